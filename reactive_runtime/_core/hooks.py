@@ -1,0 +1,95 @@
+"""Where a signal goes that can't be delivered: nothing is lost silently.
+
+An error after the end, a subscriber that raised, an element that was accepted and will never be handed on,
+an iterator whose `close` failed: each reaches the hook once, on the thread that noticed. By default it is
+logged under `reactive_runtime`: errors at ERROR with their traceback, discarded elements at DEBUG.
+
+Public as `reactive_runtime.hooks`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reactive_runtime._core import primitives
+
+__all__ = ["Dropped", "Handler", "captured", "log_dropped", "set_handler"]
+
+logger: Final = logging.getLogger("reactive_runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One signal that could not be delivered.
+
+    `reason` says in words what happened and where; `error` is set for errors, `element` for elements
+    (elements are never `None`, 2.13).
+    """
+
+    reason: str
+    error: BaseException | None = None
+    element: Any = None
+
+
+Handler = Callable[[Dropped], object]
+
+
+def log_dropped(dropped: Dropped) -> None:
+    """The default handler."""
+    if dropped.error is not None:
+        logger.error("%s: %r", dropped.reason, dropped.error, exc_info=dropped.error)
+    elif logger.isEnabledFor(logging.DEBUG):
+        logger.debug("%s: element %r discarded", dropped.reason, dropped.element)
+
+
+_lock = primitives.Lock()
+_handler: Handler = log_dropped  # written under _lock; read without it: a reader sees the old one or the new
+
+
+def set_handler(handler: Handler | None) -> Handler:
+    """Send what is dropped to `handler` from now on (`None`: the default), and return the one before.
+
+    The handler is called on whichever thread noticed, without any lock held; what it raises is logged.
+    """
+    global _handler  # noqa: PLW0603 - the hook is one for the process, as logging's root is
+    with _lock:
+        before, _handler = _handler, handler or log_dropped
+    return before
+
+
+@contextmanager
+def captured() -> Iterator[list[Dropped]]:
+    """Collect what is dropped while the block runs, on all threads; for tests."""
+    drops: list[Dropped] = []
+    lock = primitives.Lock()
+
+    def collect(dropped: Dropped) -> None:
+        with lock:
+            drops.append(dropped)
+
+    before = set_handler(collect)
+    try:
+        yield drops
+    finally:
+        set_handler(before)
+
+
+def error_dropped(reason: str, error: BaseException) -> None:
+    """Report an error that has nowhere else to go."""
+    _report(Dropped(reason, error=error))
+
+
+def element_dropped(reason: str, element: object) -> None:
+    """Report an element that was accepted and will not be delivered."""
+    _report(Dropped(reason, element=element))
+
+
+def _report(dropped: Dropped) -> None:
+    try:
+        _handler(dropped)
+    except Exception as error:
+        logger.error("the handler of dropped signals raised on %s", dropped, exc_info=error)

@@ -1,0 +1,75 @@
+"""The one door to threading.
+
+Whatever blocks, starts a thread, hands work to one or reads a clock is taken from here, by the rest of the
+package, as `primitives.Lock()` and never as `from ... import Lock`. Two things follow: what the package asks
+of the machine can be read on one page, and a schedule explorer can stand behind the door.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+__all__ = [
+    "Condition",
+    "Event",
+    "Future",
+    "Lock",
+    "RLock",
+    "Semaphore",
+    "Thread",
+    "ThreadLocal",
+    "ThreadPoolExecutor",
+    "get_ident",
+    "has_gil",
+    "monotonic",
+    "now_ns",
+    "pause",
+    "tickets",
+]
+
+Lock = threading.Lock
+RLock = threading.RLock
+Condition = threading.Condition
+Event = threading.Event
+Semaphore = threading.Semaphore
+Thread = threading.Thread
+ThreadLocal = threading.local
+get_ident = threading.get_ident
+
+monotonic = time.monotonic
+now_ns = time.perf_counter_ns
+
+
+def has_gil() -> bool:
+    """Whether this interpreter runs one thread at a time (free-threaded builds do not)."""
+    enabled: Callable[[], bool] | None = getattr(sys, "_is_gil_enabled", None)
+    return True if enabled is None else enabled()
+
+
+def pause() -> None:
+    """Let another thread go first, where there is one: a point of choice, not a wait."""
+    os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
+
+
+def tickets(start: int = 1) -> Callable[[], int]:
+    """A dispenser of consecutive ints: thread-safe, and a ticket drawn later is larger.
+
+    `itertools.count` is one C call, atomic under the GIL; without a GIL it promises nothing, and a lock
+    stands in its place.
+    """
+    count = itertools.count(start)
+    if has_gil():
+        return count.__next__
+    lock = Lock()
+
+    def draw() -> int:
+        with lock:
+            return next(count)
+
+    return draw

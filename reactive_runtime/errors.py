@@ -1,0 +1,55 @@
+"""The exceptions of the package, as a tree.
+
+    ReactiveError
+    ├── RejectedError           an executor would not run, or never ran, the work of a stream
+    ├── ProtocolError           somebody else's publisher or subscriber broke a rule
+    │   └── SubscriberError     a subscriber raised out of a signal (2.13)
+    ├── TraceError              a recorded run can't be read or written
+    ├── ScenarioError           a stress scenario can't be loaded or run
+    └── MissingDependencyError  something outside this package is needed and not there
+
+Wrong arguments are Python's own `TypeError` and `ValueError`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "MissingDependencyError",
+    "ProtocolError",
+    "ReactiveError",
+    "RejectedError",
+    "ScenarioError",
+    "SubscriberError",
+    "TraceError",
+]
+
+
+class ReactiveError(Exception):
+    """The root: whatever goes wrong inside the package, but for wrong arguments."""
+
+
+class RejectedError(ReactiveError, RuntimeError):
+    """An executor refused a task of a stream, or dropped it from its queue.
+
+    Arrives through `on_error`; the executor's own exception, where there is one, is the `__cause__`.
+    """
+
+
+class ProtocolError(ReactiveError):
+    """A foreign publisher or subscriber broke a rule of the protocol; the message names the rule."""
+
+
+class SubscriberError(ProtocolError):
+    """A subscriber raised out of one of its signals (2.13); what it raised is the `__cause__`."""
+
+
+class TraceError(ReactiveError):
+    """A recorded run can't be read or written; the message names the file."""
+
+
+class ScenarioError(ReactiveError):
+    """A stress scenario can't be found, loaded or run; the message names it."""
+
+
+class MissingDependencyError(ReactiveError, ImportError):
+    """A library or a program outside this package is needed; the message says how to install it."""

@@ -1,0 +1,69 @@
+"""One recorded signal, and what the checkers know of the subscription it belongs to.
+
+A record is written when a signal has returned; it carries the ticket and the nanosecond of its beginning and
+of its end. Tickets are drawn from one dispenser for the whole run: they order all beginnings and ends of all
+threads in one line, and no two are equal. Demand is counted from the *beginning* of `request` and an element
+from the *beginning* of `on_next`, so that a publisher is never accused of what the clock could not see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Facts", "Record", "Signal"]
+
+
+class Signal(StrEnum):
+    """What was called. The first four go down, the next two up; the last two frame a subscription."""
+
+    ON_SUBSCRIBE = "on_subscribe"
+    ON_NEXT = "on_next"
+    ON_ERROR = "on_error"
+    ON_COMPLETE = "on_complete"
+    REQUEST = "request"
+    CANCEL = "cancel"
+    SUBSCRIBE = "subscribe"
+    """`publisher.subscribe` itself: `error` is set if it raised."""
+    SETTLED = "settled"
+    """Written by who drives the run: nothing that could still signal this subscription is running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a subscription beyond its signals."""
+
+    subscription: int
+    """Unique within the run."""
+    scenario: str = ""
+    shared_callers: bool = False
+    """Many threads call `request` and `cancel` on purpose: 2.7 is not judged."""
+    ascending: bool = False
+    """Values are ints and each is larger than the one before: a repeat breaks conservation."""
+    elements: int | None = None
+    """How many elements the publisher has for this subscription, where that is known."""
+
+
+class Record(NamedTuple):
+    """One signal of one subscription, from its beginning to its end. The fields are the columns of a trace."""
+
+    run: str
+    scenario: str
+    subscription: int
+    shared_callers: bool
+    ascending: bool
+    elements: int | None
+    thread: int
+    signal: str
+    n: int | None
+    """`request`: its argument; None where that was no int, or did not fit 64 bits."""
+    begin: int
+    end: int | None
+    """Tickets. An `end` of None: the call had not returned when the run ended."""
+    begin_ns: int
+    end_ns: int | None
+    value: int | None
+    """`on_next`: the element where it is an int of 64 bits, else its hash (0 where it has none)."""
+    error: str | None
+    """`on_error`: the error; any signal: what it raised to its caller."""
