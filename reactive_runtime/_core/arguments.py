@@ -1,0 +1,34 @@
+"""Checks of arguments, made where a flow is assembled, so that the traceback points at the line at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["a_function", "an_executor", "at_least"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+E = TypeVar("E")
+
+
+def a_function(operator: str, argument: str, value: F) -> F:
+    """`value`, or TypeError where it can't be called."""
+    if not callable(value):
+        raise TypeError(f"{operator}: {argument} must be callable, not {type(value).__name__}")
+    return value
+
+
+def an_executor(operator: str, value: E) -> E:
+    """`value`, or TypeError where it has no `submit`."""
+    if not callable(getattr(value, "submit", None)):
+        raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {type(value).__name__}")
+    return value
+
+
+def at_least(operator: str, argument: str, least: int, value: int) -> int:
+    """`value`, or TypeError where it is no int, or ValueError where it is below `least`."""
+    if type(value) is not int:
+        raise TypeError(f"{operator}: {argument} must be an int, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{operator}: {argument} must be at least {least}, not {value}")
+    return value

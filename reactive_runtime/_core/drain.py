@@ -1,0 +1,169 @@
+"""The one drain loop, and the demand it drains.
+
+The problem: `request`, `cancel`, an element that arrives from another thread, may all come at any moment, from
+any thread, and from inside the very signal they cause. Yet signals must be serial (1.3), demand must never be
+exceeded (1.1) nor lost, and `request` inside `on_next` must not recurse (3.3).
+
+The answer is the queue-drain of the field, with the demand merged into it: whoever finds the drain idle owns
+it and works; everybody else leaves a note and goes. Before the owner leaves it looks for notes, under the same
+lock that they are left under, so that none can slip between its last look and its leaving.
+
+    idle ──_add(n)──▶ owned ──turn, notes?──▶ owned … ──turn, no notes──▶ idle
+                        └──turn says CLOSED, or the executor rejects──▶ closed (final: nobody enters again)
+
+Guarantees: `_turn` runs on at most one thread at a time, each turn sees what the one before wrote (the lock is
+released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
+of what was taken is subtracted once per turn. No lock is held during a turn or a submission.
+
+With an executor, turns run there: one task at a time, which gives the thread back after `BATCH` elements, so
+that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
+queue before it ran, is told to `_rejected`, on the thread that noticed.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+from typing import Any, Final
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.spec import MAX_DEMAND
+
+__all__ = ["BATCH", "CLOSED", "Drain"]
+
+BATCH: Final = 256
+"""Elements after which a drain on an executor gives its thread back."""
+
+CLOSED: Final = -1
+"""What a turn returns when there will be no further one."""
+
+
+class Drain:
+    """Demand, and at most one owner who works it off."""
+
+    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_lock", "_missed")
+
+    def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
+        """Drain on `executor`, or without one on the thread that wakes the drain.
+
+        `owned`: begin in the hands of the creator, who ends the hold with `_launch`.
+        """
+        self._executor = executor
+        self._lock = primitives.Lock()
+        self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
+        self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
+        self._missed = False  # _lock; somebody left a note while the drain was owned
+
+    def _turn(self, allowance: int) -> int:
+        """Work off at most `allowance` (0: only look around); return how much was taken, or CLOSED. Owner only."""
+        raise NotImplementedError
+
+    def _rejected(self, error: RejectedError) -> None:
+        """The executor will not run the turn that was due. Called by the owner; the drain is closed after it."""
+        raise NotImplementedError
+
+    def _add(self, n: int) -> None:
+        """Add `n` to the demand (0: just wake the drain); drain if nobody does."""
+        with self._lock:
+            demand = self._demand + n
+            self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
+            if self._busy:
+                self._missed = True
+                return
+            self._busy = True
+        self._launch()
+
+    def _launch(self) -> None:
+        """Begin the owner's work: here, or as a task."""
+        if self._executor is None:
+            self._run()
+        else:
+            self._submit(resubmitted=False)
+
+    def _run(self) -> None:
+        """Take turns until there is neither work nor a note. Owner only."""
+        executor = self._executor
+        budget = MAX_DEMAND if executor is None else BATCH
+        with self._lock:
+            self._missed = False
+            demand = self._demand
+        try:
+            while True:
+                allowance = demand if demand < budget else budget
+                taken = self._turn(allowance)
+                if taken == CLOSED:
+                    return
+                with self._lock:
+                    if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
+                        self._demand -= taken
+                    demand = self._demand
+                    if not (self._missed or (demand and taken == allowance)):
+                        self._busy = False
+                        return
+                    self._missed = False
+                if executor is not None:
+                    budget -= taken or 1
+                    if budget <= 0:
+                        if not self._submit(resubmitted=True):
+                            return
+                        budget = BATCH
+        except BaseException:
+            with self._lock:
+                self._busy = False  # not held by a thread that is on its way out
+            raise
+
+    def _submit(self, *, resubmitted: bool) -> bool:
+        """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""
+        assert self._executor is not None
+        task = _Task(self, primitives.get_ident() if resubmitted else 0)
+        try:
+            future = self._executor.submit(task)
+        except BaseException as error:
+            if task.started:  # it ran right here, and this came out of it: not a refusal
+                raise
+            refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
+            refused.__cause__ = error
+            self._rejected(refused)
+            if not isinstance(error, Exception):
+                raise
+            return False
+        task.submitter = 0
+        future.add_done_callback(task.settled)
+        return task.returned
+
+
+class _Task:
+    """One submission of a drain, which knows whether it ever ran."""
+
+    __slots__ = ("drain", "returned", "started", "submitter")
+
+    def __init__(self, drain: Drain, submitter: int) -> None:
+        self.drain = drain
+        self.started = False  # written by the thread that runs the task, read once the future is done
+        self.submitter = submitter  # thread that is inside `submit`, from within the drain; 0 otherwise
+        self.returned = False  # written and read by that thread only
+
+    def __call__(self) -> None:
+        self.started = True
+        if self.submitter == primitives.get_ident():
+            # An executor that runs tasks where they are submitted: the drain is further down this very stack,
+            # so it loops there instead of recursing here (3.3).
+            self.returned = True
+            return
+        self.drain._run()
+
+    def settled(self, future: Future[Any]) -> None:
+        """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""
+        if future.cancelled():
+            if not self.started:
+                self.drain._rejected(RejectedError("a stream's task was cancelled in the executor's queue"))
+            return
+        error = future.exception()
+        if error is None:
+            return
+        if self.started:
+            hooks.error_dropped("a stream's task raised in its executor", error)
+        else:
+            refused = RejectedError(f"the executor could not run a stream's task: {error}")
+            refused.__cause__ = error
+            self.drain._rejected(refused)

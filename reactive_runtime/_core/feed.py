@@ -1,0 +1,81 @@
+"""What a subscription pulls from: a feed makes the iterator of one subscription, and ends it.
+
+A cold source is a feed over the iterator that its supplier makes. A boundary is a feed over what has arrived
+from its upstream (`_core.inbox`). The drain knows no difference, but that a boundary may have nothing yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from reactive_runtime._core import hooks
+from reactive_runtime._core.drain import Drain
+
+__all__ = ["ColdFeed", "Feed"]
+
+
+class Feed:
+    """One subscription's supply. All but `connect` is called by the owner of the subscription's drain."""
+
+    __slots__ = ()
+
+    waits: bool = False
+    """Whether the iterator may yield PENDING."""
+
+    def connect(self, subscription: Drain) -> None:
+        """Called once, on the subscribing thread, after `on_subscribe` has returned."""
+
+    def open(self) -> Iterator[Any]:
+        """The iterator; called once, on the thread that drains. May raise what the source raises."""
+        raise NotImplementedError
+
+    def want(self, n: int) -> None:
+        """The drain has run dry, and `n` more elements are demanded."""
+
+    def exhausted(self) -> bool:
+        """Whether it is certain that no element of the source is left to come."""
+        return False
+
+    def close(self) -> None:
+        """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
+
+
+_SIZED: Final = tuple(
+    type(iter(empty)) for empty in ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values(), {}.items())
+)
+"""Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
+
+
+class ColdFeed(Feed):
+    """The iterator of a supplier's iterable, made when the drain first runs."""
+
+    __slots__ = ("_iterator", "_supplier")
+
+    def __init__(self, supplier: Callable[[], Iterable[Any]]) -> None:
+        self._supplier = supplier
+        self._iterator: Iterator[Any] | None = None  # owned by the subscription's drain
+
+    def open(self) -> Iterator[Any]:
+        iterable = self._supplier()
+        try:
+            self._iterator = iter(iterable)
+        except TypeError as error:
+            what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
+            raise TypeError(f"the source gave a {type(iterable).__name__}: {what} ({error})") from error
+        return self._iterator
+
+    def exhausted(self) -> bool:
+        # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.
+        iterator = self._iterator
+        return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        iterator, self._iterator = self._iterator, None
+        close = getattr(iterator, "close", None)
+        if close is None:
+            return
+        try:
+            close()
+        except Exception as error:
+            hooks.error_dropped(f"closing the source's iterator {iterator!r} raised", error)

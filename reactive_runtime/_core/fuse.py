@@ -1,0 +1,372 @@
+"""Fusion: from a chain of steps, the loop that a person would have written.
+
+The problem: a pipeline of `map`, `filter`, `map` costs one function call a stage more than the loop it stands
+for, when each stage is an object or a generator (1.6 times the loop; `benchmarks/fused.py`). Nested C iterators
+are quicker, but can't tell a user's `StopIteration` from the end, nor see a `None` between two stages, nor say
+which stage raised.
+
+The answer: the loop is generated. `Step.each` is parsed once a class; for a chain, the bodies are put into one
+another (each `yield x` becomes the next body, with `x` as its element) and the function is compiled, once for
+each sequence of step classes. The functions and the state of a particular pipeline are arguments, so that a
+million pipelines of one shape share one piece of code.
+
+    for element in upstream:               # map(f) filter(p)
+        result = f(element)
+        if result is None: raise ...
+        if p(result): yield result
+        if subscription._stop: yield PENDING
+
+Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
+at its heart, for unbounded demand: no generator is resumed and nothing is counted.
+
+A step with an `end`, or with other than one `yield`, gets a loop of its own, and the next loop iterates over it.
+
+Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
+reaches a pipeline that drops everything (3.12). A `pull` then yields PENDING, which gives the drain a chance to
+look; a `drive` returns.
+
+What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
+Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeGuard
+
+from reactive_runtime._core.step import STOP, Step
+
+__all__ = ["PENDING", "Chain", "Stoppable", "Unstopped", "chain_of", "none_element", "pulled", "unfused"]
+
+
+class Pending:
+    """The type of `PENDING`."""
+
+    def __repr__(self) -> str:
+        return "PENDING"
+
+
+PENDING: Final = Pending()
+"""Yielded by an upstream that has nothing now and may have later. Every loop hands it on as it is."""
+
+
+def none_element() -> TypeError:
+    """What a source is told that gave None."""
+    return TypeError("None came out of the source: None is not an element (2.13)")
+
+
+class Stoppable(Protocol):
+    """What the loops see of a subscription."""
+
+    _stop: bool
+
+    def _subscriber_raised(self, error: BaseException) -> None: ...
+
+
+class Unstopped:
+    """Stands in where nobody cancels: the one who iterates just stops."""
+
+    _stop = False
+
+    def _subscriber_raised(self, error: BaseException) -> None:
+        raise error
+
+
+Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[Any, None, None]]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What was made of one sequence of step classes."""
+
+    pull: Pull
+    drive: Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable, Callable[[Any], object]], bool] | None
+    """True: the end was reached; False: stopped by `subscription._stop`. None: can't be had here."""
+
+
+@functools.lru_cache(maxsize=1024)
+def chain_of(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
+    """The loops for steps of these classes, in this order."""
+    try:
+        stages = [_Stage.of(kind) for kind in kinds]
+    except OSError:  # the source is not at hand: zipped or frozen without it
+        return Chain(unfused, None)
+    return Chain(_Writer(kinds, stages, drive=False).function(), _Writer(kinds, stages, drive=True).function())
+
+
+def pulled(upstream: Iterator[Any], steps: Sequence[Step[Any, Any]], subscription: Stoppable) -> Iterator[Any]:
+    """`upstream` through `steps`: fused where it can be."""
+    return chain_of(tuple(map(type, steps))).pull(upstream, steps, subscription) if steps else upstream
+
+
+def unfused(
+    upstream: Iterable[Any], steps: Sequence[Step[Any, Any]], subscription: Stoppable
+) -> Generator[Any, None, None]:
+    """The chain as nested generators: slower, and the meaning that the fused loop has to keep."""
+    elements = _checked(upstream, subscription)
+    for step in steps:
+        elements = _one(elements, step)
+    yield from elements
+
+
+def _checked(upstream: Iterable[Any], subscription: Stoppable) -> Generator[Any, None, None]:
+    for element in upstream:
+        if element is None:
+            raise none_element()
+        yield element
+        if subscription._stop:
+            yield PENDING
+
+
+def _one(upstream: Iterable[Any], step: Step[Any, Any]) -> Generator[Any, None, None]:
+    yields = inspect.isgeneratorfunction(step.each)
+    for element in upstream:
+        if element is PENDING:
+            yield element
+        elif ((yield from step.each(element)) if yields else step.each(element)) is STOP:
+            return
+    if _has_end(type(step)):
+        step.done = True
+        yield from step.end()
+
+
+def _has_end(kind: type[Step[Any, Any]]) -> bool:
+    return kind.end is not Step.end
+
+
+# -- reading a step -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A step class, parsed."""
+
+    kind: type[Step[Any, Any]]
+    each: ast.FunctionDef
+    end: ast.FunctionDef | None
+    constants: frozenset[str]  # attributes of self that only __init__ assigns: read once, before the loop
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a loop of its own."""
+        return self.end is not None or sum(isinstance(node, ast.Yield) for node in ast.walk(self.each)) != 1
+
+    @staticmethod
+    @functools.cache
+    def of(kind: type[Step[Any, Any]]) -> _Stage:
+        each = _method(kind.each)
+        end = _method(kind.end) if _has_end(kind) else None
+        methods = [each] if end is None else [each, end]
+        _refuse_what_cannot_be_fused(kind, methods)
+        read = {node.attr for method in methods for node in ast.walk(method) if _is_attribute_of_self(node)}
+        return _Stage(kind, each, end, frozenset(n for n in read - _written(kind) if not hasattr(kind, n)))
+
+
+def _method(function: Callable[..., Any]) -> ast.FunctionDef:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    method = tree.body[0]
+    assert isinstance(method, ast.FunctionDef)
+    if ast.get_docstring(method) is not None:
+        method.body = method.body[1:]
+    return method
+
+
+def _written(kind: type[Step[Any, Any]]) -> set[str]:
+    """The attributes of self that any method but __init__ assigns."""
+    methods = (
+        function
+        for base in kind.__mro__[: kind.__mro__.index(Step)]
+        for name, function in vars(base).items()
+        if inspect.isfunction(function) and name != "__init__"
+    )
+    nodes = (node for method in methods for node in ast.walk(_method(method)))
+    return {node.attr for node in nodes if _is_attribute_of_self(node) and not isinstance(node.ctx, ast.Load)}
+
+
+def _is_attribute_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _refuse_what_cannot_be_fused(kind: type[Step[Any, Any]], methods: list[ast.FunctionDef]) -> None:
+    for method in methods:
+        for node in ast.walk(method):
+            if isinstance(node, ast.YieldFrom):
+                fault = "has `yield from`; write the loop"
+            elif isinstance(node, ast.Return) and not (isinstance(node.value, ast.Name) and node.value.id == "STOP"):
+                fault = "returns something other than STOP; use if/else"
+            elif isinstance(node, ast.Try) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
+                fault = "yields inside `try`, where it would catch what comes later in the pipeline"
+            elif isinstance(node, ast.Continue | ast.Break):
+                fault = "uses break or continue, which would leave the fused loop; use a condition or STOP"
+            else:
+                continue
+            raise SyntaxError(f"{kind.__qualname__}.{method.name} {fault} (its line {node.lineno})")
+
+
+# -- writing a loop -------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Writes one form of one chain."""
+
+    def __init__(self, kinds: tuple[type[Step[Any, Any]], ...], stages: list[_Stage], *, drive: bool) -> None:
+        self.kinds = kinds
+        self.stages = stages
+        self.drive = drive
+        self.loops_within = any(stage.kind.expands or stage.alone for stage in stages)
+        self.namespace: dict[str, Any] = {"PENDING": PENDING, "none_element": none_element}
+
+    def function(self) -> Any:
+        segments = self._segments()
+        lines = [part for number, segment in enumerate(segments) for part in self._segment(number, segment, segments)]
+        source = "\n".join(lines)
+        title = " | ".join(kind.__name__.strip("_") for kind in self.kinds)
+        filename = f"<fused {title} {'drive' if self.drive else 'pull'}>"
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec"), self.namespace)  # the text is made of our own methods only
+        return self.namespace["run"]
+
+    def _segments(self) -> list[list[int]]:
+        """Stages that share a loop. A stage that stands alone has a loop to itself."""
+        segments: list[list[int]] = []
+        open_segment = False
+        for index, stage in enumerate(self.stages):
+            if stage.alone or not open_segment:
+                segments.append([])
+            segments[-1].append(index)
+            open_segment = not stage.alone
+        return segments
+
+    def _segment(self, number: int, segment: list[int], segments: list[list[int]]) -> list[str]:
+        last = number == len(segments) - 1
+        driven = last and self.drive
+        sink = self._deliver if driven else self._yield
+        upstream = "upstream" if number == 0 else f"loop{number - 1}(upstream, steps, subscription)"
+        first = f"v{segment[0]}_{_parameter(self.stages[segment[0]].each)}"
+        if number == 0:
+            head = [f"if {first} is None:", "    raise none_element()"]
+            tail = ["if subscription._stop:", "    return False" if driven else "    yield PENDING"]
+        else:
+            head, tail = [], []
+        if driven:
+            head += [f"if {first} is PENDING:", "    return False"] if number else []
+        else:
+            head += [f"if {first} is PENDING:", "    yield PENDING", "    continue"]
+        body = [*head, *self._inlined(segment, sink, driven).splitlines(), *tail]
+        lines = [
+            f"def {'run' if last else f'loop{number}'}(upstream, steps, subscription{', on_next' if driven else ''}):",
+            *(f"    {line}" for index in segment for line in self._prologue(index)),
+            f"    for {first} in {upstream}:",
+            *(f"        {line}" for line in body),
+        ]
+        end = self.stages[segment[0]].end
+        if end is not None:
+            lines += [f"    s{segment[0]}.done = True"]
+            lines += textwrap.indent(self._rewritten(segment[0], end, sink, driven), "    ").splitlines()
+        return [*lines, *(["    return True"] if driven else []), ""]
+
+    def _prologue(self, index: int) -> list[str]:
+        constants = sorted(self.stages[index].constants)
+        return [f"s{index} = steps[{index}]", *(f"s{index}_{name} = s{index}.{name}" for name in constants)]
+
+    def _inlined(self, segment: list[int], sink: Callable[[ast.expr], list[ast.stmt]], driven: bool) -> str:
+        """The bodies of a segment's stages, from the last to the first, each put into the one before."""
+        into = sink
+        text = ""
+        for index in reversed(segment):
+            text = self._rewritten(index, self.stages[index].each, into, driven)
+            body = ast.parse(text).body
+            name = f"v{index}_{_parameter(self.stages[index].each)}"
+            into = functools.partial(_bound_and_run, name, body)
+        return text
+
+    def _rewritten(
+        self, index: int, method: ast.FunctionDef, into: Callable[[ast.expr], list[ast.stmt]], driven: bool
+    ) -> str:
+        stage = self.stages[index]
+        function = getattr(stage.kind, method.name)
+        renamed = _Rename(index, method, stage.constants, function.__globals__, self.namespace, into, driven)
+        tree = ast.Module([renamed.visit(copy.deepcopy(statement)) for statement in method.body], [])
+        flat: list[ast.stmt] = []
+        for statement in tree.body:
+            flat.extend(statement if isinstance(statement, list) else [statement])
+        return ast.unparse(ast.fix_missing_locations(ast.Module(flat, [])))
+
+    @staticmethod
+    def _yield(value: ast.expr) -> list[ast.stmt]:
+        return [ast.Expr(ast.Yield(value))]
+
+    def _deliver(self, value: ast.expr) -> list[ast.stmt]:
+        # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
+        text = (
+            f"try:\n    on_next({ast.unparse(value)})\n"
+            "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
+        )
+        if self.loops_within:  # several elements may come of one: the look at the loop's end would be too late
+            text += "if subscription._stop:\n    return False"
+        return ast.parse(text).body
+
+
+def _parameter(method: ast.FunctionDef) -> str:
+    return method.args.args[1].arg
+
+
+def _bound_and_run(name: str, body: list[ast.stmt], value: ast.expr) -> list[ast.stmt]:
+    """`name = value`, then the body that works on it."""
+    return [ast.Assign([ast.Name(name, ast.Store())], value), *copy.deepcopy(body)]
+
+
+class _Rename(ast.NodeTransformer):
+    """Gives a stage's names a number of their own, and puts the next body where it yields."""
+
+    def __init__(
+        self,
+        index: int,
+        method: ast.FunctionDef,
+        constants: frozenset[str],
+        module: dict[str, Any],
+        namespace: dict[str, Any],
+        into: Callable[[ast.expr], list[ast.stmt]],
+        driven: bool,
+    ) -> None:
+        stored = {n.id for n in ast.walk(method) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        self.index = index
+        self.local = stored | {argument.arg for argument in method.args.args[1:]}
+        self.constants = constants
+        self.module = module
+        self.namespace = namespace
+        self.into = into
+        self.driven = driven
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        name = node.id
+        if name == "self":
+            name = f"s{self.index}"
+        elif name in self.local:
+            name = f"v{self.index}_{name}"
+        elif name in self.module:
+            name = f"g{self.index}_{name}"
+            self.namespace[name] = self.module[node.id]
+        return ast.Name(name, node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if _is_attribute_of_self(node) and node.attr in self.constants:
+            return ast.Name(f"s{self.index}_{node.attr}", ast.Load())
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Yield):
+            assert node.value.value is not None
+            return self.into(self.visit(node.value.value))
+        return self.generic_visit(node)
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        return ast.Return(ast.Constant(True) if self.driven else None)
+

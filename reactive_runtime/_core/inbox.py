@@ -1,0 +1,286 @@
+"""The receiving end of a boundary: a subscriber upstream, a feed downstream.
+
+What arrives is put down under the lock of the downstream drain, which is woken by the same act; the drain takes
+it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
+
+- *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
+  again. At most p elements are ever held here.
+- *exact*: what the drain still owes downstream is asked for, and no more. For publishers that are not ours,
+  with no boundary after them.
+
+Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
+drain of their own (`_Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
+elements it brought are consumed on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.drain import CLOSED, Drain
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.fuse import PENDING
+from reactive_runtime.errors import ProtocolError, RejectedError
+from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
+
+__all__ = ["Inbox"]
+
+
+class Inbox(Feed):
+    """Feeds a drain with what an upstream publisher signals."""
+
+    __slots__ = (
+        "__weakref__",
+        "_chunk",
+        "_closed",
+        "_consumed",
+        "_done",
+        "_drain",
+        "_elements",
+        "_error",
+        "_items",
+        "_on_drain",
+        "_prefetch",
+        "_refill",
+        "_room",
+        "_subscribe",
+        "_upstream",
+    )
+
+    waits = True
+
+    def __init__(
+        self, subscribe: Callable[[Subscriber[Any]], object], prefetch: int | None, *, on_drain: bool = False
+    ) -> None:
+        """`subscribe` connects a subscriber to the upstream; `prefetch` is 1 or more, or None for exact demand.
+
+        `on_drain`: connect on the thread of the drain, instead of on the one that subscribes.
+        """
+        self._subscribe = subscribe
+        self._prefetch = prefetch
+        self._on_drain = on_drain
+        # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
+        self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
+        self._upstream: _Upstream | None = None  # drain lock; set once, by on_subscribe
+        self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
+        self._room = 0  # drain lock; elements that may still arrive (1.1)
+        self._done = False  # drain lock; the upstream has ended
+        self._error: BaseException | None = None  # drain lock; it ended with this
+        self._closed = False  # drain lock; the downstream has no use for elements any more
+        # Owned by the downstream drain:
+        self._chunk: Iterator[Any] = iter(())
+        self._elements: Iterator[Any] = iter(())
+        self._consumed = 0  # since the last refill
+        self._drain: Drain
+
+    # -- the feed: called by the owner of the downstream drain -------------------------------------------------
+
+    def connect(self, subscription: Drain) -> None:
+        self._drain = subscription
+        if not self._on_drain:
+            self._connect()
+
+    def _connect(self) -> None:
+        try:
+            self._subscribe(self)
+        except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
+            fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
+            fault.__cause__ = error
+            self.on_error(fault)
+
+    def open(self) -> Iterator[Any]:
+        if self._on_drain:
+            self._connect()
+        self._elements = chain.from_iterable(self._chunks())
+        return self._elements
+
+    def _chunks(self) -> Generator[Iterator[Any], None, None]:
+        """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
+        most = MAX_DEMAND if self._prefetch is None else max(1, self._prefetch >> 2)
+        lock = self._drain._lock
+        while True:
+            with lock:
+                items = self._items
+                if len(items) <= most:
+                    self._items = []
+                else:
+                    items, self._items = items[:most], items[most:]
+                done, error = self._done, self._error
+            if items:
+                self._chunk = iter(items)
+                yield self._chunk
+                self._replenish(len(items))
+            elif not done:
+                yield iter((PENDING,))
+            elif error is not None:
+                raise error
+            else:
+                return
+
+    def _replenish(self, n: int) -> None:
+        self._consumed += n
+        if self._refill and self._consumed >= self._refill:
+            n, self._consumed = self._consumed, 0
+            self._ask(n)
+
+    def want(self, n: int) -> None:
+        if self._prefetch is None:
+            with self._drain._lock:
+                n = n if n == MAX_DEMAND else n - self._room - len(self._items)
+            if n > 0:
+                self._ask(n)
+
+    def _ask(self, n: int) -> None:
+        """Promise room for `n` more elements, then ask for them."""
+        with self._drain._lock:
+            if self._done or self._room == MAX_DEMAND:
+                return
+            self._room = min(self._room + n, MAX_DEMAND)
+            upstream = self._upstream
+        if upstream is not None:
+            upstream.request(n)
+
+    def exhausted(self) -> bool:
+        with self._drain._lock:
+            return self._done and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        with self._drain._lock:
+            self._closed = True
+            items, self._items = self._items, []
+            upstream, done = self._upstream, self._done
+        if upstream is not None and not done:
+            upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
+        for element in chain(self._chunk, items):
+            hooks.element_dropped("a stream ended before it was delivered", element)
+        self._chunk = self._elements = iter(())
+
+    # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        with self._drain._lock:
+            first = self._upstream is None and not self._done
+            if first:
+                self._upstream = upstream = _Upstream(subscription, self)
+            closed = self._closed
+            room = self._room
+        if not first:
+            subscription.cancel()  # 2.5
+        elif closed:
+            upstream.cancel()
+        elif self._prefetch is not None:
+            self._ask(self._prefetch)
+        elif room:
+            upstream.request(room)  # demand that came before the subscription did
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise TypeError("on_next(None): None is not an element (2.13)")
+        drain = self._drain
+        with drain._lock:
+            accepted = not (self._closed or self._done) and self._room > 0
+            if accepted:
+                if self._room != MAX_DEMAND:
+                    self._room -= 1
+                self._items.append(element)
+                if drain._busy:
+                    drain._missed = True
+                    return
+                drain._busy = True
+        if accepted:
+            drain._launch()
+        else:
+            self._refuse(element)
+
+    def _refuse(self, element: Any) -> None:
+        """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
+        with self._drain._lock:
+            closed, done, upstream = self._closed, self._done, self._upstream
+        hooks.element_dropped("it came after its stream had ended" if closed or done else "it came unasked", element)
+        if closed and upstream is not None:
+            upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
+        elif not done:
+            self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
+            if upstream is not None:
+                upstream.cancel()
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise TypeError("on_error(None): an exception is needed (2.13)")
+        if not self._ended(error):
+            hooks.error_dropped("an error after its stream had ended", error)
+
+    def on_complete(self) -> None:
+        self._ended(None)
+
+    def _ended(self, error: BaseException | None) -> bool:
+        drain = self._drain
+        with drain._lock:
+            if self._done or self._closed:
+                already, self._done = True, True
+            else:
+                already, self._done, self._error = False, True, error
+        if not already:
+            drain._add(0)
+        return not already
+
+
+class _Upstream(Drain):
+    """Makes the calls on one upstream subscription, one at a time (2.7)."""
+
+    __slots__ = ("_caller", "_cancelled", "_inbox", "_subscription")
+
+    def __init__(self, subscription: Subscription, inbox: Inbox) -> None:
+        super().__init__()
+        self._inbox = inbox
+        self._cancelled = False  # _lock; a cancel is wanted
+        self._subscription: Subscription | None = subscription  # the owner's, and its thread's while in request
+        self._caller = 0  # _lock; the thread that is inside `request`
+
+    def request(self, n: int) -> None:
+        self._add(n)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            nested = self._caller == primitives.get_ident()
+        if nested:  # further down this stack the upstream is emitting from `request`: it must hear now
+            self._cancel_now()
+        else:
+            self._add(0)
+
+    def _turn(self, allowance: int) -> int:
+        with self._lock:
+            cancelled = self._cancelled
+            self._caller = primitives.get_ident()
+        try:
+            if cancelled:
+                self._cancel_now()
+                return CLOSED
+            if allowance and self._subscription is not None:
+                self._subscription.request(allowance)
+        except Exception as error:
+            fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
+            fault.__cause__ = error
+            self._inbox.on_error(fault)
+        finally:
+            with self._lock:
+                self._caller = 0
+        return allowance
+
+    def _cancel_now(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        if subscription is None:
+            return
+        try:
+            subscription.cancel()
+        except Exception as error:
+            hooks.error_dropped("an upstream's cancel raised (3.15)", error)
+
+    def _rejected(self, error: RejectedError) -> None:
+        raise AssertionError("drains without an executor are never rejected")

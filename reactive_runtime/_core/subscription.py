@@ -1,0 +1,312 @@
+"""The subscription of everything in the package: an iterator, drained to a subscriber by demand.
+
+    opening ──first turn──▶ active ──end, error, cancel, invalid demand──▶ closed (final, 1.6, 1.7)
+
+The drain's owner moves the state; `request` and `cancel` only leave notes, from any thread (3.4, 3.5). What
+the owner does, in this order: an invalid demand or a cancel first; then elements, as many as are demanded; then
+the end, as soon as it can be known. The subscriber's calls are all made by the owner, and so are serial (1.3).
+
+A cancel or an invalid demand also raises `_stop`, which the loops look at after each element without a lock.
+That look may be late by one element (1.8, 2.8), never wrong: what to do about it is read under the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from itertools import chain, islice
+from typing import Any, Final, Literal
+
+from reactive_runtime._core import hooks
+from reactive_runtime._core.drain import CLOSED, Drain
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
+from reactive_runtime._core.step import Step
+from reactive_runtime.errors import RejectedError, SubscriberError
+from reactive_runtime.spec import MAX_DEMAND, Subscriber
+
+__all__ = ["PulledSubscription", "invalid_demand"]
+
+_END: Final = object()
+
+
+def invalid_demand(n: object) -> Exception:
+    """What `request(n)` is answered with where `n` is not valid (3.9)."""
+    if type(n) is not int:
+        return TypeError(f"request({n!r}): demand is an int of at least 1, not a {type(n).__name__} (3.9)")
+    return ValueError(f"request({n}): demand is at least 1, and adds up (3.9)")
+
+
+class PulledSubscription(Drain):
+    """Drains a feed, through steps, to one subscriber."""
+
+    __slots__ = (
+        "_ahead",
+        "_cancelled",
+        "_fault",
+        "_feed",
+        "_on_next",
+        "_pulled",
+        "_source",
+        "_steps",
+        "_stop",
+        "_subscriber",
+    )
+
+    def __init__(
+        self,
+        subscriber: Subscriber[Any],
+        feed: Feed,
+        steps: Sequence[Step[Any, Any]] = (),
+        executor: Executor | None = None,
+    ) -> None:
+        super().__init__(executor, owned=True)  # by `start`, so that nothing is signalled before on_subscribe
+        self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
+        self._cancelled = False  # _lock
+        self._fault: Exception | None = None  # _lock; an invalid demand to be answered
+        # The drain's owner alone touches the rest. Closing drops all of it (3.13).
+        self._subscriber: Subscriber[Any] | None = subscriber
+        self._on_next: Callable[[Any], object] | None = None
+        self._feed: Feed | None = feed
+        self._steps: Sequence[Step[Any, Any]] = [step.fresh() for step in steps]
+        self._source: Iterator[Any] | None = None  # what the feed opened
+        self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
+        self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
+
+    # -- the subscriber's side: any thread, at any time --------------------------------------------------------
+
+    def request(self, n: int, /) -> None:
+        """Add `n` to the demand; see `Subscription.request`."""
+        if type(n) is not int or n < 1:
+            self._note(invalid_demand(n))
+            return
+        with self._lock:  # Drain._add, written out: a stop-and-wait subscriber comes by here for every element
+            demand = self._demand + n
+            self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND
+            if self._busy:
+                self._missed = True
+                return
+            self._busy = True
+        self._launch()
+
+    def cancel(self) -> None:
+        """Stop, eventually; see `Subscription.cancel`."""
+        self._note(None)
+
+    def _note(self, fault: Exception | None) -> None:
+        """Leave a note to stop: for an invalid demand, or (None) for a cancel."""
+        with self._lock:
+            if self._cancelled or (fault is not None and self._fault is not None):
+                return
+            if fault is None:
+                self._cancelled = True
+            else:
+                self._fault = fault
+            self._stop = True
+        self._add(0)
+
+    # -- the drain's side: its owner only ----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Signal `on_subscribe`, connect the feed, and let the drain go. Called once, by `subscribe`."""
+        assert self._subscriber is not None
+        assert self._feed is not None
+        try:
+            self._subscriber.on_subscribe(self)
+        except BaseException as error:
+            try:
+                self._subscriber_raised(error)
+            except BaseException:
+                self._close()
+                raise
+        else:
+            self._feed.connect(self)
+        self._launch()
+
+    def _turn(self, allowance: int) -> int:
+        if self._feed is None:
+            return CLOSED
+        try:
+            if self._stop:
+                return self._end()
+            if self._source is None and not self._open():
+                return CLOSED
+            if not allowance:
+                return CLOSED if self._ended_early() else 0
+            if allowance == MAX_DEMAND and self._pulled is None and (drive := self._driver()) is not None:
+                return self._drive(drive)
+            return self._emit(allowance)
+        except BaseException:  # KeyboardInterrupt and its like: never swallowed, never leaving an iterator open
+            self._close()
+            raise
+
+    def _open(self) -> bool:
+        assert self._feed is not None
+        assert self._subscriber is not None
+        try:
+            self._source = self._feed.open()
+        except Exception as error:
+            self._end(error)
+            return False
+        self._on_next = self._subscriber.on_next
+        return True
+
+    def _driver(self) -> Callable[..., bool] | None:
+        """The loop without accounting, where the feed never has to wait."""
+        assert self._feed is not None
+        if self._feed.waits:
+            return None
+        return chain_of(tuple(map(type, self._steps))).drive if self._steps else _drive_plain
+
+    def _drive(self, drive: Callable[..., bool]) -> int:
+        try:
+            ended = drive(self._source, self._steps, self, self._on_next)
+        except Exception as error:
+            return self._end(error)
+        return self._end("complete" if ended else None)
+
+    def _emit(self, allowance: int) -> int:
+        """Deliver up to `allowance` elements, and what can be known of the end."""
+        on_next = self._on_next
+        assert on_next is not None
+        assert self._feed is not None
+        taken = 0
+        try:
+            for element in islice(self._elements(), allowance):
+                if element is PENDING:
+                    self._feed.want(self._upstream_demand(allowance, taken))
+                    return taken
+                if element is None:
+                    raise none_element()
+                taken += 1
+                try:
+                    on_next(element)
+                except BaseException as error:
+                    self._subscriber_raised(error)
+                    break
+                if self._stop:
+                    break
+        except Exception as error:
+            return self._end(error)
+        if self._stop:
+            return self._end()
+        if taken:
+            self._ahead = False
+        if taken < allowance:  # the iterator came to its end
+            return self._end("complete")
+        return CLOSED if self._ended_early() else taken
+
+    def _elements(self) -> Iterator[Any]:
+        if self._pulled is None:
+            assert self._source is not None
+            self._pulled = pulled(self._source, self._steps, self)
+        return self._pulled
+
+    def _upstream_demand(self, allowance: int, taken: int) -> int:
+        n = allowance if allowance == MAX_DEMAND else allowance - taken
+        for step in reversed(self._steps):
+            n = min(step.upstream_demand(n), MAX_DEMAND)
+        return n
+
+    def _ended_early(self) -> bool:
+        """End the stream if it can have no further element, without waiting for demand to find out (2.9)."""
+        if self._ahead or not self._end_is_certain():
+            return False
+        try:
+            element = next(self._elements(), _END)
+        except Exception as error:
+            self._end(error)
+            return True
+        if element is _END:
+            self._end("complete")
+            return True
+        self._pulled = chain((element,), self._elements())  # a step had something left over
+        self._ahead = True
+        return False
+
+    def _end_is_certain(self) -> bool:
+        """Whether looking ahead can't take an element from the source, nor from an operator that expands."""
+        for step in reversed(self._steps):
+            if step.expands:
+                return False
+            if step.done:
+                return True
+        assert self._feed is not None
+        return self._feed.exhausted()
+
+    def _subscriber_raised(self, error: BaseException) -> None:
+        """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
+        with self._lock:
+            self._cancelled = self._stop = True
+        if not isinstance(error, Exception):
+            raise error
+        report = SubscriberError(f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)")
+        report.__cause__ = error
+        hooks.error_dropped("a subscriber broke rule 2.13", report)
+
+    def _rejected(self, error: RejectedError) -> None:
+        with self._lock:
+            cancelled = self._cancelled
+        self._end(None if cancelled else error)
+
+    def _end(self, outcome: Exception | Literal["complete"] | None = None) -> int:
+        """Close, then tell the subscriber, unless it has cancelled. Without an outcome: because of a note."""
+        with self._lock:
+            cancelled, fault = self._cancelled, self._fault
+        subscriber = self._subscriber
+        assert subscriber is not None
+        self._close()
+        error = fault if outcome is None or outcome == "complete" else _no_end(outcome)
+        if cancelled:
+            if error is not None:
+                hooks.error_dropped("an error after the subscriber had cancelled", error)
+            return CLOSED
+        try:
+            if error is not None:
+                subscriber.on_error(error)
+            elif outcome == "complete":
+                subscriber.on_complete()
+        except Exception as raised:
+            report = SubscriberError(f"{type(subscriber).__name__} raised out of its last signal (2.13)")
+            report.__cause__ = raised
+            hooks.error_dropped("a subscriber broke rule 2.13", report)
+        return CLOSED
+
+    def _close(self) -> None:
+        """Let go of source and subscriber (3.13)."""
+        feed, self._feed = self._feed, None
+        if self._ahead and self._pulled is not None:
+            hooks.element_dropped("a stream was cancelled before it was delivered", next(self._pulled))
+        self._subscriber = self._on_next = self._pulled = self._source = None
+        self._steps = ()
+        with self._lock:
+            self._stop = True
+            self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
+        if feed is not None:
+            feed.close()
+
+
+def _no_end(error: Exception) -> Exception:
+    """A StopIteration that a user's function raised is an error, not the end of the stream."""
+    if not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError("a function of the pipeline raised StopIteration")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def _drive_plain(
+    upstream: Iterable[Any], steps: object, subscription: PulledSubscription, on_next: Callable[[Any], object]
+) -> bool:
+    """The driven loop of a pipeline without steps; see `_core.fuse`."""
+    for element in upstream:
+        if element is None:
+            raise none_element()
+        try:
+            on_next(element)
+        except BaseException as error:
+            subscription._subscriber_raised(error)
+            return False
+        if subscription._stop:
+            return False
+    return True
