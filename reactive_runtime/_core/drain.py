@@ -31,7 +31,7 @@ from reactive_runtime.spec import MAX_DEMAND
 
 __all__ = ["BATCH", "CLOSED", "Drain"]
 
-BATCH: Final = 256
+BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
 CLOSED: Final = -1
@@ -84,6 +84,7 @@ class Drain:
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self._executor
         budget = MAX_DEMAND if executor is None else BATCH
+        patient = False
         with self._lock:
             self._missed = False
             demand = self._demand
@@ -93,15 +94,21 @@ class Drain:
                 taken = self._turn(allowance)
                 if taken == CLOSED:
                     return
+                if executor is not None and taken:
+                    patient = True
                 with self._lock:
                     if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
                         self._demand -= taken
                     demand = self._demand
-                    if not (self._missed or (demand and taken == allowance)):
+                    more = self._missed or (demand and taken == allowance)
+                    if not (more or patient):
                         self._busy = False
                         return
                     self._missed = False
-                if executor is not None:
+                if not more:  # let the other side of the boundary go first, and look once more, before leaving
+                    primitives.pause()
+                    patient = False
+                elif executor is not None:
                     budget -= taken or 1
                     if budget <= 0:
                         if not self._submit(resubmitted=True):

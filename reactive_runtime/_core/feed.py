@@ -30,6 +30,10 @@ class Feed:
         """The iterator; called once, on the thread that drains. May raise what the source raises."""
         raise NotImplementedError
 
+    def at_hand(self) -> bool:
+        """Whether `next` on the iterator runs no user's code and never waits."""
+        return False
+
     def want(self, n: int) -> None:
         """The drain has run dry, and `n` more elements are demanded."""
 
@@ -64,6 +68,9 @@ class ColdFeed(Feed):
             what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
             raise TypeError(f"the source gave a {type(iterable).__name__}: {what} ({error})") from error
         return self._iterator
+
+    def at_hand(self) -> bool:
+        return isinstance(self._iterator, _SIZED)
 
     def exhausted(self) -> bool:
         # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.

@@ -15,14 +15,14 @@ elements it brought are consumed on another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.fuse import PENDING, Stoppable, none_element
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -196,6 +196,48 @@ class Inbox(Feed):
             drain._launch()
         else:
             self._refuse(element)
+
+    def absorb(self, elements: Iterable[Any], upstream: Stoppable, *, at_hand: bool) -> tuple[int, bool]:
+        """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
+
+        Returns how many, and whether PENDING was met. `at_hand`: to get the next one runs no code of a user, and
+        never waits; then all of them change hands in one go. Else each can be taken as soon as it is here: an
+        element in hand never waits for the next one to be made.
+        """
+        if at_hand:
+            batch: list[Any] = []
+            try:
+                batch.extend(elements)
+            finally:  # what came before an error goes before it
+                self._put(batch)
+            return len(batch), False
+        taken = 0
+        for element in elements:
+            if element is PENDING:
+                return taken, True
+            if element is None:
+                raise none_element()
+            taken += 1
+            self._put((element,))
+            if upstream._stop:
+                break
+        return taken, False
+
+    def _put(self, elements: Sequence[Any]) -> None:
+        drain = self._drain
+        with drain._lock:
+            idle = not drain._busy
+            drain._busy = drain._missed = True
+            accepted = not self._closed
+            if accepted:
+                self._items.extend(elements)
+                if self._room != MAX_DEMAND:
+                    self._room -= len(elements)
+        if not accepted:
+            for element in elements:
+                hooks.element_dropped("it came after its stream had ended", element)
+        if idle:
+            drain._launch()
 
     def _refuse(self, element: Any) -> None:
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""

@@ -21,6 +21,7 @@ from reactive_runtime._core import hooks
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
+from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.step import Step
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
@@ -167,34 +168,47 @@ class PulledSubscription(Drain):
 
     def _emit(self, allowance: int) -> int:
         """Deliver up to `allowance` elements, and what can be known of the end."""
-        on_next = self._on_next
-        assert on_next is not None
-        assert self._feed is not None
-        taken = 0
+        subscriber, feed = self._subscriber, self._feed
+        assert subscriber is not None
+        assert feed is not None
+        elements = islice(self._elements(), allowance)
         try:
-            for element in islice(self._elements(), allowance):
-                if element is PENDING:
-                    self._feed.want(self._upstream_demand(allowance, taken))
-                    return taken
-                if element is None:
-                    raise none_element()
-                taken += 1
-                try:
-                    on_next(element)
-                except BaseException as error:
-                    self._subscriber_raised(error)
-                    break
-                if self._stop:
-                    break
+            if type(subscriber) is Inbox:  # a boundary of ours: the whole batch at once
+                taken, dry = subscriber.absorb(elements, self, at_hand=feed.at_hand() and not self._steps)
+            else:
+                taken, dry = self._deliver(elements)
         except Exception as error:
             return self._end(error)
         if self._stop:
             return self._end()
+        if dry:
+            feed.want(self._upstream_demand(allowance, taken))
+            return taken
         if taken:
             self._ahead = False
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")
         return CLOSED if self._ended_early() else taken
+
+    def _deliver(self, elements: Iterator[Any]) -> tuple[int, bool]:
+        """Signal the elements; return how many, and whether the feed has nothing for now."""
+        on_next = self._on_next
+        assert on_next is not None
+        taken = 0
+        for element in elements:
+            if element is PENDING:
+                return taken, True
+            if element is None:
+                raise none_element()
+            taken += 1
+            try:
+                on_next(element)
+            except BaseException as error:
+                self._subscriber_raised(error)
+                break
+            if self._stop:
+                break
+        return taken, False
 
     def _elements(self) -> Iterator[Any]:
         if self._pulled is None:
