@@ -33,9 +33,9 @@ class Sum:
 
 def loop(on_next: Callable[[int], None]) -> None:
     for n in range(N):
-        n = add(n)
-        if odd(n):
-            on_next(add(n))
+        m = add(n)
+        if odd(m):
+            on_next(add(m))
 
 
 def iterators(on_next: Callable[[int], None]) -> None:

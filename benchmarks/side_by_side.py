@@ -26,7 +26,9 @@ def measure(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, 
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def show(title: str, medians: Mapping[str, float], count: Mapping[str, int], base: str, aims: Mapping[str, str]) -> None:
+def show(
+    title: str, medians: Mapping[str, float], count: Mapping[str, int], base: str, aims: Mapping[str, str]
+) -> None:
     """One row a way: ns an element, and its ratio to `base`."""
     table = Table(title=title, title_justify="left")
     for column in ("way", "ns an element", f"time, {base} = 1", "must reach"):

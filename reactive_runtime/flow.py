@@ -7,9 +7,8 @@ from concurrent.futures import Executor
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime import sources
-from reactive_runtime._core import origin
 from reactive_runtime._core.explain import drawing
-from reactive_runtime._core.origin import Origin, Part
+from reactive_runtime._core.origin import Origin, Part, make_flows_of
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.operators import boundaries, filtering, folding, sinks, transform
@@ -104,4 +103,4 @@ class Flow(Generic[T_co]):
         return subscription
 
 
-origin.flow_type = Flow
+make_flows_of(Flow)

@@ -1,8 +1,8 @@
 """The four interfaces of Reactive Streams 1.0.4, and the one constant.
 
-They are structural: any object with the right methods is a publisher or a subscriber, whoever wrote it.
-Inheriting from them works too. This module imports nothing of ours, so that a kit or a bridge can be built
-on it alone.
+They are structural: any object with the right methods is a publisher or a subscriber, whoever wrote it; what
+the methods return is ignored. Inheriting from them works too. This module imports nothing of ours, so that a kit
+or a bridge can be built on it alone.
 
 Carried over from `org.reactivestreams`: `None` stands for `null`, `TypeError` for `NullPointerException`
 and `ValueError` for `IllegalArgumentException`.
@@ -25,14 +25,14 @@ T_out = TypeVar("T_out", covariant=True)
 class Subscription(Protocol):
     """One subscriber's hold on one publisher: demand goes up through it, and so does the end of interest."""
 
-    def request(self, n: int, /) -> None:
+    def request(self, n: int, /) -> object:
         """Ask for `n` more elements, 1 <= n <= MAX_DEMAND (3.8).
 
         Returns normally whatever happens (3.16): an `n` below 1, or one that is no int, comes back through
         `on_error` (3.9). May signal before it returns (3.10); does nothing after `cancel` (3.6).
         """
 
-    def cancel(self) -> None:
+    def cancel(self) -> object:
         """Ask the publisher to stop, eventually (3.12). Idempotent, thread-safe, returns normally (3.5, 3.15)."""
 
 
@@ -44,16 +44,16 @@ class Subscriber(Protocol[T_in]):
     when an argument is `None` (2.13).
     """
 
-    def on_subscribe(self, subscription: Subscription, /) -> None:
+    def on_subscribe(self, subscription: Subscription, /) -> object:
         """The first signal (1.9). A second one is answered with `subscription.cancel()` (2.5)."""
 
-    def on_next(self, element: T_in, /) -> None:
+    def on_next(self, element: T_in, /) -> object:
         """One element that was asked for (1.1)."""
 
-    def on_error(self, error: BaseException, /) -> None:
+    def on_error(self, error: BaseException, /) -> object:
         """The end, by failure (1.4). Nothing follows (1.7); may come without demand (2.10)."""
 
-    def on_complete(self) -> None:
+    def on_complete(self) -> object:
         """The end, by success (1.5). Nothing follows (1.7); may come without demand (2.9)."""
 
 

@@ -16,15 +16,18 @@ __all__ = ["ColdFeed", "Feed"]
 
 
 class Feed:
-    """One subscription's supply. All but `connect` is called by the owner of the subscription's drain."""
+    """One subscription's supply. All but `attach` and `connect` is called by the owner of the subscription's drain."""
 
     __slots__ = ()
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""
 
-    def connect(self, subscription: Drain) -> None:
-        """Called once, on the subscribing thread, after `on_subscribe` has returned."""
+    def attach(self, drain: Drain) -> None:
+        """Whom to wake; called once, before anything else."""
+
+    def connect(self) -> None:
+        """Subscribe to the upstream; called once, on the subscribing thread, after `on_subscribe` has returned."""
 
     def open(self) -> Iterator[Any]:
         """The iterator; called once, on the thread that drains. May raise what the source raises."""
@@ -45,7 +48,7 @@ class Feed:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
-_SIZED: Final = tuple(
+_SIZED: Final[tuple[type[Any], ...]] = tuple(
     type(iter(empty)) for empty in ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values(), {}.items())
 )
 """Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""

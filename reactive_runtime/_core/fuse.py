@@ -95,7 +95,7 @@ class Chain:
 def chain_of(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
     """The loops for steps of these classes, in this order."""
     try:
-        stages = [_Stage.of(kind) for kind in kinds]
+        stages = [_Stage.of(kind) for kind in kinds]  # type: ignore[arg-type]  # mypy: a class is hashable after all
     except OSError:  # the source is not at hand: zipped or frozen without it
         return Chain(unfused, None)
     return Chain(_Writer(kinds, stages, drive=False).function(), _Writer(kinds, stages, drive=True).function())
@@ -126,11 +126,12 @@ def _checked(upstream: Iterable[Any], subscription: Stoppable) -> Generator[Any,
 
 
 def _one(upstream: Iterable[Any], step: Step[Any, Any]) -> Generator[Any, None, None]:
-    yields = inspect.isgeneratorfunction(step.each)
     for element in upstream:
         if element is PENDING:
             yield element
-        elif ((yield from step.each(element)) if yields else step.each(element)) is STOP:
+            continue
+        each = step.each(element)  # a step that yields nothing is a plain function
+        if (yield from each or ()) is STOP:
             return
     if _has_end(type(step)):
         step.done = True
@@ -369,4 +370,3 @@ class _Rename(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         return ast.Return(ast.Constant(True) if self.driven else None)
-

@@ -55,7 +55,7 @@ def set_handler(handler: Handler | None) -> Handler:
 
     The handler is called on whichever thread noticed, without any lock held; what it raises is logged.
     """
-    global _handler  # noqa: PLW0603 - the hook is one for the process, as logging's root is
+    global _handler  # one for the process, as logging's root is
     with _lock:
         before, _handler = _handler, handler or log_dropped
     return before

@@ -74,12 +74,14 @@ class Inbox(Feed):
         self._chunk: Iterator[Any] = iter(())
         self._elements: Iterator[Any] = iter(())
         self._consumed = 0  # since the last refill
-        self._drain: Drain
+        self._drain: Drain  # set once, by attach
 
     # -- the feed: called by the owner of the downstream drain -------------------------------------------------
 
-    def connect(self, subscription: Drain) -> None:
-        self._drain = subscription
+    def attach(self, drain: Drain) -> None:
+        self._drain = drain
+
+    def connect(self) -> None:
         if not self._on_drain:
             self._connect()
 
@@ -275,13 +277,14 @@ class Inbox(Feed):
 class _Upstream(Drain):
     """Makes the calls on one upstream subscription, one at a time (2.7)."""
 
-    __slots__ = ("_caller", "_cancelled", "_inbox", "_subscription")
+    __slots__ = ("_caller", "_cancelled", "_inbox", "_subscription", "_unbounded")
 
     def __init__(self, subscription: Subscription, inbox: Inbox) -> None:
         super().__init__()
         self._inbox = inbox
         self._cancelled = False  # _lock; a cancel is wanted
         self._subscription: Subscription | None = subscription  # the owner's, and its thread's while in request
+        self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
         self._caller = 0  # _lock; the thread that is inside `request`
 
     def request(self, n: int) -> None:
@@ -304,7 +307,8 @@ class _Upstream(Drain):
             if cancelled:
                 self._cancel_now()
                 return CLOSED
-            if allowance and self._subscription is not None:
+            if allowance and self._subscription is not None and not self._unbounded:
+                self._unbounded = allowance == MAX_DEMAND
                 self._subscription.request(allowance)
         except Exception as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
@@ -313,7 +317,7 @@ class _Upstream(Drain):
         finally:
             with self._lock:
                 self._caller = 0
-        return allowance
+        return 0 if self._unbounded else allowance
 
     def _cancel_now(self) -> None:
         subscription, self._subscription = self._subscription, None

@@ -19,7 +19,7 @@ from reactive_runtime.spec import Publisher
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["Boundary", "Cold", "Foreign", "Origin", "Part", "Plan", "flow_of", "flow_type"]
+__all__ = ["Boundary", "Cold", "Foreign", "Origin", "Part", "Plan", "flow_of", "make_flows_of"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -131,10 +131,15 @@ def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
     return " ".join(filter(None, (title, *map(str, steps))))
 
 
-flow_type: type[Flow[Any]]
-"""Set by `reactive_runtime.flow`: sources make flows, and flows are made of sources."""
-
-
 def flow_of(origin: Origin[T]) -> Flow[T]:
     """The flow that begins at `origin`."""
-    return flow_type(origin)
+    return _flow_type[0](origin)
+
+
+_flow_type: list[type[Flow[Any]]] = []
+"""Sources make flows, and flows are made of sources: `reactive_runtime.flow` puts its class here."""
+
+
+def make_flows_of(flow_type: type[Flow[Any]]) -> None:
+    """Tell this module what a flow is. Called once, by the module that defines it."""
+    _flow_type[:] = [flow_type]

@@ -19,7 +19,7 @@ import copy
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-__all__ = ["STOP", "Ending", "Step", "describe"]
+__all__ = ["STOP", "Each", "Ending", "Step", "describe"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,8 +35,8 @@ class Ending:
 STOP: Final = Ending()
 """Returned by `each`: the stream is complete, the upstream is to be cancelled."""
 
-Each = Generator[R, None, Ending | None]
-"""What `each` returns."""
+Each = Generator[R, None, Any]
+"""What `each` is: a generator, which may return STOP."""
 
 
 class Step(Generic[T, R]):
@@ -52,7 +52,7 @@ class Step(Generic[T, R]):
     """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
     at once, without waiting for more demand (2.9)."""
 
-    def each(self, element: T) -> Each[R]:
+    def each(self, element: T) -> Each[R] | None:
         """What `element` becomes."""
         raise NotImplementedError
 

@@ -73,6 +73,7 @@ class PulledSubscription(Drain):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
+        feed.attach(self)
 
     # -- the subscriber's side: any thread, at any time --------------------------------------------------------
 
@@ -121,7 +122,7 @@ class PulledSubscription(Drain):
                 self._close()
                 raise
         else:
-            self._feed.connect(self)
+            self._feed.connect()
         self._launch()
 
     def _turn(self, allowance: int) -> int:

@@ -35,7 +35,7 @@ class _ToList(Step[T, list[T]]):
     def __init__(self) -> None:
         self.elements: list[T] = []
 
-    def each(self, element: T) -> None:  # type: ignore[override]  # a step that yields nothing is no generator
+    def each(self, element: T) -> None:
         self.elements.append(element)
 
     def end(self) -> Iterator[list[T]]:

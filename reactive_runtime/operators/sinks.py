@@ -13,7 +13,6 @@ from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.inbox import Inbox
-from reactive_runtime._core.subscription import invalid_demand
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -69,25 +68,22 @@ def subscribe(
     2
     >>> handle.cancel()
     """
-    subscriber: Subscriber[T]
     if isinstance(on_next, Subscriber):
-        subscriber = on_next
-    elif callable(on_next):
-        if demand != 0 and (type(demand) is not int or demand < 0):
-            raise _invalid(demand)
-        subscriber = _Functions(on_next, on_error, on_complete, demand)
-    else:
-        missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(on_next, name)]
-        raise TypeError(
-            f"subscribe: a Subscriber or a function is needed, not {type(on_next).__name__} (1.9);"
-            f" it has no {', '.join(missing)}"
-        )
-    return FlowHandle(source._run(subscriber))
+        return FlowHandle(source._run(on_next))
+    if not callable(on_next):
+        raise _no_subscriber(on_next)  # type: ignore[unreachable]  # for callers that mypy does not see
+    if type(demand) is not int or demand < 0:
+        kind = ValueError if type(demand) is int else TypeError
+        raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
+    return FlowHandle(source._run(_Functions(on_next, on_error, on_complete, demand)))
 
 
-def _invalid(demand: object) -> Exception:
-    error = invalid_demand(demand)
-    return type(error)(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
+def _no_subscriber(it: object) -> TypeError:
+    missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(it, name)]
+    return TypeError(
+        f"subscribe: a Subscriber or a function is needed, not {type(it).__name__} (1.9);"
+        f" it has no {', '.join(missing)}"
+    )
 
 
 class _Functions(Generic[T]):
@@ -238,7 +234,8 @@ class _Waiting(Drain):
         super().__init__(owned=True)
         self._awake = primitives.Semaphore(0)
         self.inbox = Inbox(source._run, PREFETCH)
-        self.inbox.connect(self)
+        self.inbox.attach(self)
+        self.inbox.connect()
         self._elements = self.inbox.open()
 
     def _launch(self) -> None:

@@ -1,0 +1,38 @@
+# `make run` and `make test` set up what they need the first time; see README.md.
+
+SHELL := /bin/bash
+BIN := .venv/bin
+SECONDS_OF_LOAD ?= 30
+
+.PHONY: run test lint types layers check bench lock clean
+
+run: .venv/ready
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify
+
+test: .venv/ready
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/ready
+	$(BIN)/mypy
+
+layers: .venv/ready
+	$(BIN)/lint-imports
+
+check: lint types layers
+
+bench: .venv/ready
+	for workload in fused boundary subscriptions memory recorder trace_pipeline; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+
+# Writes down the versions that set-up installs. Needs uv, which is not installed by set-up.
+lock:
+	uv pip compile --universal --quiet --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf .venv runs build dist
+
+.venv/ready: pyproject.toml requirements.lock .ci/setup
+	.ci/setup

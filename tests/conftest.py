@@ -1,0 +1,38 @@
+"""What every test shares: nothing may be dropped behind its back, and no thread may be left running."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from reactive_runtime import hooks
+
+
+@pytest.fixture
+def dropped() -> Iterator[list[hooks.Dropped]]:
+    """What went to the hook; a test that asks for it says what it expects there."""
+    with hooks.captured() as drops:
+        yield drops
+
+
+@pytest.fixture(autouse=True)
+def nothing_vanishes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Errors that reach the hook in a test that does not ask for `dropped` fail it."""
+    if "dropped" in request.fixturenames:
+        yield
+        return
+    with hooks.captured() as drops:
+        yield
+    errors = [drop for drop in drops if drop.error is not None]
+    assert not errors, f"went to the hook, and nobody looked: {errors}"
+
+
+@pytest.fixture
+def no_thread_left() -> Iterator[None]:
+    """Every thread that the test started has ended by its end."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()]
+    assert not left, left

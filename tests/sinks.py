@@ -1,0 +1,114 @@
+"""Subscribers and sources that tests look into."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reactive_runtime import MAX_DEMAND, Subscription
+
+PATIENCE = 30.0
+"""Seconds that a test waits for what must happen. Nothing is ever asserted about how long it took."""
+
+
+class Sink:
+    """Keeps the signals it gets, in order; `ended` is set by the last one."""
+
+    def __init__(self, demand: int = MAX_DEMAND, then: Callable[[Sink, Any], object] | None = None) -> None:
+        self.demand = demand
+        self.then = then
+        self.signals: list[tuple[Any, ...]] = []
+        self.threads: set[str] = set()
+        self.ended = threading.Event()
+        self.subscribed = threading.Event()
+        self.arrived = threading.Semaphore(0)
+        self.subscription: Subscription
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscription = subscription
+        self.signals.append(("on_subscribe",))
+        self.subscribed.set()
+        if self.demand:
+            subscription.request(self.demand)
+
+    def on_next(self, element: Any, /) -> None:
+        self.signals.append(("on_next", element))
+        self.threads.add(threading.current_thread().name)
+        self.arrived.release()
+        if self.then is not None:
+            self.then(self, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.signals.append(("on_error", error))
+        self.ended.set()
+
+    def on_complete(self) -> None:
+        self.signals.append(("on_complete",))
+        self.ended.set()
+
+    def wait(self) -> Sink:
+        """Wait for the end."""
+        assert self.ended.wait(PATIENCE), f"no end after {self.signals[-3:]}"
+        return self
+
+    def wait_for(self, n: int) -> Sink:
+        """Wait for `n` more elements."""
+        for _ in range(n):
+            assert self.arrived.acquire(timeout=PATIENCE), f"no element after {self.signals[-3:]}"
+        return self
+
+    @property
+    def elements(self) -> list[Any]:
+        return [signal[1] for signal in self.signals if signal[0] == "on_next"]
+
+    @property
+    def end(self) -> tuple[Any, ...] | None:
+        ends = [signal for signal in self.signals if signal[0] in ("on_error", "on_complete")]
+        assert len(ends) <= 1, ends
+        assert not ends or self.signals[-1] == ends[0], "a signal after the end (1.7)"
+        return ends[0] if ends else None
+
+    @property
+    def error(self) -> BaseException:
+        end = self.end
+        assert end is not None
+        assert end[0] == "on_error", end
+        error: BaseException = end[1]
+        return error
+
+
+class Numbers:
+    """An iterator of 0, 1, 2 … that notes how it was used: how often pulled and closed, and on which threads."""
+
+    def __init__(
+        self, stop: int | None = None, fail_at: int | None = None, failure: BaseException | None = None
+    ) -> None:
+        self.stop = stop
+        self.fail_at = fail_at
+        self.failure = failure or OSError("the source is broken")
+        self.pulled = 0
+        self.closed = 0
+        self.inside = 0
+        self.closed_while_running = False
+        self.threads: set[str] = set()
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        self.inside += 1
+        try:
+            self.threads.add(threading.current_thread().name)
+            if self.pulled == self.fail_at:
+                raise self.failure
+            if self.pulled == self.stop:
+                raise StopIteration
+            self.pulled += 1
+            return self.pulled - 1
+        finally:
+            self.inside -= 1
+
+    def close(self) -> None:
+        self.closed += 1
+        self.closed_while_running |= bool(self.inside)
