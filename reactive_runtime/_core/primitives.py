@@ -16,6 +16,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = [
+    "Barrier",
+    "BrokenBarrierError",
     "Condition",
     "Event",
     "Future",
@@ -33,6 +35,8 @@ __all__ = [
     "tickets",
 ]
 
+Barrier = threading.Barrier
+BrokenBarrierError = threading.BrokenBarrierError
 Lock = threading.Lock
 RLock = threading.RLock
 Condition = threading.Condition

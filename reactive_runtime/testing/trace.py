@@ -1,0 +1,229 @@
+"""Traces on disk: one folder a run, with Parquet files of its signals and a metadata.json.
+
+    <folder>/<run>/signals-00000.parquet   the columns of `Record`, up to a million records each
+    <folder>/<run>/metadata.json           version, Python, machine, scenarios, seed, and whether it is complete
+
+A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is
+whole: a run that is killed leaves readable files. Needs pyarrow, which is imported on first use.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.testing.recorder import SIGNALS, Chunk, Recorder, fitting
+from reactive_runtime.testing.records import Record
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["TraceWriter", "check_files", "read_trace", "run_folders", "schema", "table_of"]
+
+FILE_ROWS: Final = 1_000_000
+GROUP_ROWS: Final = 100_000
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise MissingDependencyError("traces need pyarrow: pip install 'reactive-runtime[cli]'") from error
+    return pa, parquet
+
+
+def schema() -> pyarrow.Schema:
+    """The columns of a trace, which are the fields of `Record`."""
+    pa, _ = _arrow()
+    fields = [
+        ("run", pa.string(), False),
+        ("scenario", pa.string(), False),
+        ("subscription", pa.int64(), False),
+        ("shared_callers", pa.bool_(), False),
+        ("ascending", pa.bool_(), False),
+        ("elements", pa.int64(), True),
+        ("thread", pa.int64(), False),
+        ("signal", pa.string(), False),
+        ("n", pa.int64(), True),
+        ("begin", pa.int64(), False),
+        ("end", pa.int64(), True),
+        ("begin_ns", pa.int64(), False),
+        ("end_ns", pa.int64(), True),
+        ("value", pa.int64(), True),
+        ("error", pa.string(), True),
+    ]
+    return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+
+
+def table_of(records: Sequence[Record]) -> pyarrow.Table:
+    """Records as an Arrow table."""
+    pa, _ = _arrow()
+    return pa.Table.from_pylist([record._asdict() for record in records], schema=schema())
+
+
+class TraceWriter:
+    """Writes the chunks of one recorder to the folder of its run. `write` is the recorder's sink."""
+
+    def __init__(self, folder: Path | str, run: str) -> None:
+        self.path = Path(folder) / run
+        self.run = run
+        self.rows = 0  # _lock
+        self._lock = primitives.Lock()  # held while writing: files are written by one thread at a time
+        self._recorder: Recorder | None = None
+        self._waiting: list[Any] = []  # _lock; tables of a row group to be
+        self._waiting_rows = 0  # _lock
+        self._file: Any = None  # _lock
+        self._file_rows = 0  # _lock
+        self._files = 0  # _lock
+        self._failure: OSError | None = None  # _lock; the first: nothing is written after it
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TraceError(f"{self.path}: can't be made: {error.strerror}") from error
+
+    def recorder(self) -> Recorder:
+        """The recorder that writes here."""
+        self._recorder = Recorder(self.run, self.write)
+        return self._recorder
+
+    def write(self, chunk: Chunk) -> None:
+        """Write a chunk; a failure to write is kept for `close`, since the caller is a publisher in mid-signal."""
+        assert self._recorder is not None
+        table = _table(self.run, self._recorder, chunk)
+        with self._lock:
+            if self._failure is not None:
+                return
+            self._waiting.append(table)
+            self._waiting_rows += table.num_rows
+            self.rows += table.num_rows
+            if self._waiting_rows >= GROUP_ROWS:
+                self._attempt(self._write_group)
+
+    def close(self, metadata: dict[str, Any]) -> None:
+        """Finish the last file, and write the metadata. TraceError if anything could not be written."""
+        if self._recorder is not None:
+            self._recorder.flush()
+        with self._lock:
+            self._attempt(self._finish)
+            failure = self._failure
+        if failure is not None:
+            raise TraceError(f"{self.path}: can't be written: {failure.strerror or failure}") from failure
+        facts = {
+            "run": self.run,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "machine": platform.platform(),
+            "records": self.rows,
+            "complete": True,
+        }
+        (self.path / "metadata.json").write_text(json.dumps({**facts, **metadata}, indent=2) + "\n")
+
+    def _attempt(self, action: Any) -> None:
+        try:
+            if self._failure is None:
+                action()
+        except OSError as error:
+            self._failure = error
+
+    def _write_group(self) -> None:
+        pa, parquet = _arrow()
+        if self._file is None:
+            self._file = parquet.ParquetWriter(self._name("_"), schema(), compression="zstd")
+        table, self._waiting, self._waiting_rows = pa.concat_tables(self._waiting), [], 0
+        self._file.write_table(table, row_group_size=GROUP_ROWS)
+        self._file_rows += table.num_rows
+        if self._file_rows >= FILE_ROWS:
+            self._close_file()
+
+    def _finish(self) -> None:
+        if self._waiting:
+            self._write_group()
+        if self._file is not None:
+            self._close_file()
+
+    def _close_file(self) -> None:
+        self._file.close()
+        self._file, self._file_rows = None, 0
+        self._name("_").rename(self._name(""))
+        self._files += 1
+
+    def _name(self, prefix: str) -> Path:
+        return self.path / f"{prefix}signals-{self._files:05}.parquet"
+
+
+def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
+    """A chunk, by columns."""
+    pa, _ = _arrow()
+    numbers, signals, n, begin, end, begin_ns, end_ns, values, errors = zip(*chunk.rows, strict=True)
+    size = len(numbers)
+    facts = [recorder.facts[number] for number in numbers]
+    columns = [
+        pa.repeat(pa.scalar(run, pa.string()), size),
+        pa.array([fact.scenario for fact in facts], pa.string()),
+        pa.array(numbers, pa.int64()),
+        pa.array([fact.shared_callers for fact in facts], pa.bool_()),
+        pa.array([fact.ascending for fact in facts], pa.bool_()),
+        pa.array([fact.elements for fact in facts], pa.int64()),
+        pa.repeat(pa.scalar(chunk.thread, pa.int64()), size),
+        pa.array([signal.value for signal in SIGNALS]).take(pa.array(signals)),
+        _ints(n),
+        pa.array(begin, pa.int64()),
+        pa.array(end, pa.int64()),
+        pa.array(begin_ns, pa.int64()),
+        pa.array(end_ns, pa.int64()),
+        _ints(values),
+        pa.array(errors, pa.string()),
+    ]
+    return pa.table(columns, schema=schema())
+
+
+def _ints(values: Sequence[Any]) -> Any:
+    """As int64; what is no int of 64 bits as `fitting` has it."""
+    pa, _ = _arrow()
+    if set(map(type, values)) <= {int, type(None)}:
+        try:
+            return pa.array(values, pa.int64())
+        except (OverflowError, pa.ArrowInvalid):
+            pass
+    return pa.array([fitting(value) for value in values], pa.int64())
+
+
+def run_folders(folder: Path | str) -> list[Path]:
+    """The folders of runs below `folder`, which may be one itself. TraceError where there is none."""
+    folder = Path(folder)
+    found = [path for path in (folder, *sorted(folder.glob("*/"))) if any(path.glob("signals-*.parquet"))]
+    if not found:
+        what = "is no folder" if not folder.is_dir() else "has no runs: no <run>/signals-*.parquet in it"
+        raise TraceError(f"{folder}: {what}")
+    return found
+
+
+def check_files(folder: Path | str) -> list[Path]:
+    """The trace files below `folder`, each of which can be read and has the schema. TraceError names the one that has not."""
+    pa, parquet = _arrow()
+    files = [file for run in run_folders(folder) for file in sorted(run.glob("signals-*.parquet"))]
+    for file in files:
+        try:
+            found = parquet.read_schema(file)
+        except (OSError, pa.ArrowException) as error:
+            raise TraceError(f"{file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
+        kinds = {field.name: field.type for field in found}
+        for field in schema():
+            if kinds.get(field.name) != field.type:
+                has = kinds.get(field.name, "none")
+                raise TraceError(f"{file}: is no trace: column {field.name!r} should be {field.type}, and is {has}")
+    return files
+
+
+def read_trace(folder: Path | str) -> list[Record]:
+    """All records below `folder`, in order of run and `begin`; for traces that fit into memory."""
+    _, parquet = _arrow()
+    records = [Record(**row) for file in check_files(folder) for row in parquet.read_table(file).to_pylist()]
+    return sorted(records, key=lambda record: (record.run, record.begin))
