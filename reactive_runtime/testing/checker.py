@@ -191,6 +191,8 @@ class RuleChecker:
             self._breach(state, record, "2.7", f"{record.signal} begins while another thread's call is under way")
         if end > state.calls_end:
             state.calls_end, state.calls_thread = end, record.thread
+        if record.error is not None:
+            self._breach(state, record, "3.16", f"{record.signal} {record.error}")
         if record.signal == Signal.CANCEL:
             state.cancel_begun = True
             if end < state.cancel_end:

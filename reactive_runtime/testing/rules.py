@@ -15,6 +15,7 @@ RULES: Final[dict[str, str]] = {
     "2.7": "a subscriber's calls of request and cancel are serial",
     "3.8": "request(n) adds n to the demand: no demand is lost",
     "3.9": "a request below 1, or of something that is no int, is answered with on_error, and nothing follows",
+    "3.16": "request and cancel return normally",
     "3.17": "the sum of all demand is capped at 2^63-1, and never wraps",
     "conservation": "no element is delivered twice, and none is lost before on_complete",
 }
