@@ -48,9 +48,8 @@ class Feed:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
-_SIZED: Final[tuple[type[Any], ...]] = tuple(
-    type(iter(empty)) for empty in ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values(), {}.items())
-)
+_EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values(), {}.items())
+_SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMPTY)
 """Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
 
 
@@ -78,7 +77,7 @@ class ColdFeed(Feed):
     def exhausted(self) -> bool:
         # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.
         iterator = self._iterator
-        return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0  # type: ignore[attr-defined]
+        return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0
 
     def close(self) -> None:
         iterator, self._iterator = self._iterator, None

@@ -71,7 +71,7 @@ def subscribe(
     if isinstance(on_next, Subscriber):
         return FlowHandle(source._run(on_next))
     if not callable(on_next):
-        raise _no_subscriber(on_next)  # type: ignore[unreachable]  # for callers that mypy does not see
+        raise _no_subscriber(on_next)
     if type(demand) is not int or demand < 0:
         kind = ValueError if type(demand) is int else TypeError
         raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")

@@ -122,7 +122,7 @@ def scenario(*, elements: int | None, live: int = 1) -> Callable[[F], F]:
 
 
 def find(folder: Path | str, names: Sequence[str] = ()) -> list[Scenario]:
-    """The scenarios in the files of `folder`, in order; only those named, if any are. ScenarioError says what is wrong."""
+    """The scenarios in the files of `folder`, in order: those named, or all. ScenarioError says what is wrong."""
     folder = Path(folder)
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []
     if not files:

@@ -105,7 +105,7 @@ class RuleChecker:
     """Turns records into violations."""
 
     def __init__(self, late_signals: int = 1, context: int = 6) -> None:
-        """`late_signals`: how many may follow a cancel that came from outside. `context`: records shown on each side."""
+        """`late_signals`: how many may follow a cancel that came from outside; `context`: records shown."""
         self._late_signals = late_signals
         self._context = context
         self._states: dict[tuple[str, int], _State] = {}
@@ -143,7 +143,10 @@ class RuleChecker:
             allowed = 0 if state.cancel_inside else self._late_signals
             if state.late > allowed:
                 self._breach(
-                    state, record, "1.8", f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
+                    state,
+                    record,
+                    "1.8",
+                    f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}",
                 )
         if (signal == Signal.ON_SUBSCRIBE) == state.subscribed:
             twice = "a second on_subscribe" if state.subscribed else f"{signal} before on_subscribe"
@@ -153,9 +156,7 @@ class RuleChecker:
         elif signal == Signal.ON_COMPLETE:
             elements = record.elements
             if elements is not None and state.delivered < elements and not state.cancel_begun:
-                self._breach(
-                    state, record, "conservation", f"completed after {state.delivered} of {elements} elements"
-                )
+                self._breach(state, record, "conservation", f"completed after {state.delivered} of {elements} elements")
         if signal == Signal.ON_SUBSCRIBE:
             state.subscribed = True
             if end > state.subscribe_end:
@@ -239,9 +240,9 @@ def _end(record: Record) -> int:
     return FOREVER if record.end is None else record.end
 
 
-def check(records: Iterable[Record], late_signals: int = 1) -> list[Violation]:
-    """The violations in a whole trace, its records in any order."""
-    checker = RuleChecker(late_signals)
+def check(records: Iterable[Record], late_signals: int = 1, context: int = 6) -> list[Violation]:
+    """The violations in a whole trace, its records in any order; the arguments are those of `RuleChecker`."""
+    checker = RuleChecker(late_signals, context)
     for record in sorted(records, key=lambda record: record.begin):
         checker.feed(record)
     return checker.violations

@@ -30,7 +30,7 @@ FILE_ROWS: Final = 1_000_000
 GROUP_ROWS: Final = 100_000
 
 
-def _arrow() -> Any:
+def _arrow() -> tuple[Any, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -59,13 +59,15 @@ def schema() -> pyarrow.Schema:
         ("value", pa.int64(), True),
         ("error", pa.string(), True),
     ]
-    return pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+    made: pyarrow.Schema = pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+    return made
 
 
 def table_of(records: Sequence[Record]) -> pyarrow.Table:
     """Records as an Arrow table."""
     pa, _ = _arrow()
-    return pa.Table.from_pylist([record._asdict() for record in records], schema=schema())
+    table: pyarrow.Table = pa.Table.from_pylist([record._asdict() for record in records], schema=schema())
+    return table
 
 
 class TraceWriter:
@@ -181,7 +183,8 @@ def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
         _ints(values),
         pa.array(errors, pa.string()),
     ]
-    return pa.table(columns, schema=schema())
+    table: pyarrow.Table = pa.table(columns, schema=schema())
+    return table
 
 
 def _ints(values: Sequence[Any]) -> Any:
@@ -206,7 +209,7 @@ def run_folders(folder: Path | str) -> list[Path]:
 
 
 def check_files(folder: Path | str) -> list[Path]:
-    """The trace files below `folder`, each of which can be read and has the schema. TraceError names the one that has not."""
+    """The trace files below `folder`. TraceError names the first that can't be read or has another schema."""
     pa, parquet = _arrow()
     files = [file for run in run_folders(folder) for file in sorted(run.glob("signals-*.parquet"))]
     for file in files:

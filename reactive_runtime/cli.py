@@ -1,0 +1,242 @@
+"""The command `reactive-runtime`: put publishers under load, and judge what was recorded.
+
+Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work; then one line
+on standard error says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Table
+except ImportError:
+    sys.exit("reactive-runtime: the command needs typer and rich: pip install 'reactive-runtime[cli]'")
+
+if TYPE_CHECKING:
+    from reactive_runtime.spark.traces import Verdict
+    from reactive_runtime.stress import Scenario, Tally
+
+__all__ = ["app", "main"]
+
+BROKEN: Final = 1
+UNABLE: Final = 2
+
+app = typer.Typer(
+    name="reactive-runtime",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Reactive Streams for Python threads: stress publishers, and judge the signals by the rules.",
+)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
+Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]
+
+
+@app.command()
+def stress(
+    scenarios: Annotated[list[str] | None, typer.Argument(help="Names of scenarios; all, if there are none.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
+    seed: Annotated[int | None, typer.Option(help="Seed of all dice; drawn and printed, if not given.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs; each gets a folder of its own in it.")] = Path("runs"),
+    folder: Annotated[Path, typer.Option("--scenarios", help="Folder of scenario files.")] = Path("stress"),
+    fault: Annotated[
+        str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
+    ] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Judge the run with Spark when the load is over.")] = False,
+    master: Master = "local[*]",
+    conf: Conf = None,
+) -> None:
+    """Put publishers under fire by many threads, and record every signal to Parquet.
+
+    With --verify the run is judged at once, and exit status 1 says that a rule was broken.
+    """
+    with _one_line_errors():
+        run = _load(
+            scenarios or [], threads, seconds, random.randrange(2**31) if seed is None else seed, out, folder, fault
+        )
+        if verify:
+            _judge([run], run / "verdict", master, conf)
+
+
+@app.command()
+def verify(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such folders.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for violations and summary; default: <first>/verdict.")
+    ] = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
+) -> None:
+    """Judge recorded runs, any number of any size, by the rules; write violations and a summary as Parquet."""
+    with _one_line_errors():
+        _judge(runs, out or runs[0] / "verdict", master, conf)
+
+
+# -- the load -------------------------------------------------------------------------------------------------
+
+
+def _load(names: list[str], threads: int, seconds: float, seed: int, to: Path, folder: Path, fault: str) -> Path:
+    from reactive_runtime import __version__
+    from reactive_runtime.stress import Load, find, planted, run
+    from reactive_runtime.testing.trace import TraceWriter
+
+    scenarios = find(folder, names)
+    writer = TraceWriter(to, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{seed}")
+    out.print(f"load     {len(scenarios)} scenarios, {threads} threads, {seconds:g} s, seed {seed}")
+    if fault:
+        out.print(f"fault    {fault} is planted: the verdict has to name it", style="yellow")
+    with planted(fault) if fault else contextlib.nullcontext(), _progress(seconds, scenarios) as progress:
+        tally = run(
+            scenarios, Load(threads, seconds, seed), writer.recorder(), lambda tally: progress(tally, writer.rows)
+        )
+    writer.close(
+        {
+            "version": __version__,
+            "scenarios": [scenario.name for scenario in scenarios],
+            "seed": seed,
+            "threads": threads,
+            "seconds": round(tally.seconds, 3),
+            "fault": fault or None,
+        }
+    )
+    rate = writer.rows / tally.seconds
+    out.print(
+        f"recorded {writer.rows:,} signals of {tally.subscriptions:,} subscriptions in {tally.seconds:.1f} s"
+        f" ({rate:,.0f} a second)\nrun      {writer.path}",
+        soft_wrap=True,
+    )
+    return writer.path
+
+
+@contextlib.contextmanager
+def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Tally, int], None]]:
+    """A bar where there is a terminal, a plain line every five seconds where there is none."""
+    if not out.is_terminal:
+        said = [0.0]
+
+        def say(tally: Tally, rows: int) -> None:
+            if tally.seconds - said[0] >= 5:
+                said[0] = tally.seconds
+                out.print(f"         {tally.seconds:3.0f} of {seconds:g} s, {rows:,} signals written")
+
+        yield say
+        return
+    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rows]:,} signals"))
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task("load", total=seconds, rows=0)
+        yield lambda tally, rows: bar.update(task, completed=tally.seconds, rows=rows)
+
+
+# -- the verdict ----------------------------------------------------------------------------------------------
+
+
+def _judge(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> None:
+    from reactive_runtime.spark import session
+    from reactive_runtime.spark import verify as judge
+    from reactive_runtime.testing.trace import check_files
+
+    files = [file for folder in runs for file in check_files(folder)]  # before Spark starts: it takes its time
+    begin = primitives.monotonic()
+    spark = session(master, dict(_setting(text) for text in conf or []))
+    out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
+    verdict = judge(spark, runs, to)
+    _print_summary(verdict)
+    _print_verdict(verdict)
+    out.print(f"verdict  {to} (violations, summary), {primitives.monotonic() - begin:.0f} s", soft_wrap=True)
+    if verdict.clean:
+        out.print("clean    no rule was broken", style="green")
+    else:
+        rules = ", ".join(it["rule"] for it in verdict.violations)
+        out.print(f"BROKEN   rule {rules}", style="bold red")
+        raise typer.Exit(BROKEN)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise ReactiveError(f"--conf {text!r}: should be spark.key=value")
+    return key, value
+
+
+def _print_summary(verdict: Verdict) -> None:
+    table = Table(title="what was judged", title_justify="left")
+    names = {
+        "scenario": "scenario",
+        "subscriptions": "subscriptions",
+        "signals": "signals",
+        "cancelled": "cancelled",
+        "late_p99": "late p99",
+        "late_max": "late max",
+        "silence_ns_p99": "silence p99, µs",
+        "silence_ns_max": "silence max, µs",
+    }
+    for key, title in names.items():
+        table.add_column(title, justify="left" if key == "scenario" else "right")
+    for row in verdict.summary:
+        table.add_row(*(_cell(key, row[key]) for key in names))
+    out.print(table)
+
+
+def _cell(key: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value / 1_000:,.0f}" if key.startswith("silence") else f"{value:,}"
+    return str(value)
+
+
+def _print_verdict(verdict: Verdict) -> None:
+    from reactive_runtime.testing.checker import check
+    from reactive_runtime.testing.rules import RULES
+
+    broken = {it["rule"]: it for it in verdict.violations}
+    table = Table(title="rule by rule", title_justify="left")
+    for title in ("rule", "asks", "broken", "subscriptions"):
+        table.add_column(title, justify="right" if title in ("broken", "subscriptions") else "left")
+    for rule, asks in RULES.items():
+        found = broken.get(rule)
+        counts = (f"{found['count']:,}", f"{found['subscriptions']:,}") if found else ("-", "-")
+        table.add_row(rule, asks, *counts, style="red" if found else None)
+    out.print(table)
+    for rule, records in verdict.examples.items():
+        shown = next((it for it in check(records, context=12) if it.rule == rule), None)
+        out.print(str(shown) if shown else f"rule {rule}: {RULES[rule]}", markup=False, soft_wrap=True)
+
+
+# -- errors ---------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except ReactiveError as error:
+        _stop(str(error))
+    except KeyboardInterrupt:
+        _stop("interrupted")
+
+
+def _stop(why: str) -> NoReturn:
+    print(f"reactive-runtime: {why}", file=sys.stderr)
+    raise typer.Exit(UNABLE)
+
+
+def main() -> None:
+    """Run the command."""
+    app()
