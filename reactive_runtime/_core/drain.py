@@ -15,7 +15,7 @@ Guarantees: `_turn` runs on at most one thread at a time, each turn sees what th
 released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
 of what was taken is subtracted once per turn. No lock is held during a turn or a submission.
 
-With an executor, turns run there: one task at a time, which gives the thread back after `BATCH` elements, so
+With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
 that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
 queue before it ran, is told to `_rejected`, on the thread that noticed.
 """
@@ -23,7 +23,7 @@ queue before it ran, is told to `_rejected`, on the thread that noticed.
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime.errors import RejectedError
@@ -42,6 +42,9 @@ class Drain:
     """Demand, and at most one owner who works it off."""
 
     __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_lock", "_missed")
+
+    batch: ClassVar[int] = BATCH
+    """After so much work on an executor its thread is given back."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.
@@ -83,7 +86,7 @@ class Drain:
     def _run(self) -> None:
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self._executor
-        budget = MAX_DEMAND if executor is None else BATCH
+        budget = MAX_DEMAND if executor is None else self.batch
         patient = False
         with self._lock:
             self._missed = False
@@ -113,7 +116,7 @@ class Drain:
                     if budget <= 0:
                         if not self._submit(resubmitted=True):
                             return
-                        budget = BATCH
+                        budget = self.batch
         except BaseException:
             with self._lock:
                 self._busy = False  # not held by a thread that is on its way out

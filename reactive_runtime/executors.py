@@ -1,0 +1,400 @@
+"""Four executors: in order, on this very thread, at a time, and in virtual time.
+
+All are `concurrent.futures.Executor`s: what a task raises is its future's, `submit` after `shutdown` raises
+RuntimeError, and `shutdown(cancel_futures=True)` cancels what has not begun. No lock is held while a task, a
+future's callback or another executor is called.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.primitives import Future
+from reactive_runtime.errors import RejectedError
+
+__all__ = ["ScheduledExecutor", "SerialExecutor", "TrampolineExecutor", "VirtualTimeExecutor"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class _Task:
+    """A call to be made, and the future of its result."""
+
+    __slots__ = ("args", "fn", "future", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+        self.future: Future[Any] = Future()
+
+    def run(self) -> BaseException | None:
+        """Make the call, unless it was cancelled; return what it raised, which the future has too."""
+        if not self.future.set_running_or_notify_cancel():
+            return None
+        try:
+            result = self.fn(*self.args, **self.kwargs)
+        except BaseException as error:  # as the pools of the standard library: a task's error is its future's
+            self.future.set_exception(error)
+            return error
+        self.future.set_result(result)
+        return None
+
+    def run_here(self) -> None:
+        """`run` on a thread that is the user's: what is no Exception (Ctrl-C) goes on up as well."""
+        error = self.run()
+        if error is not None and not isinstance(error, Exception):
+            raise error
+
+
+class _Book:
+    """Which futures of an executor are unfinished, and whether it still takes tasks."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._name = type(executor).__name__
+        self._changed = primitives.Condition()
+        self._open = True  # _changed
+        self._unfinished: set[Future[Any]] = set()  # _changed
+
+    def enter(self, future: Future[Any]) -> None:
+        """Take a task on; RuntimeError after shutdown."""
+        with self._changed:
+            if not self._open:
+                raise RuntimeError(f"cannot schedule new futures after shutdown of this {self._name}")
+            self._unfinished.add(future)
+        future.add_done_callback(self._leave)
+
+    def _leave(self, future: Future[Any]) -> None:
+        with self._changed:
+            self._unfinished.discard(future)
+            self._changed.notify_all()
+
+    def close(self, cancel_futures: bool) -> None:
+        """Take no more; cancel what has not begun, if asked to."""
+        with self._changed:
+            self._open = False
+            waiting = list(self._unfinished) if cancel_futures else []
+        for future in waiting:
+            future.cancel()
+
+    def wait(self) -> None:
+        """Return when every task has finished."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._unfinished)
+
+
+class SerialExecutor(Executor):
+    """Runs tasks one at a time, in the order of submission, on the threads of another executor.
+
+    At most one task of the other executor is under way; it gives its thread back after 64 of ours, so that many
+    serial executors on a small pool progress together. What a task wrote the next one sees. Where the other
+    executor refuses, or drops what was queued there, all waiting futures fail with RejectedError, and `submit`
+    raises it from then on. `shutdown` waits for our tasks, and leaves the other executor alone.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(4) as pool, SerialExecutor(pool) as serial:
+    ...     list(serial.map(str, range(3)))
+    ['0', '1', '2']
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._book = _Book(self)
+        self._line = _Line(executor)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` after all that was submitted before. RejectedError if the executor below refuses."""
+        task = _Task(fn, args, kwargs)
+        self._book.enter(task.future)
+        self._line.join(task)
+        return task.future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; wait for those there are, unless called by one of them."""
+        self._book.close(cancel_futures)
+        if wait and self._line.runner != primitives.get_ident():
+            self._book.wait()
+
+
+class _Line(Drain):
+    """The tasks of a serial executor: the drain's demand is the length of the line."""
+
+    __slots__ = ("_refused", "_tasks", "runner")
+
+    batch: ClassVar[int] = 64
+
+    def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
+        self._tasks: deque[_Task] = deque()  # _lock
+        self._refused: RejectedError | None = None  # _lock; final
+        self.runner = 0  # the thread inside a task; written by the drain's owner, which is that thread
+
+    def join(self, task: _Task) -> None:
+        with self._lock:
+            refused = self._refused
+            self._tasks.append(task)
+        if refused is None:
+            self._add(1)
+            with self._lock:
+                refused = self._refused
+        if refused is not None:
+            self._rejected(refused)
+            raise refused
+
+    def _turn(self, allowance: int) -> int:
+        self.runner = primitives.get_ident()
+        for _ in range(allowance):
+            with self._lock:
+                task = self._tasks.popleft()
+            task.run()
+        self.runner = 0
+        return allowance
+
+    def _rejected(self, error: RejectedError) -> None:
+        with self._lock:
+            self._refused = error
+            tasks, self._tasks = self._tasks, deque()
+        for task in tasks:
+            if task.future.set_running_or_notify_cancel():
+                task.future.set_exception(error)
+
+
+class TrampolineExecutor(Executor):
+    """Runs tasks on the thread that submits them; a task submitted from inside a task runs after it.
+
+    So tasks that submit tasks need no stack, and each thread's run in order. An interrupt in a task goes on up
+    through `submit`; what was still waiting on that thread is cancelled.
+
+    >>> with TrampolineExecutor() as here:
+    ...     def task():
+    ...         here.submit(print, "inner")
+    ...         print("outer")
+    ...     _ = here.submit(task)
+    outer
+    inner
+    """
+
+    def __init__(self) -> None:
+        self._book = _Book(self)
+        self._here = primitives.ThreadLocal()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` now, or after the task that this thread is inside of."""
+        task = _Task(fn, args, kwargs)
+        self._book.enter(task.future)
+        waiting: deque[_Task] | None = getattr(self._here, "waiting", None)
+        if waiting is not None:
+            waiting.append(task)
+        else:
+            self._bounce(task)
+        return task.future
+
+    def _bounce(self, task: _Task) -> None:
+        waiting: deque[_Task] = deque([task])
+        self._here.waiting = waiting
+        try:
+            while waiting:
+                waiting.popleft().run_here()
+        finally:
+            self._here.waiting = None
+            for left in waiting:
+                left.future.cancel()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; wait for those of other threads, unless called by a task."""
+        self._book.close(cancel_futures)
+        if wait and getattr(self._here, "waiting", None) is None:
+            self._book.wait()
+
+
+class _Timers:
+    """Tasks by the time they are due, then by the order they came in. The executor's lock owns it."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, _Task]] = []
+        self._count = 0
+
+    def add(self, due: float, task: _Task) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (due, self._count, task))
+
+    def next_due(self) -> float | None:
+        """When the next task that was not cancelled is due."""
+        while self._heap and self._heap[0][2].future.cancelled():
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def pop(self) -> _Task:
+        return heapq.heappop(self._heap)[2]
+
+    def purge(self) -> None:
+        """Forget the cancelled ones: they must not pile up until they would have been due."""
+        self._heap = [entry for entry in self._heap if not entry[2].future.cancelled()]
+        heapq.heapify(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+
+class _TimedExecutor(Executor):
+    """What the two executors with a clock share."""
+
+    def __init__(self) -> None:
+        self._book = _Book(self)
+        self._changed = primitives.Condition()
+        self._timers = _Timers()  # _changed
+        self._cancelled = 0  # _changed; cancelled since the last purge
+
+    def now(self) -> float:
+        """The time, in seconds from some beginning."""
+        raise NotImplementedError
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` as soon as can be, after what is due already."""
+        return self.schedule(0, fn, *args, **kwargs)
+
+    def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` in `delay` seconds (0 or more). The future's `cancel()` takes it back, until it runs.
+
+        Raises TypeError or ValueError for a delay that is none, RuntimeError after shutdown.
+        """
+        if isinstance(delay, bool) or not isinstance(delay, int | float):
+            raise TypeError(f"schedule: delay must be a number of seconds, not {type(delay).__name__}")
+        if not (0 <= delay < math.inf):
+            raise ValueError(f"schedule: delay must be a number of seconds from 0, not {delay}")
+        task = _Task(fn, args, kwargs)
+        self._book.enter(task.future)
+        with self._changed:
+            self._timers.add(self.now() + delay, task)
+            self._changed.notify_all()
+        task.future.add_done_callback(self._forget)
+        return task.future
+
+    def _forget(self, future: Future[Any]) -> None:
+        if not future.cancelled():
+            return
+        with self._changed:
+            self._cancelled += 1
+            if self._cancelled * 2 > len(self._timers):
+                self._timers.purge()
+                self._cancelled = 0
+            self._changed.notify_all()
+
+
+class ScheduledExecutor(_TimedExecutor):
+    """Timers: runs tasks when they are due, one at a time, on one thread of its own.
+
+    The thread starts with the first task, is a daemon, and ends with `shutdown`, when nothing is left to wait
+    for: tasks that are not yet due are waited for as well, unless they are cancelled.
+
+    >>> with ScheduledExecutor() as timers:
+    ...     late, early = timers.schedule(0.02, print, "late"), timers.schedule(0.01, print, "early")
+    early
+    late
+    """
+
+    def __init__(self, name: str = "timers") -> None:
+        super().__init__()
+        self._name = name
+        self._thread: primitives.Thread | None = None  # _changed
+        self._ending = False  # _changed
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return primitives.monotonic()
+
+    def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future = super().schedule(delay, fn, *args, **kwargs)
+        with self._changed:
+            if self._thread is None:
+                self._thread = primitives.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+        return future
+
+    schedule.__doc__ = _TimedExecutor.schedule.__doc__
+
+    def _run(self) -> None:
+        while (task := self._wait_for_one()) is not None:
+            task.run()
+
+    def _wait_for_one(self) -> _Task | None:
+        with self._changed:
+            while True:
+                due = self._timers.next_due()
+                if due is None and self._ending:
+                    return None
+                left = None if due is None else due - self.now()
+                if left is not None and left <= 0:
+                    return self._timers.pop()
+                self._changed.wait(left)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; wait for those there are, unless called by one of them."""
+        self._book.close(cancel_futures)
+        with self._changed:
+            self._ending = True
+            thread = self._thread
+            self._changed.notify_all()
+        if wait and thread is not None and thread.ident != primitives.get_ident():
+            thread.join()
+
+
+class VirtualTimeExecutor(_TimedExecutor):
+    """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
+
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = clock.schedule(60, print, "a minute has passed")
+    >>> clock.advance(59)
+    >>> clock.advance(1)
+    a minute has passed
+    """
+
+    def __init__(self, start: float = 0.0) -> None:
+        super().__init__()
+        self._time = start  # _changed
+        self._advancing = False  # _changed
+
+    def now(self) -> float:
+        """Virtual seconds, from `start`."""
+        with self._changed:
+            return self._time
+
+    def advance(self, seconds: float = 0.0) -> None:
+        """Move the clock on by `seconds` (0 or more), stopping at each task that is due on the way to run it.
+
+        Tasks that are scheduled meanwhile run too, if they are due by then. What a task raises is its future's
+        (an interrupt goes on up). RuntimeError inside a task: the clock is moving already.
+        """
+        if not (0 <= seconds < math.inf):
+            raise ValueError(f"advance: seconds must be a number from 0, not {seconds}")
+        with self._changed:
+            if self._advancing:
+                raise RuntimeError("advance: the clock is moving already; schedule a task instead")
+            self._advancing = True
+            end = self._time + seconds
+        try:
+            while (task := self._next_until(end)) is not None:
+                task.run_here()
+        finally:
+            with self._changed:
+                self._advancing = False
+
+    def _next_until(self, end: float) -> _Task | None:
+        with self._changed:
+            due = self._timers.next_due()
+            if due is None or due > end:
+                self._time = max(self._time, end)
+                return None
+            self._time = max(self._time, due)
+            return self._timers.pop()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks. Does not wait: what is left runs when the clock is advanced."""
+        self._book.close(cancel_futures)
