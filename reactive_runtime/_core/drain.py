@@ -65,6 +65,9 @@ class Drain:
         """The executor will not run the turn that was due. Called by the owner; the drain is closed after it."""
         raise NotImplementedError
 
+    def _left(self) -> None:
+        """Called by the one who has just let the drain go, and owns it no more."""
+
     def _add(self, n: int) -> None:
         """Add `n` to the demand (0: just wake the drain); drain if nobody does."""
         with self._lock:
@@ -106,7 +109,7 @@ class Drain:
                     more = self._missed or (demand and taken == allowance)
                     if not (more or patient):
                         self._busy = False
-                        return
+                        break
                     self._missed = False
                 if not more:  # let the other side of the boundary go first, and look once more, before leaving
                     primitives.pause()
@@ -121,6 +124,7 @@ class Drain:
             with self._lock:
                 self._busy = False  # not held by a thread that is on its way out
             raise
+        self._left()
 
     def _submit(self, *, resubmitted: bool) -> bool:
         """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""

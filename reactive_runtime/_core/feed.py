@@ -16,7 +16,7 @@ __all__ = ["ColdFeed", "Feed"]
 
 
 class Feed:
-    """One subscription's supply. All but `attach` and `connect` is called by the owner of the subscription's drain."""
+    """One subscription's supply. All but `attach`, `connect` and `ask` is called by the owner of the subscription's drain."""
 
     __slots__ = ()
 
@@ -38,7 +38,10 @@ class Feed:
         return False
 
     def want(self, n: int) -> None:
-        """The drain has run dry, and `n` more elements are demanded."""
+        """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
+
+    def ask(self) -> None:
+        """Ask the upstream for what was noted. Called without owning the drain: the elements may come at once."""
 
     def exhausted(self) -> bool:
         """Whether it is certain that no element of the source is left to come."""

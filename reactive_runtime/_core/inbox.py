@@ -6,7 +6,8 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
 - *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
   again. At most p elements are ever held here.
 - *exact*: what the drain still owes downstream is asked for, and no more. For publishers that are not ours,
-  with no boundary after them.
+  with no boundary after them. It is asked for when nobody owns the drain: such a publisher may emit from inside
+  `request`, without end, and each element has to go on its way at once, not to wait for `request` to return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
 drain of their own (`_Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
@@ -47,6 +48,7 @@ class Inbox(Feed):
         "_refill",
         "_room",
         "_subscribe",
+        "_unasked",
         "_upstream",
     )
 
@@ -67,6 +69,7 @@ class Inbox(Feed):
         self._upstream: _Upstream | None = None  # drain lock; set once, by on_subscribe
         self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
         self._room = 0  # drain lock; elements that may still arrive (1.1)
+        self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
         self._done = False  # drain lock; the upstream has ended
         self._error: BaseException | None = None  # drain lock; it ended with this
         self._closed = False  # drain lock; the downstream has no use for elements any more
@@ -86,6 +89,9 @@ class Inbox(Feed):
             self._connect()
 
     def _connect(self) -> None:
+        with self._drain._lock:
+            if self._closed:
+                return
         try:
             self._subscribe(self)
         except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
@@ -129,21 +135,29 @@ class Inbox(Feed):
             self._ask(n)
 
     def want(self, n: int) -> None:
-        if self._prefetch is None:
-            with self._drain._lock:
-                n = n if n == MAX_DEMAND else n - self._room - len(self._items)
-            if n > 0:
-                self._ask(n)
+        if self._prefetch is not None:
+            return
+        with self._drain._lock:
+            if n != MAX_DEMAND:
+                n -= self._room + len(self._items)
+            if n > 0 and self._room != MAX_DEMAND:
+                self._room = min(self._room + n, MAX_DEMAND)
+                self._unasked = min(self._unasked + n, MAX_DEMAND)
+
+    def ask(self) -> None:
+        with self._drain._lock:
+            upstream = self._upstream
+            if upstream is None or not self._unasked:
+                return
+            n, self._unasked = self._unasked, 0
+        upstream.request(n)
 
     def _ask(self, n: int) -> None:
-        """Promise room for `n` more elements, then ask for them."""
+        """Promise room for `n` more elements, and ask for them."""
         with self._drain._lock:
-            if self._done or self._room == MAX_DEMAND:
-                return
-            self._room = min(self._room + n, MAX_DEMAND)
-            upstream = self._upstream
-        if upstream is not None:
-            upstream.request(n)
+            self._room += n
+            self._unasked += n
+        self.ask()
 
     def exhausted(self) -> bool:
         with self._drain._lock:
@@ -170,15 +184,14 @@ class Inbox(Feed):
             if first:
                 self._upstream = upstream = _Upstream(subscription, self)
             closed = self._closed
-            room = self._room
         if not first:
             subscription.cancel()  # 2.5
         elif closed:
             upstream.cancel()
         elif self._prefetch is not None:
             self._ask(self._prefetch)
-        elif room:
-            upstream.request(room)  # demand that came before the subscription did
+        else:
+            self.ask()  # for what was demanded before the subscription came
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -275,17 +288,24 @@ class Inbox(Feed):
 
 
 class _Upstream(Drain):
-    """Makes the calls on one upstream subscription, one at a time (2.7)."""
+    """Makes the calls on one upstream subscription, one at a time (2.7).
 
-    __slots__ = ("_caller", "_cancelled", "_inbox", "_subscription", "_unbounded")
+    A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4).
+    Two kinds are let through at once. One from further up the stack of that very `request`: the upstream is
+    emitting from it, perhaps without end. And one to a subscription of our own, whose `cancel` is a note to its
+    drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
+    """
+
+    __slots__ = ("_caller", "_cancelled", "_inbox", "_ours", "_subscription", "_unbounded")
 
     def __init__(self, subscription: Subscription, inbox: Inbox) -> None:
         super().__init__()
         self._inbox = inbox
+        self._ours = isinstance(subscription, Drain)
+        self._subscription: Subscription | None = subscription  # _lock; None once it has been cancelled
         self._cancelled = False  # _lock; a cancel is wanted
-        self._subscription: Subscription | None = subscription  # the owner's, and its thread's while in request
-        self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
         self._caller = 0  # _lock; the thread that is inside `request`
+        self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
 
     def request(self, n: int) -> None:
         self._add(n)
@@ -293,23 +313,23 @@ class _Upstream(Drain):
     def cancel(self) -> None:
         with self._lock:
             self._cancelled = True
-            nested = self._caller == primitives.get_ident()
-        if nested:  # further down this stack the upstream is emitting from `request`: it must hear now
+            at_once = self._ours or self._caller == primitives.get_ident()
+        if at_once:
             self._cancel_now()
         else:
             self._add(0)
 
     def _turn(self, allowance: int) -> int:
         with self._lock:
-            cancelled = self._cancelled
+            cancelled, subscription = self._cancelled, self._subscription
             self._caller = primitives.get_ident()
         try:
-            if cancelled:
+            if cancelled or subscription is None:
                 self._cancel_now()
                 return CLOSED
-            if allowance and self._subscription is not None and not self._unbounded:
+            if allowance and not self._unbounded:
                 self._unbounded = allowance == MAX_DEMAND
-                self._subscription.request(allowance)
+                subscription.request(allowance)
         except Exception as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
             fault.__cause__ = error
@@ -320,7 +340,8 @@ class _Upstream(Drain):
         return 0 if self._unbounded else allowance
 
     def _cancel_now(self) -> None:
-        subscription, self._subscription = self._subscription, None
+        with self._lock:
+            subscription, self._subscription = self._subscription, None
         if subscription is None:
             return
         try:

@@ -121,9 +121,11 @@ class PulledSubscription(Drain):
             except BaseException:
                 self._close()
                 raise
+            self._launch()
         else:
-            self._feed.connect()
-        self._launch()
+            feed = self._feed
+            self._launch()
+            feed.connect()  # last: what the upstream signals right away finds a drain that runs
 
     def _turn(self, allowance: int) -> int:
         if self._feed is None:
@@ -248,6 +250,11 @@ class PulledSubscription(Drain):
                 return True
         assert self._feed is not None
         return self._feed.exhausted()
+
+    def _left(self) -> None:
+        feed = self._feed  # read by one who owns nothing: closed meanwhile, or not, either is well
+        if feed is not None and feed.waits:
+            feed.ask()
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
