@@ -51,7 +51,7 @@ class Feed:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
-_EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values(), {}.items())
+_EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values())
 _SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMPTY)
 """Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
 

@@ -19,7 +19,8 @@ million pipelines of one shape share one piece of code.
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
 at its heart, for unbounded demand: no generator is resumed and nothing is counted.
 
-A step with an `end`, or with other than one `yield`, gets a loop of its own, and the next loop iterates over it.
+A step with an `end`, or with other than one `yield`, gets a loop of its own, and the next loop iterates over it;
+so does every seventeenth step, since what is generated has to stay readable, and quick to compile.
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). A `pull` then yields PENDING, which gives the drain a chance to
@@ -41,6 +42,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeGuard
 
+from reactive_runtime._core import primitives
 from reactive_runtime._core.step import STOP, Step
 
 __all__ = ["PENDING", "Chain", "Stoppable", "Unstopped", "chain_of", "none_element", "pulled", "unfused"]
@@ -60,6 +62,10 @@ PENDING: Final = Pending()
 def none_element() -> TypeError:
     """What a source is told that gave None."""
     return TypeError("None came out of the source: None is not an element (2.13)")
+
+
+LOOP: Final = 16
+"""Steps that share a loop, at most: the next one begins another, which iterates over it."""
 
 
 class Stoppable(Protocol):
@@ -93,12 +99,44 @@ class Chain:
 
 @functools.lru_cache(maxsize=1024)
 def chain_of(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
-    """The loops for steps of these classes, in this order."""
+    """The loops for steps of these classes, in this order, each iterating over the one before."""
     try:
-        stages = [_Stage.of(kind) for kind in kinds]  # type: ignore[arg-type]  # mypy: a class is hashable after all
+        runs = _runs([_Stage.of(kind) for kind in kinds])  # type: ignore[arg-type]  # mypy: a class is hashable
     except OSError:  # the source is not at hand: zipped or frozen without it
         return Chain(unfused, None)
-    return Chain(_Writer(kinds, stages, drive=False).function(), _Writer(kinds, stages, drive=True).function())
+    loops = [(at, at + len(run), _loop(run, first=at == 0, drive=False)) for at, run in runs]
+    last, run = runs[-1]
+    driver = _loop(run, first=last == 0, drive=True)
+
+    def pull(upstream: Iterable[Any], steps: Sequence[Step[Any, Any]], subscription: Stoppable) -> Any:
+        for begin, end, loop in loops:
+            upstream = loop(upstream, steps[begin:end], subscription)
+        return upstream
+
+    def drive(
+        upstream: Iterable[Any],
+        steps: Sequence[Step[Any, Any]],
+        subscription: Stoppable,
+        on_next: Callable[[Any], object],
+    ) -> bool:
+        for begin, end, loop in loops[:-1]:
+            upstream = loop(upstream, steps[begin:end], subscription)
+        ended: bool = driver(upstream, steps[last:], subscription, on_next)
+        return ended
+
+    return Chain(pull, drive)
+
+
+def _runs(stages: list[_Stage]) -> list[tuple[int, tuple[_Stage, ...]]]:
+    """Where each loop begins, and the stages that share it. A stage that stands alone has one to itself."""
+    runs: list[tuple[int, tuple[_Stage, ...]]] = []
+    for at, stage in enumerate(stages):
+        begin, run = runs[-1] if runs else (0, ())
+        if run and not stage.alone and not run[-1].alone and len(run) < LOOP:
+            runs[-1] = (begin, (*run, stage))
+        else:
+            runs.append((at, (stage,)))
+    return runs
 
 
 def pulled(upstream: Iterator[Any], steps: Sequence[Step[Any, Any]], subscription: Stoppable) -> Iterator[Any]:
@@ -214,109 +252,104 @@ def _refuse_what_cannot_be_fused(kind: type[Step[Any, Any]], methods: list[ast.F
 # -- writing a loop -------------------------------------------------------------------------------------------
 
 
-class _Writer:
-    """Writes one form of one chain."""
+@functools.lru_cache(maxsize=1024)
+def _loop(stages: tuple[_Stage, ...], *, first: bool, drive: bool) -> Callable[..., Any]:
+    """The loop of stages that share one; `first`: over the source itself; `drive`: with on_next at its heart."""
+    return _Writer(stages, first=first, drive=drive).function()
 
-    def __init__(self, kinds: tuple[type[Step[Any, Any]], ...], stages: list[_Stage], *, drive: bool) -> None:
-        self.kinds = kinds
+
+_numbers = primitives.tickets()
+
+
+class _Writer:
+    """Writes one loop."""
+
+    def __init__(self, stages: tuple[_Stage, ...], *, first: bool, drive: bool) -> None:
         self.stages = stages
+        self.first = first
         self.drive = drive
-        self.loops_within = any(stage.kind.expands or stage.alone for stage in stages)
         self.namespace: dict[str, Any] = {"PENDING": PENDING, "none_element": none_element}
 
-    def function(self) -> Any:
-        segments = self._segments()
-        lines = [part for number, segment in enumerate(segments) for part in self._segment(number, segment, segments)]
-        source = "\n".join(lines)
-        title = " | ".join(kind.__name__.strip("_") for kind in self.kinds)
-        filename = f"<fused {title} {'drive' if self.drive else 'pull'}>"
+    def function(self) -> Callable[..., Any]:
+        source = "\n".join(self._lines())
+        title = " | ".join(stage.kind.__name__.strip("_") for stage in self.stages)
+        filename = f"<fused {title} {'drive' if self.drive else 'pull'} #{_numbers()}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec"), self.namespace)  # the text is made of our own methods only
-        return self.namespace["run"]
+        loop: Callable[..., Any] = self.namespace["loop"]
+        return loop
 
-    def _segments(self) -> list[list[int]]:
-        """Stages that share a loop. A stage that stands alone has a loop to itself."""
-        segments: list[list[int]] = []
-        open_segment = False
-        for index, stage in enumerate(self.stages):
-            if stage.alone or not open_segment:
-                segments.append([])
-            segments[-1].append(index)
-            open_segment = not stage.alone
-        return segments
-
-    def _segment(self, number: int, segment: list[int], segments: list[list[int]]) -> list[str]:
-        last = number == len(segments) - 1
-        driven = last and self.drive
-        sink = self._deliver if driven else self._yield
-        upstream = "upstream" if number == 0 else f"loop{number - 1}(upstream, steps, subscription)"
-        first = f"v{segment[0]}_{_parameter(self.stages[segment[0]].each)}"
-        if number == 0:
-            head = [f"if {first} is None:", "    raise none_element()"]
-            tail = ["if subscription._stop:", "    return False" if driven else "    yield PENDING"]
-        else:
-            head, tail = [], []
-        if driven:
-            head += [f"if {first} is PENDING:", "    return False"] if number else []
-        else:
-            head += [f"if {first} is PENDING:", "    yield PENDING", "    continue"]
-        body = [*head, *self._inlined(segment, sink, driven).splitlines(), *tail]
+    def _lines(self) -> list[str]:
+        element = self._element(0)
         lines = [
-            f"def {'run' if last else f'loop{number}'}(upstream, steps, subscription{', on_next' if driven else ''}):",
-            *(f"    {line}" for index in segment for line in self._prologue(index)),
-            f"    for {first} in {upstream}:",
-            *(f"        {line}" for line in body),
+            f"def loop(upstream, steps, subscription{', on_next' if self.drive else ''}):",
+            *(f"    {line}" for index in range(len(self.stages)) for line in self._prologue(index)),
+            f"    for {element} in upstream:",
+            *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *self._tail())),
         ]
-        end = self.stages[segment[0]].end
+        end = self.stages[0].end
         if end is not None:
-            lines += [f"    s{segment[0]}.done = True"]
-            lines += textwrap.indent(self._rewritten(segment[0], end, sink, driven), "    ").splitlines()
-        return [*lines, *(["    return True"] if driven else []), ""]
+            lines += [
+                "    s0.done = True",
+                *(f"    {line}" for line in self._rewritten(0, end, self._sink).splitlines()),
+            ]
+        return [*lines, "    return True"] if self.drive else lines
 
     def _prologue(self, index: int) -> list[str]:
         constants = sorted(self.stages[index].constants)
         return [f"s{index} = steps[{index}]", *(f"s{index}_{name} = s{index}.{name}" for name in constants)]
 
-    def _inlined(self, segment: list[int], sink: Callable[[ast.expr], list[ast.stmt]], driven: bool) -> str:
-        """The bodies of a segment's stages, from the last to the first, each put into the one before."""
-        into = sink
+    def _head(self, element: str) -> list[str]:
+        lines = [f"if {element} is None:", "    raise none_element()"] if self.first else []
+        if not self.drive:
+            lines += [f"if {element} is PENDING:", "    yield PENDING", "    continue"]
+        elif not self.first:  # the loop before has seen that the subscription is to stop
+            lines += [f"if {element} is PENDING:", "    return False"]
+        return lines
+
+    def _tail(self) -> list[str]:
+        if not self.first:
+            return []
+        return ["if subscription._stop:", "    return False" if self.drive else "    yield PENDING"]
+
+    def _element(self, index: int) -> str:
+        return f"v{index}_{self.stages[index].each.args.args[1].arg}"
+
+    def _inlined(self) -> str:
+        """The bodies of the stages, from the last to the first, each put into the one before."""
+        into = self._sink
         text = ""
-        for index in reversed(segment):
-            text = self._rewritten(index, self.stages[index].each, into, driven)
-            body = ast.parse(text).body
-            name = f"v{index}_{_parameter(self.stages[index].each)}"
-            into = functools.partial(_bound_and_run, name, body)
+        for index in reversed(range(len(self.stages))):
+            text = self._rewritten(index, self.stages[index].each, into)
+            into = functools.partial(_bound_and_run, self._element(index), ast.parse(text).body)
         return text
 
-    def _rewritten(
-        self, index: int, method: ast.FunctionDef, into: Callable[[ast.expr], list[ast.stmt]], driven: bool
-    ) -> str:
+    def _rewritten(self, index: int, method: ast.FunctionDef, into: Sink) -> str:
         stage = self.stages[index]
-        function = getattr(stage.kind, method.name)
-        renamed = _Rename(index, method, stage.constants, function.__globals__, self.namespace, into, driven)
-        tree = ast.Module([renamed.visit(copy.deepcopy(statement)) for statement in method.body], [])
-        flat: list[ast.stmt] = []
-        for statement in tree.body:
-            flat.extend(statement if isinstance(statement, list) else [statement])
-        return ast.unparse(ast.fix_missing_locations(ast.Module(flat, [])))
+        module = getattr(stage.kind, method.name).__globals__
+        rename = _Rename(index, method, stage.constants, module, self.namespace, into, self.drive)
+        body: list[ast.stmt] = []
+        for statement in method.body:
+            rewritten = rename.visit(copy.deepcopy(statement))
+            body.extend(rewritten if isinstance(rewritten, list) else [rewritten])
+        return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
 
-    @staticmethod
-    def _yield(value: ast.expr) -> list[ast.stmt]:
-        return [ast.Expr(ast.Yield(value))]
-
-    def _deliver(self, value: ast.expr) -> list[ast.stmt]:
+    def _sink(self, value: ast.expr) -> list[ast.stmt]:
+        """What the last stage's `yield` becomes."""
+        if not self.drive:
+            return [ast.Expr(ast.Yield(value))]
         # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
         text = (
             f"try:\n    on_next({ast.unparse(value)})\n"
             "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
         )
-        if self.loops_within:  # several elements may come of one: the look at the loop's end would be too late
-            text += "if subscription._stop:\n    return False"
+        if not self.first or any(stage.kind.expands or stage.alone for stage in self.stages):
+            text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
         return ast.parse(text).body
 
 
-def _parameter(method: ast.FunctionDef) -> str:
-    return method.args.args[1].arg
+Sink = Callable[[ast.expr], list[ast.stmt]]
+"""From the element that is yielded, the statements that work on it."""
 
 
 def _bound_and_run(name: str, body: list[ast.stmt], value: ast.expr) -> list[ast.stmt]:
@@ -334,7 +367,7 @@ class _Rename(ast.NodeTransformer):
         constants: frozenset[str],
         module: dict[str, Any],
         namespace: dict[str, Any],
-        into: Callable[[ast.expr], list[ast.stmt]],
+        into: Sink,
         driven: bool,
     ) -> None:
         stored = {n.id for n in ast.walk(method) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}

@@ -310,10 +310,11 @@ class PulledSubscription(Drain):
 
 def _no_end(error: Exception) -> Exception:
     """A StopIteration that a user's function raised is an error, not the end of the stream."""
-    if not isinstance(error, StopIteration):
+    stop = error.__cause__ if isinstance(error, RuntimeError) else error  # a generator has wrapped it already
+    if not isinstance(stop, StopIteration):
         return error
-    wrapped = RuntimeError("a function of the pipeline raised StopIteration")
-    wrapped.__cause__ = error
+    wrapped = RuntimeError("a function of the pipeline raised StopIteration, which is an error and not its end")
+    wrapped.__cause__ = stop
     return wrapped
 
 

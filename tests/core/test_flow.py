@@ -91,7 +91,8 @@ def test_a_boundary_asks_for_no_more_than_its_prefetch_ahead_of_demand(pool: Exe
 
 def test_a_boundary_refills_at_three_quarters(pool: Executor) -> None:
     class Probe:
-        requested: list[int] = []
+        def __init__(self) -> None:
+            self.requested: list[int] = []
 
         def subscribe(self, subscriber: Any, /) -> None:
             self.subscriber = subscriber
@@ -292,8 +293,9 @@ def test_elements_that_wait_at_a_cancel_are_discarded_once_each(pool: Executor, 
 
 def test_take_requests_no_more_than_it_takes_and_cancels_once() -> None:
     class Probe:
-        requested: list[int] = []
-        cancelled = 0
+        def __init__(self) -> None:
+            self.requested: list[int] = []
+            self.cancelled = 0
 
         def subscribe(self, subscriber: Any, /) -> None:
             self.subscriber = subscriber
@@ -413,9 +415,9 @@ def test_a_for_loop_over_a_boundary_cancels_when_it_is_left(pool: Executor, drop
 def test_a_for_loop_raises_what_the_flow_fails_with(place: Place) -> None:
     source = Numbers(fail_at=3)
     seen: list[int] = []
+    elements = iter(place(Flow.from_supplier(lambda: source)))
     with pytest.raises(OSError, match="the source is broken"):
-        for n in place(Flow.from_supplier(lambda: source)):
-            seen.append(n)
+        seen.extend(elements)
     assert seen == [0, 1, 2]
     wait_for(lambda: source.closed == 1)
 
@@ -468,7 +470,7 @@ def test_explain_draws_the_boundaries_and_the_resources() -> None:
                 "R2 = ThreadPoolExecutor(cpu, 1 workers)",
             ]
         )
-    assert Flow.range(10).map(f).explain().splitlines()[1] == "------- caller --------"
+    assert Flow.range(10).map(f).explain().splitlines()[1] == "-------- caller --------"
 
 
 def test_the_interfaces_are_structural() -> None:
