@@ -16,7 +16,7 @@ __all__ = ["ColdFeed", "Feed"]
 
 
 class Feed:
-    """One subscription's supply. All but `attach`, `connect` and `ask` is called by the owner of the subscription's drain."""
+    """One subscription's supply. All but `attach`, `connect` and `ask` is called by the owner of its drain."""
 
     __slots__ = ()
 

@@ -102,7 +102,7 @@ class Recorder:
         with self._lock:
             buffers = list(self._buffers)
         for buffer in buffers:
-            buffer.rows.extend((*call, None, None, None, None) for call in buffer.under_way())
+            buffer.rows.extend((*call, None, None, None) for call in buffer.under_way())
             buffer.hand_over()
 
     def records(self) -> list[Record]:

@@ -1,0 +1,295 @@
+"""The rule checker: a breach of each rule is found, what only looks like one is not, by the page in docs/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from strategies import record, traces
+
+from reactive_runtime import MAX_DEMAND
+from reactive_runtime.testing import RULES, Record, RuleChecker, Signal, check
+
+
+def trace(*signals: tuple[Any, ...], **facts: Any) -> list[Record]:
+    """Records from (signal, begin, end, fields): on_subscribe comes by itself, tickets 1 and 2."""
+    records = [record("on_subscribe", 1, 2, **facts)]
+    for signal, begin, end, *fields in signals:
+        records.append(record(signal, begin, end, **{**facts, **(fields[0] if fields else {})}))
+    return records
+
+
+def request(n: int | None, begin: int, end: int, **fields: Any) -> tuple[Any, ...]:
+    return ("request", begin, end, {"n": n, **fields})
+
+
+def element(value: int, begin: int, end: int, **fields: Any) -> tuple[Any, ...]:
+    return ("on_next", begin, end, {"value": value, **fields})
+
+
+BREACHES: dict[str, tuple[str, int, list[Record]]] = {
+    "an element more than requested": ("1.1", 1, trace(request(1, 3, 4), element(0, 5, 6), element(1, 7, 8))),
+    "an element before any request": ("1.1", 1, trace(element(0, 3, 4), request(1, 5, 6))),
+    "two elements at once": ("1.3", 1, trace(request(2, 3, 4), element(0, 5, 8), element(1, 6, 7, thread=2))),
+    "an element inside another on one thread": ("1.3", 1, trace(request(2, 3, 4), element(0, 5, 8), element(1, 6, 7))),
+    "an end beside an element": (
+        "1.3",
+        1,
+        trace(request(1, 3, 4), element(0, 5, 8), ("on_complete", 6, 7, {"thread": 2})),
+    ),
+    "an element beside on_subscribe, on another thread": (
+        "1.3",
+        1,
+        [record("on_subscribe", 1, 6), record("request", 2, 3, n=1), record("on_next", 4, 5, thread=2)],
+    ),
+    "an element beside one that never returned": (
+        "1.3",
+        1,
+        trace(request(2, 3, 4), element(0, 5, -1), element(1, 6, 7, thread=2)),
+    ),
+    "an element after the end": ("1.7", 1, trace(request(1, 3, 4), ("on_complete", 5, 6), element(0, 7, 8))),
+    "a second end": ("1.7", 1, trace(("on_complete", 3, 4), ("on_error", 5, 6))),
+    "two elements after a cancel from outside": (
+        "1.8",
+        1,
+        trace(request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), element(1, 9, 10)),
+    ),
+    "an element after a cancel from inside": (
+        "1.8",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 8), ("cancel", 6, 7), element(1, 9, 10)),
+    ),
+    "no on_subscribe": ("1.9", 1, [record("request", 1, n=1), record("on_next", 3)]),
+    "a second on_subscribe": ("1.9", 1, trace(("on_subscribe", 3, 4))),
+    "a subscribe that raised": (
+        "1.9",
+        1,
+        [record("subscribe", 1, 4, error="raised OSError()"), record("on_subscribe", 2, 3)],
+    ),
+    "settled, and never on_subscribe": ("1.9", 1, [record("subscribe", 1, 2), record("settled", 3)]),
+    "requests of two threads at once": ("2.7", 1, trace(request(1, 3, 6), request(1, 4, 5, thread=2))),
+    "a cancel beside a request of another thread": ("2.7", 1, trace(request(1, 3, 6), ("cancel", 4, 5, {"thread": 2}))),
+    "less delivered than requested, and nothing runs": (
+        "3.8",
+        1,
+        trace(request(2, 3, 4), element(0, 5, 6), ("settled", 7, 8)),
+    ),
+    "nothing delivered of all that was requested": (
+        "3.17",
+        1,
+        trace(request(MAX_DEMAND, 3, 4), request(MAX_DEMAND, 5, 6), ("settled", 7, 8)),
+    ),
+    "an invalid request that nobody answers": ("3.9", 1, trace(request(0, 3, 4), ("settled", 5, 6))),
+    "a request of no int that nobody answers": ("3.9", 1, trace(request(None, 3, 4), ("settled", 5, 6))),
+    "elements after an invalid request": (
+        "3.9",
+        2,
+        trace(request(9, 3, 4), request(-1, 5, 6), *(element(n, 7 + 2 * n, 8 + 2 * n) for n in range(3))),
+    ),
+    "a request that raised": ("3.16", 1, trace(("request", 3, 4, {"n": 1, "error": "raised OSError()"}))),
+    "a cancel that raised": ("3.16", 1, trace(("cancel", 3, 4, {"error": "raised OSError()"}))),
+    "an element twice": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8), ascending=True),
+    ),
+    "an element out of order": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(5, 5, 6), element(4, 7, 8), ascending=True),
+    ),
+    "an end before all elements": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), ("on_complete", 7, 8), elements=2),
+    ),
+    "more elements than there are": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), element(1, 7, 8), elements=1),
+    ),
+}
+
+INNOCENT: dict[str, list[Record]] = {
+    "an element that begins inside the request for it": trace(request(1, 3, 6), element(0, 4, 5)),
+    "elements on other threads, one after another": trace(
+        request(2, 3, 4), element(0, 5, 6), element(1, 7, 8, thread=2)
+    ),
+    "a request from inside on_next": trace(request(1, 3, 4), element(0, 5, 8), request(1, 6, 7), element(1, 9, 10)),
+    "an element from inside on_subscribe": [
+        record("on_subscribe", 1, 6),
+        record("request", 2, 5, n=1),
+        record("on_next", 3, 4),
+    ],
+    "an end without demand": trace(("on_complete", 3, 4)),
+    "one element after a cancel from outside": trace(
+        request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), shared_callers=True
+    ),
+    "an element that began before the cancel had returned": trace(
+        request(9, 3, 4), ("cancel", 5, 8, {"thread": 2}), element(0, 6, 7), element(1, 9, 10)
+    ),
+    "calls of many threads, on purpose": trace(request(1, 3, 6), request(1, 4, 5, thread=2), shared_callers=True),
+    "a request inside a request, through on_next": trace(
+        request(1, 3, 8), element(0, 4, 7), request(1, 5, 6), element(1, 9, 10)
+    ),
+    "less than requested, and then the end": trace(request(9, 3, 4), ("on_complete", 5, 6), ("settled", 7, 8)),
+    "less than requested, and a cancel": trace(request(9, 3, 4), ("cancel", 5, 6), ("settled", 7, 8)),
+    "less than requested, and still running": trace(request(9, 3, 4), element(0, 5, 6)),
+    "an invalid request that was answered": trace(request(0, 3, 6), ("on_error", 4, 5), ("settled", 7, 8)),
+    "an invalid request after a cancel": trace(("cancel", 3, 4), request(0, 5, 6), ("settled", 7, 8)),
+    "an element under way beside an invalid request": trace(
+        request(9, 3, 4), request(0, 5, 6), element(0, 7, 8), ("on_error", 9, 10), ("settled", 11, 12)
+    ),
+    "an end before all elements, after a cancel": trace(
+        request(9, 3, 4), ("cancel", 5, 8), ("on_complete", 6, 7), elements=2
+    ),
+    "the same value twice, where values may repeat": trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8)),
+}
+
+
+@pytest.mark.parametrize("breach", BREACHES)
+def test_a_breach_is_found_by_its_rule(breach: str) -> None:
+    rule, count, records = BREACHES[breach]
+    assert [(found.rule, found.count) for found in check(records)] == [(rule, count)]
+
+
+@pytest.mark.parametrize("innocent", INNOCENT)
+def test_what_is_no_breach_is_not_accused(innocent: str) -> None:
+    assert check(INNOCENT[innocent]) == []
+
+
+def test_there_is_a_breach_for_each_rule_and_a_row_for_it_in_the_docs() -> None:
+    assert {rule for rule, _, _ in BREACHES.values()} == set(RULES)
+    page = Path("docs/judging.md").read_text()
+    assert all(f"\n| {rule} |" in page for rule in RULES)
+
+
+def test_late_signals_can_be_allowed() -> None:
+    records = BREACHES["two elements after a cancel from outside"][2]
+    assert check(records, late_signals=2) == []
+
+
+def test_a_violation_names_the_rule_and_shows_the_signals_around_it() -> None:
+    text = str(check(BREACHES["two elements at once"][2])[0])
+    assert text.splitlines()[0] == f"rule 1.3: {RULES['1.3']}"
+    assert "seen: on_next begins while another signal is still under way" in text
+    assert ">>                 6..7  thread 00002  on_next(1)" in text
+    assert "request(2)" in text
+
+
+def test_what_follows_a_breach_is_shown_too() -> None:
+    records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(20)))
+    (found,) = check(records)
+    assert found.first == 7
+    assert any(it.begin > found.first for it in found.around)
+    assert len(found.around) <= 12
+
+
+def test_subscriptions_are_judged_by_themselves() -> None:
+    checker = RuleChecker()
+    for number in range(3):
+        for it in trace(request(1, 3, 4), element(0, 5, 6), subscription=number):
+            checker.feed(it)
+    assert checker.violations == []
+
+
+# -- against the page itself, written out without any thought of speed ------------------------------------------
+
+SIGNALS = {Signal.ON_SUBSCRIBE, Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE}
+CALLS = {Signal.REQUEST, Signal.CANCEL}
+ENDS = {Signal.ON_ERROR, Signal.ON_COMPLETE}
+
+
+def end_of(it: Record) -> float:
+    return float("inf") if it.end is None else it.end
+
+
+def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int, str], tuple[int, int]]:
+    """(subscription, rule) to (count, first), for each rule broken."""
+    broken: dict[tuple[int, str], list[int]] = {}
+    for number in {it.subscription for it in records}:
+        mine = sorted((it for it in records if it.subscription == number), key=lambda it: it.begin)
+        late = after_invalid = 0
+        for place, it in enumerate(mine):
+            earlier, b = mine[:place], it.begin
+            rules = set()
+            signals = [e for e in earlier if e.signal in SIGNALS]
+            elements = [e for e in earlier if e.signal == Signal.ON_NEXT]
+            cancels = [e for e in earlier if e.signal == Signal.CANCEL]
+            requests = [e for e in earlier if e.signal == Signal.REQUEST]
+            ends = [e for e in earlier if e.signal in ENDS]
+            subscribed = any(e.signal == Signal.ON_SUBSCRIBE for e in earlier)
+            asked = min(sum(e.n for e in requests if e.n is not None and e.n >= 1), MAX_DEMAND)
+            invalid = [
+                e
+                for e in requests
+                if (e.n is None or e.n < 1)
+                and not any(x.begin < e.begin and (x.signal == Signal.CANCEL or x.signal in ENDS) for x in earlier)
+            ]
+            if it.signal in SIGNALS:
+                others = [e for e in signals if e.signal != Signal.ON_SUBSCRIBE]
+                firsts = [e for e in signals if e.signal == Signal.ON_SUBSCRIBE]
+                last = max(firsts, key=end_of, default=None)
+                if any(end_of(e) > b for e in others) or (last and end_of(last) > b and last.thread != it.thread):
+                    rules.add("1.3")
+                if ends:
+                    rules.add("1.7")
+                ended = [e for e in cancels if end_of(e) < b]
+                if ended:
+                    late += 1
+                    cancel = min(ended, key=end_of)
+                    before = [e for e in signals if e.begin < cancel.begin]
+                    inside = bool(before) and before[-1].thread == cancel.thread
+                    inside = inside and any(end_of(e) > cancel.begin for e in before)
+                    if late > (0 if inside else late_signals):
+                        rules.add("1.8")
+                if (it.signal == Signal.ON_SUBSCRIBE) == subscribed:
+                    rules.add("1.9")
+            if it.signal == Signal.ON_NEXT:
+                if len(elements) + 1 > asked:
+                    rules.add("1.1")
+                values = [e.value for e in elements if e.value is not None]
+                if it.ascending and it.value is not None and values and it.value <= max(values):
+                    rules.add("conservation")
+                if it.elements is not None and len(elements) + 1 > it.elements:
+                    rules.add("conservation")
+                if not cancels and any(end_of(e) < b for e in invalid):
+                    after_invalid += 1
+                    if after_invalid > 1:
+                        rules.add("3.9")
+            if (
+                it.signal == Signal.ON_COMPLETE
+                and it.elements is not None
+                and len(elements) < it.elements
+                and not cancels
+            ):
+                rules.add("conservation")
+            if it.signal in CALLS:
+                calls = [e for e in earlier if e.signal in CALLS]
+                longest = max(calls, key=end_of, default=None)
+                if not it.shared_callers and longest and end_of(longest) > b and longest.thread != it.thread:
+                    rules.add("2.7")
+                if it.error is not None:
+                    rules.add("3.16")
+            if it.signal == Signal.SUBSCRIBE and it.error is not None:
+                rules.add("1.9")
+            if it.signal == Signal.SETTLED:
+                if not subscribed:
+                    rules.add("1.9")
+                if not ends and not cancels:
+                    if invalid:
+                        rules.add("3.9")
+                    elif len(elements) < asked:
+                        rules.add("3.17" if asked == MAX_DEMAND else "3.8")
+            for rule in rules:
+                broken.setdefault((number, rule), []).append(b)
+    return {key: (len(begins), min(begins)) for key, begins in broken.items()}
+
+
+@settings(max_examples=400, deadline=None)
+@given(traces())
+def test_the_checker_judges_as_the_page_does(records: list[Record]) -> None:
+    found = {(it.subscription, it.rule): (it.count, it.first) for it in check(records)}
+    assert found == by_the_page(records)

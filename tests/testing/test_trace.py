@@ -1,0 +1,123 @@
+"""Traces on disk: what is written is read, and what is no trace is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from sinks import Sink
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import TraceError
+from reactive_runtime.testing import Record
+from reactive_runtime.testing import trace as module
+from reactive_runtime.testing.trace import TraceWriter, check_files, read_trace, run_folders, schema
+
+
+def written(folder: Path, run: str = "run", elements: int = 100) -> TraceWriter:
+    writer = TraceWriter(folder, run)
+    recorder = writer.recorder()
+    recorder.wrap(Flow.range(elements), "numbers", ascending=True, elements=elements).subscribe(Sink())
+    recorder.settle()
+    writer.close({"seed": 7})
+    return writer
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    writer = written(tmp_path)
+    records = read_trace(tmp_path)
+    assert len(records) == writer.rows == 105
+    assert records[0].signal == "subscribe"
+    assert [it.value for it in records if it.signal == "on_next"] == list(range(100))
+    assert {it.scenario for it in records} == {"numbers"}
+
+
+def test_the_metadata_says_what_the_run_was(tmp_path: Path) -> None:
+    writer = written(tmp_path)
+    facts = json.loads((writer.path / "metadata.json").read_text())
+    assert facts["complete"] is True
+    assert (facts["seed"], facts["records"], facts["run"]) == (7, 105, "run")
+
+
+def test_values_that_no_64_bits_hold_are_written_as_hashes(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    recorder = writer.recorder()
+    sink = Sink(demand=0)
+    recorder.wrap(Flow.just(1, 2**70, "x")).subscribe(sink)
+    sink.subscription.request(2**64)
+    writer.close({})
+    values = [it.value for it in read_trace(tmp_path) if it.signal == "on_next"]
+    assert values == [1, hash(2**70), hash("x")]
+
+
+def test_files_are_cut_and_a_run_that_is_killed_leaves_whole_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FILE_ROWS", "GROUP_ROWS"):
+        monkeypatch.setattr(module, name, 100)
+    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 60)
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(1_000)).subscribe(Sink())
+    # No close: as if the process had gone.
+    assert len(check_files(tmp_path)) >= 5
+    assert len(read_trace(tmp_path)) >= 600
+
+
+def test_all_runs_of_a_folder_are_found_and_a_run_by_itself(tmp_path: Path) -> None:
+    written(tmp_path, "one")
+    written(tmp_path, "two")
+    assert [path.name for path in run_folders(tmp_path)] == ["one", "two"]
+    assert [path.name for path in run_folders(tmp_path / "two")] == ["two"]
+
+
+def test_a_folder_without_runs_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=f"{tmp_path}: has no runs"):
+        check_files(tmp_path)
+    with pytest.raises(TraceError, match="gone: is no folder"):
+        check_files(tmp_path / "gone")
+
+
+def test_a_file_of_another_schema_is_named_with_the_column(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    file = tmp_path / "run" / "signals-00000.parquet"
+    parquet.write_table(pa.table({"run": ["a"], "scenario": [1]}), file)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no trace: column 'scenario' should be string"):
+        check_files(tmp_path)
+
+
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    file = next(written(tmp_path).path.glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:-10])
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no whole Parquet file") as caught:
+        check_files(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(TraceError, match="file/run: can't be made"):
+        TraceWriter(tmp_path / "file", "run")
+
+
+def test_a_failure_to_write_reaches_close_and_not_the_publisher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet, "ParquetWriter", full)
+    monkeypatch.setattr(module, "GROUP_ROWS", 10)
+    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 10)
+    writer = TraceWriter(tmp_path, "run")
+    sink = Sink()
+    writer.recorder().wrap(Flow.range(100)).subscribe(sink)
+    assert len(sink.elements) == 100
+    with pytest.raises(TraceError, match="No space left on device"):
+        writer.close({})
+
+
+def test_the_columns_are_the_fields_of_a_record() -> None:
+    assert tuple(schema().names) == Record._fields
