@@ -1,0 +1,148 @@
+"""A small trace for each way to break a rule, and for what only looks like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strategies import record
+
+from reactive_runtime import MAX_DEMAND
+from reactive_runtime.testing import Record
+
+__all__ = ["BREACHES", "INNOCENT", "element", "request", "trace"]
+
+
+def trace(*signals: tuple[Any, ...], **facts: Any) -> list[Record]:
+    """Records from (signal, begin, end, fields): on_subscribe comes by itself, tickets 1 and 2."""
+    records = [record("on_subscribe", 1, 2, **facts)]
+    for signal, begin, end, *fields in signals:
+        records.append(record(signal, begin, end, **{**facts, **(fields[0] if fields else {})}))
+    return records
+
+
+def request(n: int | None, begin: int, end: int, **fields: Any) -> tuple[Any, ...]:
+    return ("request", begin, end, {"n": n, **fields})
+
+
+def element(value: int, begin: int, end: int, **fields: Any) -> tuple[Any, ...]:
+    return ("on_next", begin, end, {"value": value, **fields})
+
+
+BREACHES: dict[str, tuple[str, int, list[Record]]] = {
+    "an element more than requested": ("1.1", 1, trace(request(1, 3, 4), element(0, 5, 6), element(1, 7, 8))),
+    "an element before any request": ("1.1", 1, trace(element(0, 3, 4), request(1, 5, 6))),
+    "two elements at once": ("1.3", 1, trace(request(2, 3, 4), element(0, 5, 8), element(1, 6, 7, thread=2))),
+    "an element inside another on one thread": ("1.3", 1, trace(request(2, 3, 4), element(0, 5, 8), element(1, 6, 7))),
+    "an end beside an element": (
+        "1.3",
+        1,
+        trace(request(1, 3, 4), element(0, 5, 8), ("on_complete", 6, 7, {"thread": 2})),
+    ),
+    "an element beside on_subscribe, on another thread": (
+        "1.3",
+        1,
+        [record("on_subscribe", 1, 6), record("request", 2, 3, n=1), record("on_next", 4, 5, thread=2)],
+    ),
+    "an element beside one that never returned": (
+        "1.3",
+        1,
+        trace(request(2, 3, 4), element(0, 5, -1), element(1, 6, 7, thread=2)),
+    ),
+    "an element after the end": ("1.7", 1, trace(request(1, 3, 4), ("on_complete", 5, 6), element(0, 7, 8))),
+    "a second end": ("1.7", 1, trace(("on_complete", 3, 4), ("on_error", 5, 6))),
+    "two elements after a cancel from outside": (
+        "1.8",
+        1,
+        trace(request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), element(1, 9, 10)),
+    ),
+    "an element after a cancel from inside": (
+        "1.8",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 8), ("cancel", 6, 7), element(1, 9, 10)),
+    ),
+    "no on_subscribe": ("1.9", 1, [record("request", 1, n=1), record("on_next", 3)]),
+    "a second on_subscribe": ("1.9", 1, trace(("on_subscribe", 3, 4))),
+    "a subscribe that raised": (
+        "1.9",
+        1,
+        [record("subscribe", 1, 4, error="raised OSError()"), record("on_subscribe", 2, 3)],
+    ),
+    "settled, and never on_subscribe": ("1.9", 1, [record("subscribe", 1, 2), record("settled", 3)]),
+    "requests of two threads at once": ("2.7", 1, trace(request(1, 3, 6), request(1, 4, 5, thread=2))),
+    "a cancel beside a request of another thread": ("2.7", 1, trace(request(1, 3, 6), ("cancel", 4, 5, {"thread": 2}))),
+    "less delivered than requested, and nothing runs": (
+        "3.8",
+        1,
+        trace(request(2, 3, 4), element(0, 5, 6), ("settled", 7, 8)),
+    ),
+    "nothing delivered of all that was requested": (
+        "3.17",
+        1,
+        trace(request(MAX_DEMAND, 3, 4), request(MAX_DEMAND, 5, 6), ("settled", 7, 8)),
+    ),
+    "an invalid request that nobody answers": ("3.9", 1, trace(request(0, 3, 4), ("settled", 5, 6))),
+    "a request of no int that nobody answers": ("3.9", 1, trace(request(None, 3, 4), ("settled", 5, 6))),
+    "elements after an invalid request": (
+        "3.9",
+        2,
+        trace(request(9, 3, 4), request(-1, 5, 6), *(element(n, 7 + 2 * n, 8 + 2 * n) for n in range(3))),
+    ),
+    "a request that raised": ("3.16", 1, trace(("request", 3, 4, {"n": 1, "error": "raised OSError()"}))),
+    "a cancel that raised": ("3.16", 1, trace(("cancel", 3, 4, {"error": "raised OSError()"}))),
+    "an element twice": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8), ascending=True),
+    ),
+    "an element out of order": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(5, 5, 6), element(4, 7, 8), ascending=True),
+    ),
+    "an end before all elements": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), ("on_complete", 7, 8), elements=2),
+    ),
+    "more elements than there are": (
+        "conservation",
+        1,
+        trace(request(9, 3, 4), element(0, 5, 6), element(1, 7, 8), elements=1),
+    ),
+}
+
+INNOCENT: dict[str, list[Record]] = {
+    "an element that begins inside the request for it": trace(request(1, 3, 6), element(0, 4, 5)),
+    "elements on other threads, one after another": trace(
+        request(2, 3, 4), element(0, 5, 6), element(1, 7, 8, thread=2)
+    ),
+    "a request from inside on_next": trace(request(1, 3, 4), element(0, 5, 8), request(1, 6, 7), element(1, 9, 10)),
+    "an element from inside on_subscribe": [
+        record("on_subscribe", 1, 6),
+        record("request", 2, 5, n=1),
+        record("on_next", 3, 4),
+    ],
+    "an end without demand": trace(("on_complete", 3, 4)),
+    "one element after a cancel from outside": trace(
+        request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), shared_callers=True
+    ),
+    "an element that began before the cancel had returned": trace(
+        request(9, 3, 4), ("cancel", 5, 8, {"thread": 2}), element(0, 6, 7), element(1, 9, 10)
+    ),
+    "calls of many threads, on purpose": trace(request(1, 3, 6), request(1, 4, 5, thread=2), shared_callers=True),
+    "a request inside a request, through on_next": trace(
+        request(1, 3, 8), element(0, 4, 7), request(1, 5, 6), element(1, 9, 10)
+    ),
+    "less than requested, and then the end": trace(request(9, 3, 4), ("on_complete", 5, 6), ("settled", 7, 8)),
+    "less than requested, and a cancel": trace(request(9, 3, 4), ("cancel", 5, 6), ("settled", 7, 8)),
+    "less than requested, and still running": trace(request(9, 3, 4), element(0, 5, 6)),
+    "an invalid request that was answered": trace(request(0, 3, 6), ("on_error", 4, 5), ("settled", 7, 8)),
+    "an invalid request after a cancel": trace(("cancel", 3, 4), request(0, 5, 6), ("settled", 7, 8)),
+    "an element under way beside an invalid request": trace(
+        request(9, 3, 4), request(0, 5, 6), element(0, 7, 8), ("on_error", 9, 10), ("settled", 11, 12)
+    ),
+    "an end before all elements, after a cancel": trace(
+        request(9, 3, 4), ("cancel", 5, 8), ("on_complete", 6, 7), elements=2
+    ),
+    "the same value twice, where values may repeat": trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8)),
+}

@@ -1,0 +1,136 @@
+"""The trace pipeline: the same verdict as the checker's, on every trace; and what it writes and refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as parquet
+import pytest
+from breaches import BREACHES, INNOCENT, element, request, trace
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sinks import Sink
+from strategies import traces
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import TraceError
+from reactive_runtime.spark import breaches, read_runs, summary, verify, violations
+from reactive_runtime.testing import RULES, Record, check
+from reactive_runtime.testing.trace import TraceWriter, table_of
+
+Key = tuple[str, int, str]
+
+
+def judged(spark: Any, records: Sequence[Record], late_signals: int = 1) -> dict[Key, tuple[int, int]]:
+    """(run, subscription, rule) to (count, first), by Spark."""
+    signals = spark.createDataFrame(table_of(records))
+    found = violations(breaches(signals, late_signals)).collect()
+    return {(row["run"], row["subscription"], row["rule"]): (row["count"], row["first"]) for row in found}
+
+
+def checked(records: Sequence[Record], late_signals: int = 1) -> dict[Key, tuple[int, int]]:
+    """The same, by the checker."""
+    runs = {it.run for it in records}
+    found = [it for run in runs for it in check((it for it in records if it.run == run), late_signals)]
+    return {(it.run, it.subscription, it.rule): (it.count, it.first) for it in found}
+
+
+def runs_of(named: dict[str, list[Record]]) -> list[Record]:
+    """Each trace as a run of its own."""
+    return [it._replace(run=name) for name, records in named.items() for it in records]
+
+
+def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
+    broken = {name: records for name, (_, _, records) in BREACHES.items()}
+    found = judged(spark, runs_of({**broken, **INNOCENT}))
+    expected = {(name, rule): count for name, (rule, count, _) in BREACHES.items()}
+    assert {(run, rule): count for (run, _, rule), (count, _) in found.items()} == expected
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # a Spark job a step is too dear for shrinking
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(batch=st.lists(traces(), min_size=5, max_size=10), late_signals=st.integers(0, 2))
+def test_the_checker_and_the_pipeline_agree_on_every_trace(
+    spark: Any, batch: list[list[Record]], late_signals: int
+) -> None:
+    records = runs_of({f"run {number}": records for number, records in enumerate(batch)})
+    spark_says, checker_says = judged(spark, records, late_signals), checked(records, late_signals)
+    differs = {key for key in spark_says.keys() | checker_says.keys() if spark_says.get(key) != checker_says.get(key)}
+    shown = {(key, spark_says.get(key), checker_says.get(key)) for key in differs}
+    one = next((it for it in differs), None)
+    assert not differs, (shown, [it for it in records if one and (it.run, it.subscription) == one[:2]])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two runs: one of a conformant flow, one of a trace that breaks 1.1."""
+    writer = TraceWriter(tmp_path, "good")
+    recorder = writer.recorder()
+    publisher = recorder.wrap(Flow.range(100), "numbers", ascending=True, elements=100)
+    for _ in range(5):
+        publisher.subscribe(Sink())
+    sink = Sink(demand=3, then=lambda sink, n: sink.subscription.cancel() if n == 2 else None)
+    publisher.subscribe(sink)
+    recorder.settle()
+    writer.close({})
+    (tmp_path / "bad").mkdir()
+    broken = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(50)), run="bad")
+    parquet.write_table(table_of(broken), tmp_path / "bad" / "signals-00000.parquet")
+    return tmp_path
+
+
+def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: Any, folder: Path) -> None:
+    verdict = verify(spark, [folder], folder / "verdict")
+    assert not verdict.clean
+    (found,) = verdict.violations
+    assert (found["rule"], found["subscriptions"], found["count"]) == ("1.1", 1, 49)
+    assert found["example"]["run"] == "bad"
+    shown = verdict.examples["1.1"]
+    assert found["example"]["first"] in [it.begin for it in shown]
+    assert [it.rule for it in check(shown)] == ["1.1"]
+    written = spark.read.parquet(str(folder / "verdict" / "violations")).collect()
+    assert [row["rule"] for row in written] == ["1.1"]
+    assert spark.read.parquet(str(folder / "verdict" / "summary")).count() == 2
+
+
+def test_verify_of_a_run_by_itself_is_clean(spark: Any, folder: Path, tmp_path: Path) -> None:
+    verdict = verify(spark, [folder / "good"], tmp_path / "out")
+    assert verdict.clean
+    (row,) = verdict.summary
+    assert (row["scenario"], row["subscriptions"], row["elements"]) == ("numbers", 6, 503)
+    assert (row["completed"], row["failed"], row["cancelled"]) == (5, 0, 1)
+    assert (row["late_max"], row["silence_ns_max"]) == (0, 0)
+
+
+def test_the_summary_measures_what_came_after_a_cancel(spark: Any) -> None:
+    records = runs_of(
+        {
+            f"run {number}": trace(
+                request(99, 3, 4),
+                ("cancel", 5, 6, {"thread": 2, "end_ns": 1_000}),
+                *(element(n, 7 + 2 * n, 8 + 2 * n, begin_ns=1_000 + 100 * (n + 1)) for n in range(late)),
+            )
+            for number, late in enumerate([0, 1, 3])
+        }
+    )
+    rows = summary(breaches(spark.createDataFrame(table_of(records)))).collect()
+    assert [(row["late_max"], row["silence_ns_max"]) for row in rows] == [(0, 0), (1, 100), (3, 300)]
+    assert [row["late_p50"] for row in rows] == [0, 1, 3]
+
+
+def test_reading_names_what_is_no_trace(spark: Any, folder: Path) -> None:
+    with pytest.raises(TraceError, match="nowhere: is no folder"):
+        read_runs(spark, [folder / "nowhere"])
+    (folder / "good" / "signals-00000.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(TraceError, match=r"good/signals-00000\.parquet: is no whole Parquet file"):
+        read_runs(spark, [folder])
+
+
+def test_every_rule_of_the_table_is_judged() -> None:
+    assert {rule for rule, _, _ in BREACHES.values()} == set(RULES)
