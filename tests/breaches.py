@@ -52,7 +52,7 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
     "a second end": ("1.7", 1, trace(("on_complete", 3, 4), ("on_error", 5, 6))),
     "two elements after a cancel from outside": (
         "1.8",
-        1,
+        2,
         trace(request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), element(1, 9, 10)),
     ),
     "an element after a cancel from inside": (
@@ -84,7 +84,7 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
     "a request of no int that nobody answers": ("3.9", 1, trace(request(None, 3, 4), ("settled", 5, 6))),
     "elements after an invalid request": (
         "3.9",
-        2,
+        3,
         trace(request(9, 3, 4), request(-1, 5, 6), *(element(n, 7 + 2 * n, 8 + 2 * n) for n in range(3))),
     ),
     "a request that raised": ("3.16", 1, trace(("request", 3, 4, {"n": 1, "error": "raised OSError()"}))),

@@ -43,34 +43,29 @@ def breaches(signals: DataFrame, late_signals: int = 1) -> DataFrame:
     """For each subscription one row: how often each rule was broken, and where first; and what it amounted to."""
     from pyspark.sql import functions as F
 
-    rows = _with_the_past(_numbered(signals))
+    rows = _with_the_past(_packed(signals))
+    bits = {rule: 1 << place for place, rule in enumerate(_BREAKS)}
+    mask = " | ".join(f"if({breaks}, {bits[rule]}, 0)" for rule, breaks in _BREAKS.items())
+    marked = rows.select(
+        *_KEPT, F.expr(mask).alias("broken"), F.expr(_LATE).alias("late"), F.expr(_AFTER).alias("after")
+    )
     columns = []
-    for rule, breaks in _BREAKS.items():
+    for rule, bit in bits.items():
         columns += [
-            F.count_if(F.expr(breaks)).alias(f"count {rule}"),
-            F.min(F.expr(f"if({breaks}, begin, null)")).alias(f"first {rule}"),
+            F.count_if(F.expr(f"broken & {bit} != 0")).alias(f"count {rule}"),
+            F.min(F.expr(f"if(broken & {bit} != 0, begin, null)")).alias(f"first {rule}"),
         ]
-    for name, late in _LATE.items():
-        columns.append(F.sort_array(F.collect_list(F.expr(f"if({late}, begin, null)"))).alias(name))
-    found = rows.groupBy(*KEYS).agg(*columns, *_amounts())
-    allowed = F.when(F.col("outside"), F.lit(late_signals)).otherwise(F.lit(0))
-    found = _beyond(found, "1.8", "late_begins", allowed)
-    found = _beyond(found, "3.9", "after_invalid", F.lit(1))
-    return found.withColumn("late", F.size("late_begins")).drop(*_LATE)
-
-
-def _beyond(found: DataFrame, rule: str, begins: str, allowed: Column) -> DataFrame:
-    """Add to a rule's breaches those of `begins` that are more than `allowed`."""
-    from pyspark.sql import functions as F
-
-    count, first = f"count {rule}", f"first {rule}"
-    beyond = F.greatest(F.size(begins) - allowed, F.lit(0))
-    if rule in _BREAKS:
-        more = F.col(f"`{count}`") + beyond
-        earliest = F.least(F.col(f"`{first}`"), F.try_element_at(begins, allowed + 1))
-    else:
-        more, earliest = beyond, F.try_element_at(begins, allowed + 1)
-    return found.withColumns({count: more, first: earliest})
+    found = marked.groupBy("subscription", "run").agg(F.first("scenario").alias("scenario"), *columns, *_amounts())
+    allowed = f"if(first_cancel.outside, {late_signals}, 0)"
+    return found.withColumns(
+        {
+            "count 1.8": F.expr(f"if(late > {allowed}, late, 0)"),
+            "first 1.8": F.col("first_late"),
+            "count 3.9": F.expr("`count 3.9` + if(after > 1, after, 0)"),
+            "first 3.9": F.expr("if(after > 1, least(first_after, `first 3.9`), `first 3.9`)"),
+            "silence_ns": F.expr("if(late > 0, greatest(last_late_ns - first_cancel.ns, 0), 0)"),
+        }
+    )
 
 
 def violations(found: DataFrame) -> DataFrame:
@@ -186,119 +181,126 @@ _KIND: Final = {signal: code for code, signal in enumerate(Signal)}
 _SIGNAL = "kind <= 3"
 _CALL = "kind in (4, 5)"
 _TERMINAL = "kind in (2, 3)"
-assert [s for s in Signal if _KIND[s] <= 3] == ["on_subscribe", "on_next", "on_error", "on_complete"]
+_INVALID = "kind = 4 and (n is null or n <= 0)"
+assert [signal for signal in Signal if _KIND[signal] <= 3] == ["on_subscribe", "on_next", "on_error", "on_complete"]
+assert (_KIND[Signal.REQUEST], _KIND[Signal.CANCEL]) == (4, 5)
 
 
-def _numbered(signals: DataFrame) -> DataFrame:
-    """The columns that are judged, with the signal as a number and the error as a flag."""
+def _packed(signals: DataFrame) -> DataFrame:
+    """The columns that are judged, brought together by subscription. Flags cross the shuffle in one number."""
     from pyspark.sql import functions as F
 
-    kind = F.lit(None)
-    for signal, code in reversed(_KIND.items()):
-        kind = F.when(F.col("signal") == signal.value, F.lit(code)).otherwise(kind)
-    return signals.select(
-        *KEYS,
-        "shared_callers",
-        "ascending",
+    kind = " ".join(f"when '{signal.value}' then {code}" for signal, code in _KIND.items())
+    packed = signals.select(
+        "run",
+        "scenario",
+        "subscription",
+        F.expr(
+            f"case signal {kind} end + if(shared_callers, 8, 0) + if(ascending, 16, 0) + if(error is null, 0, 32)"
+        ).alias("flags"),
         "elements",
         "thread",
         "n",
         "begin",
         F.coalesce("end", F.lit(FOREVER)).alias("end"),
-        "begin_ns",
-        "end_ns",
+        F.expr("if(signal = 'cancel', end_ns, begin_ns)").alias("ns"),
         "value",
-        kind.cast("byte").alias("kind"),
-        F.col("error").isNotNull().alias("raised"),
     )
+    unpacked = {
+        "kind": "flags & 7",
+        "shared_callers": "flags & 8 != 0",
+        "ascending": "flags & 16 != 0",
+        "raised": "flags & 32 != 0",
+    }
+    together = packed.repartition("subscription", "run")
+    return together.withColumns({name: F.expr(text) for name, text in unpacked.items()}).drop("flags")
 
 
 def _with_the_past(rows: DataFrame) -> DataFrame:
     """Each record with what is known, at its `begin`, of the earlier records of its subscription."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
 
-    ordered = Window.partitionBy(*KEYS).orderBy("begin")
-    earlier = ordered.rowsBetween(Window.unboundedPreceding, -1)
-
-    def latest(of: str, value: str) -> Column:
-        return F.max(F.when(F.expr(of), F.struct("end", value))).over(earlier)
-
-    past = rows.withColumns(
-        {
-            "delivered": F.coalesce(F.count_if(F.expr("kind = 1")).over(earlier), F.lit(0)),
-            "requested": F.coalesce(F.sum(F.expr("if(kind = 4 and n > 0, double(n), 0D)")).over(earlier), F.lit(0.0)),
-            "largest": F.max(F.expr("if(kind = 1, value, null)")).over(earlier),
-            "subscribed": F.coalesce(F.count_if(F.expr("kind = 0")).over(earlier), F.lit(0)) > 0,
-            "terminated": F.coalesce(F.count_if(F.expr(_TERMINAL)).over(earlier), F.lit(0)) > 0,
-            "cancel_begun": F.coalesce(F.count_if(F.expr("kind = 5")).over(earlier), F.lit(0)) > 0,
-            "signals_end": F.coalesce(F.max(F.expr(f"if({_SIGNAL} and kind > 0, end, null)")).over(earlier), F.lit(0)),
-            "subscribing": latest("kind = 0", "thread"),
-            "calling": latest(_CALL, "thread"),
-            "signal_thread": F.last(F.expr(f"if({_SIGNAL}, thread, null)"), ignorenulls=True).over(earlier),
-        }
-    )
-    # Where a cancel came from, and which request was invalid, depends on the past of that record: a second look,
-    # over the same order.
-    inside = "(signal_thread <=> thread) and greatest(signals_end, coalesce(subscribing.end, 0)) > begin"
-    marked = past.withColumns(
-        {
-            "cancel": F.expr(f"if(kind = 5 and end < {FOREVER}, struct(end, not ({inside}) as outside, end_ns), null)"),
-            "invalid_end": F.expr(
-                "if(kind = 4 and (n is null or n <= 0) and not cancel_begun and not terminated, end, null)"
-            ),
-        }
-    )
-    return marked.withColumns(
-        {
-            "first_cancel": F.min("cancel").over(earlier),
-            "first_invalid_end": F.min("invalid_end").over(earlier),
-        }
-    )
+    earlier = "over (partition by subscription, run order by begin rows between unbounded preceding and 1 preceding)"
+    past = {
+        "delivered": "count_if(kind = 1)",
+        "requested": "sum(if(kind = 4 and n > 0, double(n), 0D))",
+        "largest": "max(if(kind = 1, value, null))",
+        "subscribed": "max(kind = 0)",
+        "first_end": f"min(if({_TERMINAL}, begin, null))",
+        "cancel_begun": "max(kind = 5)",
+        "cancel_end": f"min(if(kind = 5 and end < {FOREVER}, end, null))",
+        "signals_end": f"max(if({_SIGNAL} and kind > 0, end, null))",
+        "subscribing": "max(if(kind = 0, struct(end, thread), null))",
+        "calling": f"max(if({_CALL}, struct(end, thread), null))",
+        "signal_thread": f"last_value(if({_SIGNAL}, thread, null)) ignore nulls",
+        "invalid_begin": f"min(if({_INVALID}, begin, null))",
+        "invalid_end": f"first_value(if({_INVALID}, end, null)) ignore nulls",
+    }
+    return rows.selectExpr("*", *(f"{text} {earlier} as {name}" for name, text in past.items()))
 
 
-# -- the rules, one column each ------------------------------------------------------------------------------
+# -- the rules ------------------------------------------------------------------------------------------------
+
+_OPEN: Final = "first_end is null and not coalesce(cancel_begun, false)"
+"""Neither ended nor cancelled so far."""
+
+_UNANSWERED: Final = "invalid_begin is not null and (first_end is null or invalid_begin < first_end)"
+"""There was an invalid request before any end; without a cancel so far, it was before any cancel as well."""
+
+_UNMET: Final = "coalesce(delivered, 0) < coalesce(requested, 0)"
 
 _BREAKS: Final[dict[str, str]] = {
-    "1.1": "kind = 1 and delivered + 1 > requested",
-    "1.3": f"{_SIGNAL} and (signals_end > begin"
+    "1.1": "kind = 1 and coalesce(delivered, 0) + 1 > coalesce(requested, 0)",
+    "1.3": f"{_SIGNAL} and (coalesce(signals_end > begin, false)"
     " or coalesce(subscribing.end > begin and subscribing.thread != thread, false))",
-    "1.7": f"{_SIGNAL} and terminated",
-    "1.9": f"({_SIGNAL} and (kind = 0) = subscribed) or (kind = 6 and raised) or (kind = 7 and not subscribed)",
+    "1.7": f"{_SIGNAL} and first_end is not null",
+    "1.9": f"({_SIGNAL} and (kind = 0) = coalesce(subscribed, false)) or (kind = 6 and raised)"
+    " or (kind = 7 and not coalesce(subscribed, false))",
     "2.7": f"{_CALL} and not shared_callers and coalesce(calling.end > begin and calling.thread != thread, false)",
-    "3.8": f"kind = 7 and not terminated and not cancel_begun and first_invalid_end is null"
-    f" and delivered < requested and requested < {MAX_DEMAND}D",
+    "3.8": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and requested < {MAX_DEMAND}D",
+    "3.9": f"kind = 7 and {_OPEN} and {_UNANSWERED}",
     "3.16": f"{_CALL} and raised",
-    "3.17": f"kind = 7 and not terminated and not cancel_begun and first_invalid_end is null"
-    f" and delivered < requested and requested >= {MAX_DEMAND}D",
+    "3.17": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and requested >= {MAX_DEMAND}D",
     "conservation": "(kind = 1 and (coalesce(ascending and value <= largest, false)"
-    " or coalesce(delivered + 1 > elements, false)))"
-    " or (kind = 3 and not cancel_begun and coalesce(delivered < elements, false))",
-    "3.9": "kind = 7 and not terminated and not cancel_begun and first_invalid_end is not null",
+    " or coalesce(coalesce(delivered, 0) + 1 > elements, false)))"
+    " or (kind = 3 and not coalesce(cancel_begun, false) and coalesce(coalesce(delivered, 0) < elements, false))",
 }
-"""When a record breaks a rule: docs/judging.md in SQL."""
+"""When a record breaks a rule: docs/judging.md in SQL. 1.8, and a part of 3.9, are judged by the subscription."""
 
-_LATE: Final = {
-    "late_begins": f"{_SIGNAL} and coalesce(first_cancel.end < begin, false)",
-    "after_invalid": "kind = 1 and not cancel_begun and coalesce(first_invalid_end < begin, false)",
-}
-"""What may happen a number of times, and breaks 1.8 or 3.9 beyond that."""
+_LATE: Final = f"{_SIGNAL} and coalesce(cancel_end < begin, false)"
+"""1.8: the signal began after a cancel had returned."""
+
+_AFTER: Final = (
+    f"kind = 1 and not coalesce(cancel_begun, false) and {_UNANSWERED} and coalesce(invalid_end < begin, false)"
+)
+"""3.9: the element began after an invalid request had returned."""
+
+_INSIDE: Final = "signal_thread <=> thread and greatest(coalesce(signals_end, 0), coalesce(subscribing.end, 0)) > begin"
+"""Of a cancel: it came from inside a signal."""
+
+_KEPT: Final = (
+    *("run", "scenario", "subscription", "kind", "begin", "end", "ns", "thread"),
+    *("signal_thread", "signals_end", "subscribing"),
+)
+"""What the aggregation needs of a record, beside what it breaks."""
 
 
 def _amounts() -> list[Column]:
     """What a subscription amounted to."""
     from pyspark.sql import functions as F
 
-    late = _LATE["late_begins"]
-    return [
-        F.count_if(F.expr(_SIGNAL)).alias("signals"),
-        F.count_if(F.expr("kind = 1")).alias("elements"),
-        F.count_if(F.expr("kind = 4")).alias("requests"),
-        F.count_if(F.expr("kind = 5")).alias("cancels"),
-        (F.count_if(F.expr("kind = 3")) > 0).alias("completed"),
-        (F.count_if(F.expr("kind = 2")) > 0).alias("failed"),
-        F.coalesce(F.bool_or(F.expr(f"if({late}, first_cancel.outside, null)")), F.lit(False)).alias("outside"),
-        F.coalesce(F.max(F.expr(f"if({late}, greatest(begin_ns - first_cancel.end_ns, 0), null)")), F.lit(0)).alias(
-            "silence_ns"
-        ),
-    ]
+    texts = {
+        "signals": f"count_if({_SIGNAL})",
+        "elements": "count_if(kind = 1)",
+        "requests": "count_if(kind = 4)",
+        "cancels": "count_if(kind = 5)",
+        "completed": "count_if(kind = 3) > 0",
+        "failed": "count_if(kind = 2) > 0",
+        # The first cancel to end: for every signal that is late it is the same one.
+        "first_cancel": f"min(if(kind = 5 and end < {FOREVER}, struct(end, not ({_INSIDE}) as outside, ns), null))",
+        "late": "count_if(late)",
+        "first_late": "min(if(late, begin, null))",
+        "last_late_ns": "max(if(late, ns, null))",
+        "after": "count_if(after)",
+        "first_after": "min(if(after, begin, null))",
+    }
+    return [F.expr(text).alias(name) for name, text in texts.items()]

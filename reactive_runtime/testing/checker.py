@@ -68,8 +68,10 @@ class _State:
         "cancel_end",
         "cancel_inside",
         "delivered",
-        "first_invalid_end",
+        "first_after",
+        "first_late",
         "following",
+        "invalid_end",
         "largest",
         "late",
         "recent",
@@ -93,9 +95,9 @@ class _State:
         self.signal_thread = 0  # the thread of the latest earlier signal
         self.cancel_end = FOREVER  # of the first cancel to end
         self.cancel_inside = False
-        self.late = 0
-        self.first_invalid_end: int | None = None
-        self.after_invalid = 0
+        self.late = self.first_late = 0
+        self.invalid_end: int | None = None  # of the first one that counts
+        self.after_invalid = self.first_after = 0
         self.recent: deque[Record] = deque(maxlen=context)
         self.following: list[tuple[Violation, int]] = []  # violations that still gather what follows
         self.violations: dict[str, Violation] = {}
@@ -140,14 +142,12 @@ class RuleChecker:
             self._breach(state, record, "1.7", f"{signal} after the end")
         if state.cancel_end < begin:
             state.late += 1
+            state.first_late = state.first_late or begin
             allowed = 0 if state.cancel_inside else self._late_signals
             if state.late > allowed:
-                self._breach(
-                    state,
-                    record,
-                    "1.8",
-                    f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}",
-                )
+                seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
+                new = state.late if state.late == allowed + 1 else 1
+                self._breaches(state, record, "1.8", seen, new, state.first_late)
         if (signal == Signal.ON_SUBSCRIBE) == state.subscribed:
             twice = "a second on_subscribe" if state.subscribed else f"{signal} before on_subscribe"
             self._breach(state, record, "1.9", twice)
@@ -181,10 +181,13 @@ class RuleChecker:
             )
         if value is not None and (largest is None or value > largest):
             state.largest = value
-        if state.first_invalid_end is not None and state.first_invalid_end < record.begin and not state.cancel_begun:
+        if state.invalid_end is not None and state.invalid_end < record.begin and not state.cancel_begun:
             state.after_invalid += 1
+            state.first_after = state.first_after or record.begin
             if state.after_invalid > 1:
-                self._breach(state, record, "3.9", f"{state.after_invalid} elements began after an invalid request")
+                seen = f"{state.after_invalid} elements began after an invalid request"
+                new = 2 if state.after_invalid == 2 else 1
+                self._breaches(state, record, "3.9", seen, new, state.first_after)
 
     def _call(self, state: _State, record: Record) -> None:
         begin, end = record.begin, _end(record)
@@ -202,15 +205,15 @@ class RuleChecker:
                 state.cancel_inside = signals_end > begin and state.signal_thread == record.thread
         elif record.n is not None and record.n > 0:
             state.requested = min(state.requested + record.n, MAX_DEMAND)
-        elif not state.cancel_begun and not state.terminated:
-            state.first_invalid_end = min(end, FOREVER if state.first_invalid_end is None else state.first_invalid_end)
+        elif state.invalid_end is None and not state.cancel_begun and not state.terminated:
+            state.invalid_end = end
 
     def _settled(self, state: _State, record: Record) -> None:
         if not state.subscribed:
             self._breach(state, record, "1.9", "settled without on_subscribe")
         if state.terminated or state.cancel_begun:
             return
-        if state.first_invalid_end is not None:
+        if state.invalid_end is not None:
             self._breach(state, record, "3.9", "an invalid request was never answered")
         elif state.delivered < state.requested:
             rule = "3.17" if state.requested == MAX_DEMAND else "3.8"
@@ -228,6 +231,13 @@ class RuleChecker:
         state.violations[rule] = violation
         state.following.append((violation, len(violation.around) + self._context // 2))
         self.violations.append(violation)
+
+    def _breaches(self, state: _State, record: Record, rule: str, seen: str, count: int, first: int) -> None:
+        """A rule that allows some is broken by one too many: by all `count` of them, the first at `first`."""
+        self._breach(state, record, rule, seen)
+        violation = state.violations[rule]
+        violation.count += count - 1
+        violation.first = min(violation.first, first)
 
     @staticmethod
     def _follow(state: _State, record: Record) -> None:

@@ -75,7 +75,7 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
     broken: dict[tuple[int, str], list[int]] = {}
     for number in {it.subscription for it in records}:
         mine = sorted((it for it in records if it.subscription == number), key=lambda it: it.begin)
-        late = after_invalid = 0
+        late_begins, after_begins = [], []
         for place, it in enumerate(mine):
             earlier, b = mine[:place], it.begin
             rules = set()
@@ -102,13 +102,14 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                     rules.add("1.7")
                 ended = [e for e in cancels if end_of(e) < b]
                 if ended:
-                    late += 1
+                    late_begins.append(b)
                     cancel = min(ended, key=end_of)
                     before = [e for e in signals if e.begin < cancel.begin]
                     inside = bool(before) and before[-1].thread == cancel.thread
                     inside = inside and any(end_of(e) > cancel.begin for e in before)
-                    if late > (0 if inside else late_signals):
-                        rules.add("1.8")
+                    allowed = 0 if inside else late_signals
+                    if len(late_begins) > allowed:
+                        broken.setdefault((number, "1.8"), late_begins[:-1]).append(b)
                 if (it.signal == Signal.ON_SUBSCRIBE) == subscribed:
                     rules.add("1.9")
             if it.signal == Signal.ON_NEXT:
@@ -119,10 +120,11 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                     rules.add("conservation")
                 if it.elements is not None and len(elements) + 1 > it.elements:
                     rules.add("conservation")
-                if not cancels and any(end_of(e) < b for e in invalid):
-                    after_invalid += 1
-                    if after_invalid > 1:
-                        rules.add("3.9")
+                if not cancels and invalid and end_of(invalid[0]) < b:
+                    after_begins.append(b)
+                    if len(after_begins) > 1:
+                        new = after_begins if len(after_begins) == 2 else [b]
+                        broken.setdefault((number, "3.9"), []).extend(new)
             if (
                 it.signal == Signal.ON_COMPLETE
                 and it.elements is not None
