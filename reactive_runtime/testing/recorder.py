@@ -4,9 +4,18 @@ A recorder stands between the two: what it passes to the publisher is a subscrib
 subscriber is a subscription, and each call through either becomes a row when it returns. Rows are kept in a
 buffer of the thread that made the call, so that recording adds no lock, and with it no order, to what it looks
 at. A full buffer goes to the sink, on the thread that filled it: a sink that can't keep up slows the load down,
-and nothing is dropped.
+and nothing is dropped. What a thread leaves behind goes there when another begins, or with `flush`.
 
-Cost: less than a microsecond a signal (`benchmarks/recorder.py`).
+How a call that has not returned is found, without a lock on the path of a signal: each buffer has a stack of the
+calls its thread is inside of. A call goes on it when it begins; when it returns, its row is added first, and then
+it leaves the stack. Whoever takes looks at the stack first, and then at the rows: a call that returns meanwhile is
+seen in both, where its row counts, and never in neither. So each call has one row: with its end, or, once `flush`
+has said that it had none, without.
+
+Assumed: `append`, `pop`, a slice and the removal of a slice of one list are atomic, each by itself. They are on every
+build of CPython; free-threaded ones lock the list.
+
+Cost: less than a microsecond a signal, the files included (`benchmarks/recorder.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+from weakref import ref
 
 from reactive_runtime._core import primitives
-from reactive_runtime.spec import Publisher, Subscriber, Subscription
+from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.testing.records import Facts, Record, Signal
 
 __all__ = ["Chunk", "Recorder", "Row", "Sink"]
@@ -24,11 +34,13 @@ __all__ = ["Chunk", "Recorder", "Row", "Sink"]
 T = TypeVar("T")
 
 SIGNALS: Final = tuple(Signal)
-_CODE: Final = {signal: code for code, signal in enumerate(SIGNALS)}
 ON_SUBSCRIBE, ON_NEXT, ON_ERROR, ON_COMPLETE, REQUEST, CANCEL, SUBSCRIBE, SETTLED = range(len(SIGNALS))
 
 CHUNK: Final = 10_000
 """Rows that a thread gathers before it hands them to the sink."""
+
+TEXT: Final = 1_000
+"""Characters that are kept of an error."""
 
 
 class Row(NamedTuple):
@@ -61,13 +73,17 @@ class Recorder:
     def __init__(self, run: str = "run", sink: Sink | None = None) -> None:
         """`sink` receives full chunks, on the threads that filled them, without a lock held; without one all is kept.
 
-        `run` names the run in every record.
+        What the sink raises is not for the publisher in mid-signal: the first is kept, nothing is handed to the sink
+        after it, and `flush` raises it. `run` names the run in every record.
         """
         self.run = run
         self.facts: list[Facts] = []  # _lock for writing; index: the number of the subscription
         self._lock = primitives.Lock()
-        self._buffers: list[_Buffer] = []  # _lock
+        self._buffers: list[
+            _Buffer
+        ] = []  # _lock; of the threads that run, and of those that ended since the last began
         self._kept: list[Chunk] = []  # _lock
+        self._failure: Exception | None = None  # _lock; the first that the sink raised
         self._sink = sink or self._keep
         self._local = _Local(self)
         self._draw = primitives.tickets()
@@ -91,26 +107,41 @@ class Recorder:
             numbers = range(len(self.facts)) if subscriptions is None else subscriptions
         for number in numbers:
             ticket, ns = self._draw(), primitives.now_ns()
-            self._local.buffer.add((number, SETTLED, None, ticket, self._draw(), ns, ns, None, None))
+            buffer = self._local.buffer
+            buffer.rows.append((number, SETTLED, None, ticket, self._draw(), ns, ns, None, None))
+            if len(buffer.rows) >= CHUNK:
+                self._hand_over(buffer)
 
     def flush(self) -> None:
-        """Hand what is left to the sink. Call it when the recorded threads are quiet, or have ended.
+        """Hand what is left to the sink, and raise what the sink has raised, then or before.
 
-        A call that has not returned is recorded with an `end` of None; should it return after all, it is
-        recorded once more.
+        A call that has not returned is recorded with an `end` of None, and stays so: its return is no longer
+        recorded. Call this at the end of a run, or when the recorded threads are quiet.
         """
+        for buffer in self._all_buffers():
+            rows, under_way = buffer.take(tell=True)
+            self._deliver(buffer.thread, rows + under_way)
         with self._lock:
-            buffers = list(self._buffers)
-        for buffer in buffers:
-            buffer.rows.extend((*call, None, None, None) for call in buffer.under_way())
-            buffer.hand_over()
+            failure = self._failure
+        if failure is not None:
+            raise failure
 
     def records(self) -> list[Record]:
-        """All that was recorded, in order of `begin`; for recorders without a sink. Flushes."""
-        self.flush()
+        """All that was recorded, in order of `begin`; for recorders without a sink.
+
+        Calls that have not returned are among them, with an `end` of None, which a later look may find to have one.
+        """
+        found: list[Record] = []
+        for buffer in self._all_buffers():
+            rows, under_way = buffer.take()
+            self._deliver(buffer.thread, rows)
+            found.extend(self.record_of(buffer.thread, row) for row in under_way)
         with self._lock:
             chunks = list(self._kept)
-        found = [self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
+        found.extend(self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows)
+        # A call that was under way at the first look, and in a full chunk at the second, was found twice.
+        whole = {record.begin for record in found if record.end is not None}
+        found = [record for record in found if record.end is not None or record.begin not in whole]
         return sorted(found, key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
@@ -126,7 +157,7 @@ class Recorder:
             facts.elements,
             thread,
             SIGNALS[signal].value,
-            fitting(n),
+            n,
             begin,
             end,
             begin_ns,
@@ -139,12 +170,34 @@ class Recorder:
         with self._lock:
             self._kept.append(chunk)
 
-    def _buffer(self) -> _Buffer:
-        """A buffer for the thread that calls."""
-        buffer = _Buffer(self._sink)
+    def _hand_over(self, buffer: _Buffer) -> None:
+        self._deliver(buffer.thread, buffer.take()[0])
+
+    def _deliver(self, thread: int, rows: list[tuple[Any, ...]]) -> None:
+        if not rows or self._failure is not None:  # a stale None costs one more call of a sink that fails
+            return
+        try:
+            self._sink(Chunk(thread, rows))
+        except Exception as error:
+            with self._lock:
+                self._failure = self._failure or error
+
+    def _buffer(self, owner: _Local) -> _Buffer:
+        """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
+        buffer = _Buffer(owner)
         with self._lock:
-            self._buffers.append(buffer)
+            ended: list[_Buffer] = []
+            running = [buffer]
+            for it in self._buffers:
+                (ended if it.ended() else running).append(it)
+            self._buffers = running
+        for it in ended:
+            self._hand_over(it)
         return buffer
+
+    def _all_buffers(self) -> list[_Buffer]:
+        with self._lock:
+            return list(self._buffers)
 
     def _number(self, facts: Facts) -> Facts:
         with self._lock:
@@ -153,67 +206,87 @@ class Recorder:
         return numbered
 
 
-def fitting(n: Any) -> int | None:
+def fitting(value: Any) -> int | None:
     """An int of 64 bits, as traces hold them; larger ones by their hash; None for what is no int."""
-    if type(n) is not int:
+    if type(value) is not int:
         return None
-    return n if -(2**63) <= n < 2**63 else hash(n)
+    return value if -(2**63) <= value < 2**63 else hash(value)
 
 
 class _Buffer:
-    """The rows of one thread, and the calls it is inside of. Owned by that thread, but for `flush`."""
+    """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("calls", "rows", "sink", "thread")
+    __slots__ = ("_lock", "_owner", "_told", "calls", "rows", "thread")
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
-        self.sink = sink
-        self.rows: list[tuple[Any, ...]] = []
-        self.calls: list[tuple[int, int, Any, int, int]] = []  # innermost last
+        self.rows: list[tuple[Any, ...]] = []  # appended by the thread; taken from the front under _lock
+        self.calls: list[tuple[int, int, Any, int, int]] = []  # the thread; innermost last
+        self._owner = ref(owner.life)  # gone when the thread is
+        self._lock = primitives.Lock()  # one takes at a time
+        self._told: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
 
-    def add(self, row: tuple[Any, ...]) -> None:
-        self.rows.append(row)
-        if len(self.rows) >= CHUNK:
-            self.hand_over()
+    def ended(self) -> bool:
+        """Whether the thread has ended."""
+        return self._owner() is None
 
-    def hand_over(self) -> None:
-        rows, self.rows = self.rows, []
-        if rows:
-            self.sink(Chunk(self.thread, rows))
+    def take(self, tell: bool = False) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """The rows so far, which are taken away, and rows for the calls under way; `tell`: those are final."""
+        with self._lock:
+            calls = list(self.calls)  # before the rows: see above
+            size = len(self.rows)
+            rows = self.rows[:size]
+            del self.rows[:size]
+            if self._told:
+                rows = [row for row in rows if row[3] not in self._told]
+            if not calls:
+                return rows, []
+            known = self._told.union(row[3] for row in rows)
+            under_way = [(*call[:4], None, call[4], None, None, None) for call in calls if call[3] not in known]
+            if tell:
+                self._told.update(row[3] for row in under_way)
+            return rows, under_way
 
-    def under_way(self) -> list[tuple[Any, ...]]:
-        return [(number, signal, n, begin, None, ns) for number, signal, n, begin, ns in self.calls]
+
+class _Life:
+    """Lives as long as its thread."""
+
+    __slots__ = ("__weakref__",)
 
 
 class _Local(primitives.ThreadLocal):
     """Each thread's buffer."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.buffer = recorder._buffer()
+        self.life = _Life()
+        self.buffer = recorder._buffer(self)
 
 
 class _Recorded:
     """Calls through to the other side, and records the call."""
 
-    __slots__ = ("_draw", "_local", "_number")
+    __slots__ = ("_draw", "_local", "_number", "_recorder")
 
     def __init__(self, recorder: Recorder, number: int) -> None:
+        self._recorder = recorder
+        self._number = number
         self._draw = recorder._draw
         self._local = recorder._local
-        self._number = number
 
-    def _call(self, signal: int, call: Callable[..., Any], n: Any, error: str | None, *arguments: Any) -> None:
+    def _call(self, signal: int, call: Callable[..., Any], n: int | None, error: str | None, *arguments: Any) -> None:
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
         begin, begin_ns = draw(), now()
         buffer.calls.append((self._number, signal, n, begin, begin_ns))
         try:
             call(*arguments)
         except BaseException as raised:
-            error = f"raised {raised!r}"
+            error = f"raised {_text(raised)}"
             raise
         finally:
-            buffer.calls.pop()
-            buffer.add((self._number, signal, n, begin, draw(), begin_ns, now(), None, error))
+            buffer.rows.append((self._number, signal, n, begin, draw(), begin_ns, now(), None, error))
+            buffer.calls.pop()  # after the row is there
+            if len(buffer.rows) >= CHUNK:
+                self._recorder._hand_over(buffer)
 
 
 class RecordedPublisher(Generic[T]):
@@ -228,23 +301,26 @@ class RecordedPublisher(Generic[T]):
         """Subscribe through the recorder; returns the number of the subscription."""
         if subscriber is None:
             raise TypeError("subscribe(None): a Subscriber is needed (1.9)")
+        on_next = subscriber.on_next  # what is no subscriber fails here, before it has a number
         number = self._recorder._number(self._facts).subscription
-        recorded = _RecordedSubscriber(self._recorder, number, subscriber)
+        recorded = _RecordedSubscriber(self._recorder, number, subscriber, on_next)
         recorded._call(SUBSCRIBE, self._publisher.subscribe, None, None, recorded)
         return number
 
 
 class _RecordedSubscriber(_Recorded, Generic[T]):
-    __slots__ = ("_on_next", "_recorder", "_subscriber")
+    __slots__ = ("_on_next", "_subscriber")
 
-    def __init__(self, recorder: Recorder, number: int, subscriber: Subscriber[T]) -> None:
+    def __init__(
+        self, recorder: Recorder, number: int, subscriber: Subscriber[T], on_next: Callable[[T], object]
+    ) -> None:
         super().__init__(recorder, number)
-        self._recorder = recorder
         self._subscriber = subscriber
-        self._on_next = subscriber.on_next
+        self._on_next = on_next
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        recorded = _RecordedSubscription(self._recorder, self._number, subscription)
+        # 2.13: a None is for the subscriber to answer.
+        recorded = None if subscription is None else _RecordedSubscription(self._recorder, self._number, subscription)
         self._call(ON_SUBSCRIBE, self._subscriber.on_subscribe, None, None, recorded)
 
     def on_next(self, element: T, /) -> None:
@@ -256,15 +332,18 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         try:
             self._on_next(element)
         except BaseException as raised:
-            error = f"raised {raised!r}"
+            error = f"raised {_text(raised)}"
             raise
         finally:
+            end, end_ns = draw(), now()
+            value = element if type(element) is int else _value(element)
+            buffer.rows.append((self._number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error))
             buffer.calls.pop()
-            value = element if type(element) is int else _hash(element)
-            buffer.add((self._number, ON_NEXT, None, begin, draw(), begin_ns, now(), value, error))
+            if len(buffer.rows) >= CHUNK:
+                self._recorder._hand_over(buffer)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._call(ON_ERROR, self._subscriber.on_error, None, repr(error), error)
+        self._call(ON_ERROR, self._subscriber.on_error, None, _text(error), error)
 
     def on_complete(self) -> None:
         self._call(ON_COMPLETE, self._subscriber.on_complete, None, None)
@@ -278,14 +357,35 @@ class _RecordedSubscription(_Recorded):
         self._subscription = subscription
 
     def request(self, n: int, /) -> None:
-        self._call(REQUEST, self._subscription.request, n, None, n)
+        kept = n if type(n) is int and 0 <= n <= MAX_DEMAND else _n(n)
+        self._call(REQUEST, self._subscription.request, kept, None, n)
 
     def cancel(self) -> None:
         self._call(CANCEL, self._subscription.cancel, None, None)
 
 
-def _hash(element: object) -> int:
+def _n(n: Any) -> int | None:
+    """The argument of a `request`: None for what is no int (a bool is none), or does not fit 64 bits."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        return None
+    plain = int.__int__(n)
+    return plain if -(2**63) <= plain < 2**63 else None
+
+
+def _value(element: object) -> int:
+    """An element that is no plain int: as an int where it is one of a subclass, else its hash."""
+    if isinstance(element, int):
+        return int.__int__(element)
     try:
         return hash(element)
-    except TypeError:
+    except Exception:  # the elements are foreign, and so is their __hash__
         return 0
+
+
+def _text(error: object) -> str:
+    """What an error says of itself; its __repr__ is foreign too."""
+    try:
+        text = repr(error)
+    except Exception:
+        text = f"<{type(error).__name__}, whose repr raises>"
+    return text[:TEXT].encode("utf-8", "backslashreplace").decode()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -53,7 +55,26 @@ def test_an_element_is_kept_if_it_is_an_int_of_64_bits_and_else_its_hash(element
     assert [it.value for it in records if it.signal == "on_next"] == [value]
 
 
-@pytest.mark.parametrize(("n", "kept"), [(3, 3), (0, 0), (-1, -1), (MAX_DEMAND, MAX_DEMAND), ("1", None), (True, None)])
+class Level(IntEnum):
+    TWO = 2
+
+
+@pytest.mark.parametrize(
+    ("n", "kept"),
+    [
+        (3, 3),
+        (0, 0),
+        (-1, -1),
+        (MAX_DEMAND, MAX_DEMAND),
+        (-(2**63), -(2**63)),
+        (Level.TWO, 2),
+        (MAX_DEMAND + 1, None),
+        (-(2**63) - 1, None),
+        ("1", None),
+        (1.0, None),
+        (True, None),
+    ],
+)
 def test_a_request_is_kept_with_its_argument_where_that_is_an_int(n: Any, kept: int | None) -> None:
     sink = Sink(demand=0)
     recorder = Recorder()
@@ -145,3 +166,282 @@ def test_settle_marks_every_subscription() -> None:
 def test_spec109_subscribing_none_through_the_recorder_is_a_type_error() -> None:
     with pytest.raises(TypeError):
         Recorder().wrap(Flow.range(1)).subscribe(None)  # type: ignore[arg-type]
+
+
+def test_what_is_no_subscriber_is_refused_before_it_has_a_number() -> None:
+    recorder = Recorder()
+    with pytest.raises(AttributeError):
+        recorder.wrap(Flow.range(1)).subscribe(object())  # type: ignore[arg-type]
+    recorder.settle()
+    assert recorder.records() == []
+
+
+def test_spec213_a_subscription_of_none_reaches_the_subscriber_as_it_is() -> None:
+    class Nothing:
+        def subscribe(self, subscriber: Any, /) -> None:
+            subscriber.on_subscribe(None)
+
+    got: list[Any] = []
+
+    class Looking(Sink):
+        def on_subscribe(self, subscription: Any, /) -> None:
+            got.append(subscription)
+
+    Recorder().wrap(Nothing()).subscribe(Looking())
+    assert got == [None]
+
+
+# -- foreign code inside a recording ------------------------------------------------------------------------------
+
+
+class Unhashable:
+    def __hash__(self) -> int:
+        raise OSError("no hash")
+
+
+class UnspeakableError(Exception):
+    def __repr__(self) -> str:
+        raise OSError("no repr")
+
+
+class LongError(Exception):
+    def __repr__(self) -> str:
+        return "half a pair: \ud800" + 2_000 * "!"
+
+
+class Failing:
+    """A publisher that fails at once."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(self)
+        subscriber.on_error(self._error)
+
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+def test_an_element_whose_hash_raises_passes_and_has_the_value_0() -> None:
+    sink = Sink()
+    records = recorded(Flow.just(Unhashable()), sink)
+    assert len(sink.elements) == 1
+    assert [it.value for it in records if it.signal == "on_next"] == [0]
+
+
+def test_an_error_whose_repr_raises_passes_and_is_named_by_its_type() -> None:
+    records = recorded(Failing(UnspeakableError()), Sink())
+    assert records[-1].error == "<UnspeakableError, whose repr raises>"
+
+
+def test_an_error_is_kept_as_text_that_any_file_can_hold_and_of_bounded_length() -> None:
+    (text,) = [it.error for it in recorded(Failing(LongError()), Sink()) if it.error]
+    assert text.startswith("half a pair: \\ud800!")
+    assert len(text.encode()) < 1_100
+
+
+# -- one row for each call ----------------------------------------------------------------------------------------
+
+
+class Held:
+    """A subscription in whose first element a thread stays until it is let go."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._inside, self._leave = threading.Event(), threading.Event()
+        publisher = recorder.wrap(Flow.range(1))
+        self._thread = threading.Thread(target=lambda: publisher.subscribe(Sink(then=self._stay)))
+        self._thread.start()
+        assert self._inside.wait(PATIENCE)
+
+    def _stay(self, sink: Sink, element: int) -> None:
+        self._inside.set()
+        self._leave.wait(PATIENCE)
+
+    def let_go(self) -> None:
+        self._leave.set()
+        self._thread.join(PATIENCE)
+
+
+def test_looking_twice_finds_a_call_under_way_once_and_its_end_when_it_has_one() -> None:
+    recorder = Recorder()
+    held = Held(recorder)
+    first, second = recorder.records(), recorder.records()
+    held.let_go()
+    last = recorder.records()
+    assert first == second
+    assert {it.signal for it in first if it.end is None} == {"subscribe", "on_next"}
+    assert all(it.end is not None for it in last)
+    assert len({it.begin for it in last}) == len(last) == 5
+
+
+def test_what_flush_has_said_of_a_call_under_way_is_final() -> None:
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    held = Held(recorder)
+    recorder.flush()
+    recorder.flush()
+    held.let_go()
+    recorder.flush()
+    rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
+    assert len({it.begin for it in rows}) == len(rows) == 5
+    assert {it.signal for it in rows if it.end is None} == {"subscribe", "on_next"}
+
+
+def test_flushing_while_threads_record_neither_loses_nor_doubles_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 7)
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    publisher = recorder.wrap(Flow.range(300))
+    together = threading.Barrier(5)
+
+    def load() -> None:
+        together.wait(PATIENCE)
+        for _ in range(10):
+            publisher.subscribe(Sink())
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    together.wait(PATIENCE)
+    while any(thread.is_alive() for thread in threads):
+        recorder.flush()
+    recorder.flush()
+    begins = [row[3] for chunk in chunks for row in chunk.rows]
+    assert len(begins) == len(set(begins)) == 4 * 10 * 304
+
+
+class Stepwise(list[Any]):
+    """A list that lets somebody else move before and after each thing that is done with it."""
+
+    def __init__(self, items: Any = (), move: Callable[[], None] = lambda: None) -> None:
+        super().__init__(items)
+        self.move = move
+
+    def append(self, item: Any) -> None:
+        self.move()
+        super().append(item)
+        self.move()
+
+    def pop(self, index: Any = -1) -> Any:
+        self.move()
+        item = super().pop(index)
+        self.move()
+        return item
+
+    def __iter__(self) -> Any:
+        self.move()
+        items = list.__iter__(self[:])
+        self.move()
+        return items
+
+    def __getitem__(self, index: Any) -> Any:
+        self.move()
+        items = super().__getitem__(index)
+        self.move()
+        return items
+
+    def __delitem__(self, index: Any) -> None:
+        self.move()
+        super().__delitem__(index)
+        self.move()
+
+
+def test_a_look_at_any_step_of_recording_finds_every_call_that_an_earlier_look_found() -> None:
+    recorder = Recorder()
+    seen: set[int] = set()
+    looks: list[int] = []
+
+    def look() -> None:
+        buffer.rows.move = buffer.calls.move = lambda: None
+        begins = [it.begin for it in recorder.records()]
+        buffer.rows.move = buffer.calls.move = look
+        assert len(set(begins)) == len(begins)
+        assert seen <= set(begins)
+        seen.update(begins)
+        looks.append(len(begins))
+
+    buffer: Any = recorder._local.buffer
+    buffer.rows, buffer.calls = Stepwise(move=look), Stepwise(move=look)
+    recorder.wrap(Flow.range(2)).subscribe(Sink())
+    assert (len(seen), len(looks)) == (6, 6 * 6)
+
+
+def held_buffer() -> Any:
+    """A buffer with a row (ticket 1), inside of two calls (3 and 5)."""
+    buffer: Any = Recorder()._local.buffer
+    buffer.rows.append((0, 0, None, 1, 2, 0, 0, None, None))
+    buffer.calls += [(0, 1, None, 3, 0), (0, 1, None, 5, 0)]
+    return buffer
+
+
+@pytest.mark.parametrize("final", [True, False])
+@pytest.mark.parametrize("step", range(8))
+def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final: bool) -> None:
+    buffer = held_buffer()
+    moves = iter(range(100))
+
+    def move() -> None:
+        assert buffer._lock.locked()  # nobody else takes meanwhile
+        if next(moves) == step:
+            list.append(buffer.rows, (0, 1, None, 5, 6, 0, 0, None, None))
+            list.pop(buffer.calls)
+
+    buffer.rows, buffer.calls = Stepwise(buffer.rows, move), Stepwise(buffer.calls, move)
+    rows, under_way = buffer.take(tell=final)
+    assert next(moves) > step
+    buffer.rows.move = buffer.calls.move = lambda: None
+    told = under_way if final else []
+    assert 5 in [row[3] for row in rows + under_way]
+    assert [row[3] for row in under_way].count(3) == 1
+    later, _ = buffer.take()
+    assert sorted(row[3] for row in rows + told + later) == ([1, 3, 5] if final else [1, 5])
+
+
+def test_a_row_that_is_added_to_what_was_just_taken_is_not_lost() -> None:
+    buffer = held_buffer()
+    held = buffer.rows  # as its thread has it in hand, about to append
+    first = list(buffer.take()[0])
+    held.append((0, 1, None, 5, 6, 0, 0, None, None))
+    assert [row[3] for row in first + buffer.take()[0]] == [1, 5]
+
+
+# -- the sink -----------------------------------------------------------------------------------------------------
+
+
+def test_what_the_sink_raises_reaches_flush_and_not_the_publisher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 10)
+    calls: list[Chunk] = []
+
+    def full(chunk: Chunk) -> None:
+        calls.append(chunk)
+        raise OSError("full")
+
+    recorder, sink = Recorder(sink=full), Sink()
+    recorder.wrap(Flow.range(100)).subscribe(sink)
+    assert len(sink.elements) == 100
+    assert len(calls) == 1
+    with pytest.raises(OSError, match="full"):
+        recorder.flush()
+
+
+def test_no_lock_is_held_while_the_sink_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 10)
+    looked: list[int] = []
+    recorder = Recorder(sink=lambda _: looked.append(len(recorder.records())))
+    recorder.wrap(Flow.range(15)).subscribe(Sink())
+    assert looked
+
+
+def test_what_ended_threads_leave_goes_to_the_sink_when_another_begins(no_thread_left: None) -> None:
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    publisher = recorder.wrap(Flow.range(10))
+    for _ in range(20):
+        thread = threading.Thread(target=lambda: publisher.subscribe(Sink()))
+        thread.start()
+        thread.join(PATIENCE)
+    assert sum(len(chunk.rows) for chunk in chunks) == 19 * 14
+    recorder.flush()
+    assert sum(len(chunk.rows) for chunk in chunks) == 20 * 14

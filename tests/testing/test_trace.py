@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,8 +12,8 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow
-from reactive_runtime.errors import TraceError
-from reactive_runtime.testing import Record
+from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.testing import Record, Recorder
 from reactive_runtime.testing import trace as module
 from reactive_runtime.testing.trace import TraceWriter, check_files, read_trace, run_folders, schema
 
@@ -121,3 +122,64 @@ def test_a_failure_to_write_reaches_close_and_not_the_publisher(
 
 def test_the_columns_are_the_fields_of_a_record() -> None:
     assert tuple(schema().names) == Record._fields
+
+
+def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
+    file = next(written(tmp_path, elements=5_000).path.glob("*.parquet"))
+    data = bytearray(file.read_bytes())
+    data[20:3_000] = b"\xff" * 2_980
+    file.write_bytes(data)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: ") as caught:
+        read_trace(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_is_not_written_over(tmp_path: Path) -> None:
+    written(tmp_path)
+    with pytest.raises(TraceError, match="has a trace already"):
+        TraceWriter(tmp_path, "run")
+    assert len(read_trace(tmp_path)) == 105
+
+
+def test_metadata_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    (tmp_path / "run" / "metadata.json").mkdir()
+    with pytest.raises(TraceError, match=r"metadata\.json: can't be written"):
+        writer.close({})
+
+
+def test_a_full_disk_names_the_file_and_leaves_no_word_that_the_run_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(100)).subscribe(Sink())
+    monkeypatch.setattr(parquet, "ParquetWriter", full)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: can't be written: No space left on device"):
+        writer.close({})
+    assert not (writer.path / "metadata.json").exists()
+
+
+def test_what_is_known_of_each_subscription_is_beside_its_signals(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    recorder = writer.recorder()
+    for number in range(3):
+        recorder.wrap(
+            Flow.range(number), f"scenario {number}", ascending=number == 1, elements=number or None
+        ).subscribe(Sink())
+    writer.close({})
+    facts = {(it.subscription, it.scenario, it.ascending, it.elements) for it in read_trace(tmp_path)}
+    assert facts == {(0, "scenario 0", False, None), (1, "scenario 1", True, 1), (2, "scenario 2", False, 2)}
+
+
+def test_without_pyarrow_a_line_says_what_to_install_and_the_recorder_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'reactive-runtime\[cli\]'"):
+        TraceWriter(tmp_path, "run")
+    recorder = Recorder()
+    recorder.wrap(Flow.range(1)).subscribe(Sink())
+    assert recorder.records()
