@@ -3,11 +3,12 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
+FAULT ?=
 
 .PHONY: run test lint types layers check bench lock clean
 
 run: .venv/ready
-	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
 
 test: .venv/ready
 	$(BIN)/python -m pytest

@@ -79,7 +79,7 @@ class Flow(Generic[T_co]):
         >>> from reactive_runtime import Flow
         >>> print(Flow.range(9).map(str).take(2).explain())
         range(9) map(str) take(2) consume
-        ------------ caller -------------
+        ------------- caller ------------
         """
         return drawing(self._parts())
 

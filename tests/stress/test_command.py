@@ -1,0 +1,133 @@
+"""The command: the main job end to end, its exit status, its files, its errors of one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from reactive_runtime.stress import FAULTS
+
+COMMAND = [sys.executable, "-m", "reactive_runtime"]
+
+
+def call(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def the_run(folder: Path) -> Path:
+    (run,) = (path for path in folder.iterdir() if path.is_dir())
+    return run
+
+
+@pytest.fixture(scope="module")
+def clean_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("runs")
+    done = call("stress", "--seconds", "3", "--seed", "7", "--out", folder, "--verify", "--master", "local[2]")
+    return the_run(folder), done
+
+
+def test_the_main_job_is_clean_and_exits_with_0(
+    clean_run: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    run, done = clean_run
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "seed 7" in done.stdout
+    assert "clean    no rule was broken" in done.stdout
+    facts = json.loads((run / "metadata.json").read_text())
+    assert facts["complete"] is True
+    assert facts["seed"] == 7
+    signals = sum(parquet.read_metadata(file).num_rows for file in run.glob("signals-*.parquet"))
+    assert facts["records"] == signals > 10_000
+
+
+def test_the_main_job_writes_its_verdict_as_parquet(
+    clean_run: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    run, _ = clean_run
+    assert parquet.read_table(run / "verdict" / "violations").num_rows == 0
+    assert parquet.read_table(run / "verdict" / "summary").num_rows >= 6
+
+
+CAUGHT_BY = {
+    "lost-demand": {"3.8", "3.17"},
+    "overflow": {"3.17"},
+    "two-drains": {"1.3"},
+    "signal-after-completion": {"1.7"},
+    "forgotten-cancel": {"1.8"},
+}
+
+
+@pytest.mark.parametrize("fault", CAUGHT_BY)
+def test_the_main_job_catches_a_planted_fault_names_the_rule_and_shows_the_signals(fault: str, tmp_path: Path) -> None:
+    done = call(
+        *("stress", "range_on_the_callers", "fused_steps", "--seconds", "5", "--out", tmp_path, "--verify"),
+        *("--master", "local[2]"),
+        REACTIVE_RUNTIME_FAULT=fault,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    verdict = next(line for line in done.stdout.splitlines() if line.startswith("BROKEN"))
+    named = CAUGHT_BY[fault] & set(verdict.removeprefix("BROKEN   rule ").split(", "))
+    assert named, verdict
+    (shown, *_) = (done.stdout.partition(f"\nrule {rule}: ")[2].partition("\nrule ")[0] for rule in named)
+    assert "\n  seen: " in shown
+    assert "\n  >> " in shown
+    assert shown.count("  thread ") > 2
+
+
+def test_every_fault_there_is_is_tried() -> None:
+    assert set(CAUGHT_BY) == set(FAULTS)
+
+
+def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
+    done = call("stress", "range_on_the_callers", "--seconds", "0.5", "--threads", "2", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"run      {the_run(tmp_path)}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("stress", "none"), "no scenario 'none' in stress; there are:"),
+        (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
+        (("stress", "--fault", "none", "--seconds", "1"), "no fault 'none'; there are:"),
+        (("verify", "nowhere"), "nowhere: is no folder"),
+        (("verify", "docs"), "docs: has no runs"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path)) if arguments[0] == "stress" else ()
+    done = call(*arguments, *out)
+    assert done.returncode == 2
+    assert done.stderr.startswith("reactive-runtime: ")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_setting_that_is_none_is_one_line(clean_run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    done = call("verify", clean_run[0], "--conf", "memory=1g")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "should be spark.key=value" in done.stderr
+
+
+def test_an_unknown_option_exits_with_2() -> None:
+    assert call("stress", "--nonsense").returncode == 2
+
+
+@pytest.mark.parametrize("command", [(), ("stress",), ("verify",)])
+def test_help_says_what_a_command_does(command: tuple[str, ...]) -> None:
+    done = call(*command, "--help")
+    assert done.returncode == 0
+    assert "Usage:" in done.stdout

@@ -1,0 +1,73 @@
+"""The harness: a clean verdict on what is right, and each planted fault caught and named."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from reactive_runtime.errors import ScenarioError
+from reactive_runtime.stress import Load, Tally, find, planted, run
+from reactive_runtime.testing import Recorder, Violation, check
+
+FOLDER = Path("stress")
+
+
+def found(names: list[str], seconds: float, seed: int = 1) -> tuple[Tally, list[Violation], int]:
+    recorder = Recorder("stress")
+    tally = run(find(FOLDER, names), Load(threads=8, seconds=seconds, seed=seed), recorder, lambda _: None)
+    records = recorder.records()
+    return tally, check(records), len({it.thread for it in records})
+
+
+def test_conformant_publishers_are_not_accused(no_thread_left: None) -> None:
+    tally, violations, threads = found([], seconds=3)
+    assert violations == []
+    assert tally.rounds >= len(find(FOLDER))
+    assert threads >= 8
+
+
+def test_the_right_subscription_is_back_after_a_fault() -> None:
+    with planted("forgotten-cancel"):
+        pass
+    assert found(["range_on_the_callers"], seconds=0.3)[1] == []
+
+
+def test_the_switch_interval_is_as_it_was(no_thread_left: None) -> None:
+    before = sys.getswitchinterval()
+    found(["range_on_the_callers"], seconds=0.1)
+    assert sys.getswitchinterval() == before
+
+
+def test_a_fault_that_is_none_is_named_with_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match="no fault 'none'; there are: lost-demand"), planted("none"):
+        pass
+
+
+def test_a_scenario_that_is_none_is_named_with_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match="no scenario 'none' in stress; there are: three_executors"):
+        find(FOLDER, ["none"])
+
+
+def test_a_folder_without_scenarios_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no scenario files"):
+        find(tmp_path)
+
+
+def test_a_scenario_file_that_does_not_import_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
+    with pytest.raises(ScenarioError, match=r"broken\.py: can't be imported: ModuleNotFoundError"):
+        find(tmp_path)
+
+
+def test_a_factory_that_raises_is_named(tmp_path: Path, no_thread_left: None) -> None:
+    (tmp_path / "raising.py").write_text(
+        "from reactive_runtime.stress import scenario\n"
+        "@scenario(elements=1)\n"
+        "def raising(rig):\n"
+        "    rig.pool(1)\n"
+        "    raise OSError('no database')\n"
+    )
+    with pytest.raises(ScenarioError, match=r"raising .*: its factory raised OSError\('no database'\)"):
+        run(find(tmp_path), Load(2, 1, 1), Recorder(), lambda _: None)

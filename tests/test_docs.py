@@ -1,0 +1,64 @@
+"""What the documentation shows runs, and prints what it says it prints."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reactive_runtime
+from reactive_runtime import Flow
+
+PAGES = [Path("README.md"), *sorted(Path("docs").glob("*.md"))]
+EXAMPLE = re.compile(r"```python\n(.*?)```\n(?:\n```output\n(.*?)```)?", re.DOTALL)
+EXAMPLES = [
+    pytest.param(code, output, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, (code, output) in enumerate(EXAMPLE.findall(page.read_text()), start=1)
+]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(reactive_runtime.__path__, "reactive_runtime.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize(("code", "output"), EXAMPLES)
+def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output: str) -> None:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == output
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
+
+
+def test_public_docstrings_of_flow_have_an_example() -> None:
+    public = [name for name in vars(Flow) if not name.startswith("_")]
+    without = [name for name in public if ">>>" not in (getattr(Flow, name).__doc__ or "")]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_all_names_what_there_is(name: str) -> None:
+    module = importlib.import_module(name)
+    names = getattr(module, "__all__", None)
+    if names is None:
+        return
+    assert list(names) == sorted(names, key=lambda it: (not it.isupper(), not it[0].isupper(), it))
+    assert [it for it in names if not hasattr(module, it)] == []
+
+
+def test_the_links_of_the_docs_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page}: {target}"
