@@ -95,9 +95,11 @@ class _State:
         self.signal_thread = 0  # the thread of the latest earlier signal
         self.cancel_end = FOREVER  # of the first cancel to end
         self.cancel_inside = False
-        self.late = self.first_late = 0
+        self.late = 0
+        self.first_late: Record | None = None
         self.invalid_end: int | None = None  # of the first one that counts
-        self.after_invalid = self.first_after = 0
+        self.after_invalid = 0
+        self.first_after: Record | None = None
         self.recent: deque[Record] = deque(maxlen=context)
         self.following: list[tuple[Violation, int]] = []  # violations that still gather what follows
         self.violations: dict[str, Violation] = {}
@@ -131,7 +133,7 @@ class RuleChecker:
         elif signal == Signal.SUBSCRIBE:
             if record.error is not None:
                 self._breach(state, record, "1.9", f"subscribe {record.error}")
-        else:
+        elif signal == Signal.SETTLED:
             self._settled(state, record)
 
     def _signal(self, state: _State, record: Record) -> None:
@@ -142,7 +144,7 @@ class RuleChecker:
             self._breach(state, record, "1.7", f"{signal} after the end")
         if state.cancel_end < begin:
             state.late += 1
-            state.first_late = state.first_late or begin
+            state.first_late = state.first_late or record
             allowed = 0 if state.cancel_inside else self._late_signals
             if state.late > allowed:
                 seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
@@ -183,7 +185,7 @@ class RuleChecker:
             state.largest = value
         if state.invalid_end is not None and state.invalid_end < record.begin and not state.cancel_begun:
             state.after_invalid += 1
-            state.first_after = state.first_after or record.begin
+            state.first_after = state.first_after or record
             if state.after_invalid > 1:
                 seen = f"{state.after_invalid} elements began after an invalid request"
                 new = 2 if state.after_invalid == 2 else 1
@@ -232,12 +234,15 @@ class RuleChecker:
         state.following.append((violation, len(violation.around) + self._context // 2))
         self.violations.append(violation)
 
-    def _breaches(self, state: _State, record: Record, rule: str, seen: str, count: int, first: int) -> None:
-        """A rule that allows some is broken by one too many: by all `count` of them, the first at `first`."""
+    def _breaches(self, state: _State, record: Record, rule: str, seen: str, count: int, first: Record) -> None:
+        """A rule that allows some is broken by one too many: by all `count` of them, from `first` on."""
         self._breach(state, record, rule, seen)
         violation = state.violations[rule]
         violation.count += count - 1
-        violation.first = min(violation.first, first)
+        if first.begin < violation.first:
+            violation.first = first.begin
+            if first not in violation.around:  # it lies further back than what is kept
+                violation.around.insert(0, first)
 
     @staticmethod
     def _follow(state: _State, record: Record) -> None:

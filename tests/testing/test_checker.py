@@ -51,6 +51,32 @@ def test_what_follows_a_breach_is_shown_too() -> None:
     assert len(found.around) <= 12
 
 
+def test_the_first_of_the_late_signals_is_shown_however_far_back_it_lies() -> None:
+    late = trace(
+        request(99, 3, 4),
+        ("cancel", 5, 6, {"thread": 2}),
+        element(0, 7, 8),
+        *(request(1, 9 + 2 * n, 10 + 2 * n) for n in range(20)),
+        element(1, 49, 50),
+    )
+    (found,) = check(late)
+    assert (found.rule, found.count, found.first) == ("1.8", 2, 7)
+    (marked,) = [line for line in str(found).splitlines() if line.startswith("  >>")]
+    assert "7..8" in marked
+
+
+def test_demand_is_summed_exactly_up_to_the_cap() -> None:
+    nearly = trace(request(2**62, 3, 4), request(2**62 - 2, 5, 6), ("settled", 7, 8))
+    capped = trace(request(2**62, 3, 4), request(2**62 - 1, 5, 6), ("settled", 7, 8))
+    assert [[it.rule for it in check(records)] for records in (nearly, capped)] == [["3.8"], ["3.17"]]
+
+
+def test_a_record_of_no_known_signal_is_not_judged() -> None:
+    (settled,) = trace(("settled", 3, 4))[1:]
+    assert [it.rule for it in check([settled])] == ["1.9"]
+    assert check([settled._replace(signal="other", error="raised OSError()")]) == []
+
+
 def test_subscriptions_are_judged_by_themselves() -> None:
     checker = RuleChecker()
     for number in range(3):
