@@ -14,7 +14,7 @@ from side_by_side import measure, show
 from reactive_runtime import Flow
 
 N = 200_000
-N_SLOW = 10_000  # reactivex takes its time
+N_SLOW = 20_000  # reactivex takes its time
 
 
 class Sum:

@@ -52,7 +52,7 @@ def generators(on_next: Callable[[int], None]) -> None:
 
 def main() -> None:
     flow = Flow.range(N).map(add).filter(odd).map(add)
-    other = reactivex.range(0, N).pipe(rx.map(add), rx.filter(odd), rx.map(add))
+    other = reactivex.from_iterable(range(N)).pipe(rx.map(add), rx.filter(odd), rx.map(add))
     ways = {
         "hand-written loop": lambda: loop(Sum().on_next),
         "Flow, unbounded demand": lambda: flow.subscribe(Sum().on_next),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping
 
 from rich.console import Console
 from rich.table import Table
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
 
 
 def measure(ways: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

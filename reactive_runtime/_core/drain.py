@@ -34,6 +34,9 @@ __all__ = ["BATCH", "CLOSED", "Drain"]
 BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
+LINGER: Final = 12
+"""How often a drain on an executor gives way before it leaves."""
+
 CLOSED: Final = -1
 """What a turn returns when there will be no further one."""
 
@@ -41,7 +44,7 @@ CLOSED: Final = -1
 class Drain:
     """Demand, and at most one owner who works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_lock", "_missed")
+    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_hasty", "_lock", "_missed")
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
@@ -55,6 +58,7 @@ class Drain:
         self._lock = primitives.Lock()
         self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
         self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
+        self._hasty = 2  # the owner's; how many times more to leave at once
         self._missed = False  # _lock; somebody left a note while the drain was owned
 
     def _turn(self, allowance: int) -> int:
@@ -111,8 +115,8 @@ class Drain:
                         self._busy = False
                         break
                     self._missed = False
-                if not more:  # let the other side of the boundary go first, and look once more, before leaving
-                    primitives.pause()
+                if not more:
+                    self._linger()
                     patient = False
                 elif executor is not None:
                     budget -= taken or 1
@@ -125,6 +129,21 @@ class Drain:
                 self._busy = False  # not held by a thread that is on its way out
             raise
         self._left()
+
+    def _linger(self) -> None:
+        """Give way a few times, before the last look: the other side of a boundary is often about to leave a note.
+
+        To come back costs a submission and the waking of a thread. This takes microseconds, and waits for nothing.
+        A drain that lingered in vain does not for a while: on a pool with much to do, others need the thread.
+        """
+        if self._hasty:
+            self._hasty -= 1
+            return
+        for _ in range(LINGER):
+            primitives.pause()
+            if self._missed:  # a look without the lock, that decides nothing but how long to linger
+                return
+        self._hasty = 8
 
     def _submit(self, *, resubmitted: bool) -> bool:
         """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""
