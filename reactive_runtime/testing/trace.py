@@ -31,7 +31,10 @@ FILE_ROWS: Final = 1_000_000
 GROUP_ROWS: Final = 100_000
 
 REPEATED: Final = ["run", "scenario", "subscription", "thread", "signal", "n", "elements", "error"]
-"""Columns with few values, which files hold as a dictionary. For tickets and times one would only cost."""
+"""Columns with few values, which files hold as a dictionary."""
+
+RISING: Final = dict.fromkeys(("begin", "end", "begin_ns", "end_ns", "value"), "DELTA_BINARY_PACKED")
+"""Columns that files hold as differences: a third of the bytes, and of a dictionary's time."""
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -154,7 +157,9 @@ class TraceWriter:
     def _write_group(self) -> None:
         pa, parquet = _arrow()
         if self._file is None:
-            self._file = parquet.ParquetWriter(self._name("_"), schema(), compression="zstd", use_dictionary=REPEATED)
+            self._file = parquet.ParquetWriter(
+                self._name("_"), schema(), compression="zstd", use_dictionary=REPEATED, column_encoding=RISING
+            )
         table, self._waiting, self._waiting_rows = pa.concat_tables(self._waiting), [], 0
         self._file.write_table(table, row_group_size=GROUP_ROWS)
         self._file_rows += table.num_rows
