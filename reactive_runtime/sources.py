@@ -62,7 +62,8 @@ def error(failure: BaseException | Callable[[], BaseException], /) -> Flow[Any]:
     """
     if not isinstance(failure, BaseException):
         a_function("error", "failure", failure)
-    return flow_of(Foreign(f"error({failure!r})", _Failing(failure)))
+    title = type(failure).__name__ if isinstance(failure, BaseException) else describe(failure)
+    return flow_of(Foreign(f"error({title})", _Failing(failure)))
 
 
 class _Failing:

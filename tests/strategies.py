@@ -66,7 +66,7 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
         end = -1 if reach == -1 and draw(st.booleans()) else begin + abs(reach) + place % 50
         fields: dict[str, Any] = {"thread": draw(st.sampled_from(threads))}
         if kind == Signal.REQUEST:
-            fields["n"] = draw(st.sampled_from([1, 1, 2, 3, 5, MAX_DEMAND, 0, -1, None]))
+            fields["n"] = draw(st.sampled_from([1, 1, 2, 3, 5, 2**62, MAX_DEMAND - 1, MAX_DEMAND, 0, -1, None]))
         elif kind == Signal.ON_NEXT:
             fields["value"] = draw(st.one_of(st.just(place), st.integers(-2, 6), st.none()))
         if draw(st.integers(0, 29)) == 0:

@@ -33,7 +33,7 @@ _END: Final = object()
 
 def invalid_demand(n: object) -> Exception:
     """What `request(n)` is answered with where `n` is not valid (3.9)."""
-    if type(n) is not int:
+    if isinstance(n, bool) or not isinstance(n, int):
         return TypeError(f"request({n!r}): demand is an int of at least 1, not a {type(n).__name__} (3.9)")
     return ValueError(f"request({n}): demand is at least 1, and adds up (3.9)")
 
@@ -80,8 +80,10 @@ class PulledSubscription(Drain):
     def request(self, n: int, /) -> None:
         """Add `n` to the demand; see `Subscription.request`."""
         if type(n) is not int or n < 1:
-            self._note(invalid_demand(n))
-            return
+            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+                self._note(invalid_demand(n))
+                return
+            n = int(n)  # of a subclass: an IntEnum
         with self._lock:  # Drain._add, written out: a stop-and-wait subscriber comes by here for every element
             demand = self._demand + n
             self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND

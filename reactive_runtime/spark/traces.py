@@ -55,15 +55,15 @@ def breaches(signals: DataFrame, late_signals: int = 1) -> DataFrame:
             F.count_if(F.expr(f"broken & {bit} != 0")).alias(f"count {rule}"),
             F.min(F.expr(f"if(broken & {bit} != 0, begin, null)")).alias(f"first {rule}"),
         ]
-    found = marked.groupBy("subscription", "run").agg(F.first("scenario").alias("scenario"), *columns, *_amounts())
-    allowed = f"if(first_cancel.outside, {late_signals}, 0)"
+    found = marked.groupBy("subscription", "run", "scenario").agg(*columns, *_amounts())
+    allowed = f"if(first_cancel % 2 = 1, {late_signals}, 0)"
     return found.withColumns(
         {
             "count 1.8": F.expr(f"if(late > {allowed}, late, 0)"),
             "first 1.8": F.col("first_late"),
             "count 3.9": F.expr("`count 3.9` + if(after > 1, after, 0)"),
             "first 3.9": F.expr("if(after > 1, least(first_after, `first 3.9`), `first 3.9`)"),
-            "silence_ns": F.expr("if(late > 0, greatest(last_late_ns - first_cancel.ns, 0), 0)"),
+            "silence_ns": F.expr("if(late > 0, greatest(last_late_ns - first_cancel_ns, 0), 0)"),
         }
     )
 
@@ -168,9 +168,9 @@ def _records(signals: DataFrame, example: dict[str, Any]) -> list[Record]:
 
     mine = signals.where((F.col("run") == example["run"]) & (F.col("subscription") == example["subscription"]))
     at = example["first"]
-    before = mine.where(F.col("begin") <= at).orderBy("begin").limit(_SHOWN)
-    after = mine.where(F.col("begin") > at).orderBy("begin").limit(6)
-    rows = before.union(after).orderBy("begin").collect()
+    upto = mine.where(F.col("begin") <= at).orderBy("begin").limit(_SHOWN)
+    beyond = mine.where(F.col("begin") > at).orderBy("begin").limit(1_000)  # one too many may come some way after
+    rows = upto.union(beyond).orderBy("begin").collect()
     return [Record(*(row[name] for name in Record._fields)) for row in rows]
 
 
@@ -212,7 +212,10 @@ def _packed(signals: DataFrame) -> DataFrame:
         "ascending": "flags & 16 != 0",
         "raised": "flags & 32 != 0",
     }
-    together = packed.repartition("subscription", "run")
+    # A number of partitions that adaptive execution leaves alone: sorting is cheapest where a partition fits the
+    # processor's cache, far below the size that moving it would ask for.
+    partitions = int(signals.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    together = packed.repartition(partitions, "subscription", "run")
     return together.withColumns({name: F.expr(text) for name, text in unpacked.items()}).drop("flags")
 
 
@@ -222,15 +225,17 @@ def _with_the_past(rows: DataFrame) -> DataFrame:
     earlier = "over (partition by subscription, run order by begin rows between unbounded preceding and 1 preceding)"
     past = {
         "delivered": "count_if(kind = 1)",
-        "requested": "sum(if(kind = 4 and n > 0, double(n), 0D))",
+        "requested": "try_sum(if(kind = 4 and n > 0, n, 0L))",  # null once it is past 64 bits
         "largest": "max(if(kind = 1, value, null))",
         "subscribed": "max(kind = 0)",
         "first_end": f"min(if({_TERMINAL}, begin, null))",
         "cancel_begun": "max(kind = 5)",
         "cancel_end": f"min(if(kind = 5 and end < {FOREVER}, end, null))",
         "signals_end": f"max(if({_SIGNAL} and kind > 0, end, null))",
-        "subscribing": "max(if(kind = 0, struct(end, thread), null))",
-        "calling": f"max(if({_CALL}, struct(end, thread), null))",
+        "subscribe_end": "max(if(kind = 0, end, null))",
+        "subscribe_thread": "max_by(thread, if(kind = 0, end, null))",
+        "calls_end": f"max(if({_CALL}, end, null))",
+        "calls_thread": f"max_by(thread, if({_CALL}, end, null))",
         "signal_thread": f"last_value(if({_SIGNAL}, thread, null)) ignore nulls",
         "invalid_begin": f"min(if({_INVALID}, begin, null))",
         "invalid_end": f"first_value(if({_INVALID}, end, null)) ignore nulls",
@@ -240,26 +245,29 @@ def _with_the_past(rows: DataFrame) -> DataFrame:
 
 # -- the rules ------------------------------------------------------------------------------------------------
 
+_REQUESTED: Final = f"if(subscribed is null, 0L, coalesce(requested, {MAX_DEMAND}L))"
+"""The sum of valid demand, capped (3.17); 0 at the first record of a subscription, which has no past."""
+
 _OPEN: Final = "first_end is null and not coalesce(cancel_begun, false)"
 """Neither ended nor cancelled so far."""
 
 _UNANSWERED: Final = "invalid_begin is not null and (first_end is null or invalid_begin < first_end)"
 """There was an invalid request before any end; without a cancel so far, it was before any cancel as well."""
 
-_UNMET: Final = "coalesce(delivered, 0) < coalesce(requested, 0)"
+_UNMET: Final = f"coalesce(delivered, 0) < {_REQUESTED}"
 
 _BREAKS: Final[dict[str, str]] = {
-    "1.1": "kind = 1 and coalesce(delivered, 0) + 1 > coalesce(requested, 0)",
+    "1.1": f"kind = 1 and coalesce(delivered, 0) + 1 > {_REQUESTED}",
     "1.3": f"{_SIGNAL} and (coalesce(signals_end > begin, false)"
-    " or coalesce(subscribing.end > begin and subscribing.thread != thread, false))",
+    " or coalesce(subscribe_end > begin and subscribe_thread != thread, false))",
     "1.7": f"{_SIGNAL} and first_end is not null",
     "1.9": f"({_SIGNAL} and (kind = 0) = coalesce(subscribed, false)) or (kind = 6 and raised)"
     " or (kind = 7 and not coalesce(subscribed, false))",
-    "2.7": f"{_CALL} and not shared_callers and coalesce(calling.end > begin and calling.thread != thread, false)",
-    "3.8": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and requested < {MAX_DEMAND}D",
+    "2.7": f"{_CALL} and not shared_callers and coalesce(calls_end > begin and calls_thread != thread, false)",
+    "3.8": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and {_REQUESTED} < {MAX_DEMAND}L",
     "3.9": f"kind = 7 and {_OPEN} and {_UNANSWERED}",
     "3.16": f"{_CALL} and raised",
-    "3.17": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and requested >= {MAX_DEMAND}D",
+    "3.17": f"kind = 7 and {_OPEN} and invalid_begin is null and {_UNMET} and {_REQUESTED} = {MAX_DEMAND}L",
     "conservation": "(kind = 1 and (coalesce(ascending and value <= largest, false)"
     " or coalesce(coalesce(delivered, 0) + 1 > elements, false)))"
     " or (kind = 3 and not coalesce(cancel_begun, false) and coalesce(coalesce(delivered, 0) < elements, false))",
@@ -274,12 +282,12 @@ _AFTER: Final = (
 )
 """3.9: the element began after an invalid request had returned."""
 
-_INSIDE: Final = "signal_thread <=> thread and greatest(coalesce(signals_end, 0), coalesce(subscribing.end, 0)) > begin"
+_INSIDE: Final = "signal_thread <=> thread and greatest(coalesce(signals_end, 0), coalesce(subscribe_end, 0)) > begin"
 """Of a cancel: it came from inside a signal."""
 
 _KEPT: Final = (
     *("run", "scenario", "subscription", "kind", "begin", "end", "ns", "thread"),
-    *("signal_thread", "signals_end", "subscribing"),
+    *("signal_thread", "signals_end", "subscribe_end"),
 )
 """What the aggregation needs of a record, beside what it breaks."""
 
@@ -296,7 +304,9 @@ def _amounts() -> list[Column]:
         "completed": "count_if(kind = 3) > 0",
         "failed": "count_if(kind = 2) > 0",
         # The first cancel to end: for every signal that is late it is the same one.
-        "first_cancel": f"min(if(kind = 5 and end < {FOREVER}, struct(end, not ({_INSIDE}) as outside, ns), null))",
+        # Whether it came from outside is the last bit, so that the minimum is of one number.
+        "first_cancel": f"min(if(kind = 5 and end < {FOREVER}, end * 2 + if({_INSIDE}, 0, 1), null))",
+        "first_cancel_ns": f"min(if(kind = 5 and end < {FOREVER}, ns, null))",
         "late": "count_if(late)",
         "first_late": "min(if(late, begin, null))",
         "last_late_ns": "max(if(late, ns, null))",

@@ -365,11 +365,10 @@ class _RecordedSubscription(_Recorded):
 
 
 def _n(n: Any) -> int | None:
-    """The argument of a `request`: None for what is no int (a bool is none), or does not fit 64 bits."""
+    """The argument of a `request`, within 64 bits: more than MAX_DEMAND is that (3.17). None for what is no int."""
     if not isinstance(n, int) or isinstance(n, bool):
         return None
-    plain = int.__int__(n)
-    return plain if -(2**63) <= plain < 2**63 else None
+    return max(-MAX_DEMAND - 1, min(int.__int__(n), MAX_DEMAND))
 
 
 def _value(element: object) -> int:

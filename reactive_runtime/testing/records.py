@@ -57,7 +57,7 @@ class Record(NamedTuple):
     thread: int
     signal: str
     n: int | None
-    """`request`: its argument; None where that was no int, or did not fit 64 bits."""
+    """`request`: its argument, MAX_DEMAND where it was more; None where it was no int (a bool is none)."""
     begin: int
     end: int | None
     """Tickets. An `end` of None: the call had not returned when the run ended."""

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -98,6 +99,17 @@ def test_spec309_an_invalid_demand_from_inside_on_subscribe_is_answered_before_a
     place(Flow.range(1_000)).subscribe(sink)
     assert "request(-3)" in str(sink.wait().error)
     assert sink.elements == []
+
+
+def test_spec308_an_int_of_a_subclass_is_an_int() -> None:
+    class Some(IntEnum):
+        TWO = 2
+
+    sink = Sink(demand=0)
+    Flow.range(3).subscribe(sink)
+    sink.subscription.request(Some.TWO)
+    assert sink.elements == [0, 1]
+    sink.subscription.cancel()
 
 
 def test_spec306_an_invalid_demand_after_a_cancel_is_not_answered() -> None:
