@@ -34,7 +34,7 @@ __all__ = ["BATCH", "CLOSED", "Drain"]
 BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
-LINGER: Final = 12
+LINGER: Final = 30
 """How often a drain on an executor gives way before it leaves."""
 
 CLOSED: Final = -1
