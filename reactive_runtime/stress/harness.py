@@ -117,7 +117,8 @@ class _Stage:
         most = max(2, (self.scenario.elements or 1000) // 8)
         volley = _Volley(targets, dice.choices(MIXES, (2, 3, 1))[0], dice.randrange(2**32), most)
         crew.fire(volley, self.scenario.name)
-        self.rig.wait_until_idle()
+        if not self.rig.wait_until_idle(PATIENCE):
+            raise ScenarioError(f"{self.scenario.name}: stuck: a pool is still busy after {PATIENCE:.0f} s")
         last = len(self.recorder.facts)
         self.recorder.settle(range(first, last))
         return last - first

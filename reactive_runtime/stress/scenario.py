@@ -45,14 +45,15 @@ class Rig:
         name = f"{self._scenario}, link"
         return Flow.from_publisher(self._recorder.wrap(flow, name, ascending=True, elements=elements))
 
-    def wait_until_idle(self) -> None:
-        """Return when no task is running or waiting on any pool. Only tasks may submit tasks meanwhile."""
-        self._running.wait_for_zero()
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until no task is running or waiting on any pool; whether that came about. Only tasks may submit."""
+        return self._running.wait_for_zero(seconds)
 
     def close(self) -> None:
-        """Shut the pools down."""
+        """Shut the pools down. Threads that are stuck in a task are left behind."""
+        idle = self._running.wait_for_zero(1.0)
         for pool in self._pools:
-            pool.shutdown()
+            pool.shutdown(wait=idle, cancel_futures=not idle)
 
 
 class _Count:
@@ -67,9 +68,9 @@ class _Count:
             self._n += n
             self._changed.notify_all()
 
-    def wait_for_zero(self) -> None:
+    def wait_for_zero(self, seconds: float) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._n == 0)
+            return self._changed.wait_for(lambda: self._n == 0, seconds)
 
 
 class _CountingPool(ThreadPoolExecutor):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.stress import Load, Tally, find, planted, run
+from reactive_runtime.stress import Load, Tally, find, harness, planted, run
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -71,3 +72,19 @@ def test_a_factory_that_raises_is_named(tmp_path: Path, no_thread_left: None) ->
     )
     with pytest.raises(ScenarioError, match=r"raising .*: its factory raised OSError\('no database'\)"):
         run(find(tmp_path), Load(2, 1, 1), Recorder(), lambda _: None)
+
+
+def test_a_pool_that_is_stuck_is_named_and_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "PATIENCE", 0.2)
+    release = threading.Event()
+    monkeypatch.setattr(harness, "release", release, raising=False)
+    (tmp_path / "stuck.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import harness, scenario\n"
+        "@scenario(elements=1)\n"
+        "def stuck(rig):\n"
+        "    return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(rig.pool(1))\n"
+    )
+    with pytest.raises(ScenarioError, match="stuck: stuck: a pool is still busy"):
+        run(find(tmp_path), Load(4, 30, 1), Recorder(), lambda _: None)
+    release.set()
