@@ -28,28 +28,8 @@ class Sum:
         self.total += n
 
 
-def by_queue() -> None:
-    numbers: queue.Queue[int] = queue.Queue(256)
-    total = Sum()
-
-    def produce() -> None:
-        for n in range(N):
-            numbers.put(n)
-        numbers.put(-1)
-
-    def consume() -> None:
-        while (n := numbers.get()) != -1:
-            total.on_next(n)
-
-    threads = [threading.Thread(target=produce), threading.Thread(target=consume)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def by_simple_queue() -> None:
-    numbers: queue.SimpleQueue[int] = queue.SimpleQueue()
+def hand_over(numbers: queue.Queue[int] | queue.SimpleQueue[int]) -> None:
+    """From one thread to another through a queue."""
     total = Sum()
 
     def produce() -> None:
@@ -86,8 +66,8 @@ def main() -> None:
 
         ways = {
             "Flow, publish_on(prefetch=256)": by_flow,
-            "queue.Queue(256)": by_queue,
-            "queue.SimpleQueue, unbounded": by_simple_queue,
+            "queue.Queue(256)": lambda: hand_over(queue.Queue(256)),
+            "queue.SimpleQueue, unbounded": lambda: hand_over(queue.SimpleQueue()),
             "reactivex observe_on, unbounded": by_reactivex,
         }
         medians = measure(ways, rounds=5)

@@ -112,3 +112,13 @@ class Numbers:
     def close(self) -> None:
         self.closed += 1
         self.closed_while_running |= bool(self.inside)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread is about to do."""
+    turn = threading.Event()
+    for _ in range(int(PATIENCE * 1000)):
+        if condition():
+            return
+        turn.wait(0.001)
+    raise AssertionError("it did not happen")

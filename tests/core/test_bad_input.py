@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 import pytest
-from sinks import PATIENCE, Numbers, Sink
+from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import ProtocolError, RejectedError, SubscriberError
@@ -560,16 +560,6 @@ def test_spec313_the_subscriber_can_be_collected_while_the_subscription_is_kept(
 
 
 # -- waiting --------------------------------------------------------------------------------------------------
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread is about to do."""
-    turn = threading.Event()
-    for _ in range(int(PATIENCE * 1000)):
-        if condition():
-            return
-        turn.wait(0.001)
-    raise AssertionError("it did not happen")
 
 
 def wait_until_closed(source: Numbers) -> None:

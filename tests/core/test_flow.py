@@ -10,7 +10,7 @@ from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sinks import PATIENCE, Numbers, Sink
+from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, Processor, Publisher, Subscriber, Subscription, hooks
 from reactive_runtime.executors import TrampolineExecutor
@@ -229,7 +229,7 @@ def test_spec108_a_cancel_from_inside_on_next_is_the_last_thing_that_happens(pla
     sink = Sink(demand, cancel)
     place(Flow.from_supplier(lambda: source)).subscribe(sink)
     sink.wait()
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
     assert sink.elements == [0, 1, 2, 3, 4, 5]
     assert not source.closed_while_running
 
@@ -262,7 +262,7 @@ def test_spec305_a_cancel_from_another_thread_during_on_next_closes_once_and_not
         sink.subscription.cancel()
     cancelled.set()
     subscriber.join(PATIENCE)
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
     assert sink.elements == [0, 1, 2, 3]
     assert not source.closed_while_running
 
@@ -278,16 +278,16 @@ def test_spec312_a_cancel_reaches_a_flow_that_drops_everything(place: Place) -> 
     subscriber.join(PATIENCE)
     assert not subscriber.is_alive()
     if source.pulled:
-        wait_for(lambda: source.closed == 1)
+        wait_until(lambda: source.closed == 1)
 
 
 def test_elements_that_wait_at_a_cancel_are_discarded_once_each(pool: Executor, dropped: list[hooks.Dropped]) -> None:
     source, sink = Numbers(), Sink(demand=3)
     Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, prefetch=16).subscribe(sink)
     sink.wait_for(3)
-    wait_for(lambda: source.pulled == 16)
+    wait_until(lambda: source.pulled == 16)
     sink.subscription.cancel()
-    wait_for(lambda: len(dropped) == 13)
+    wait_until(lambda: len(dropped) == 13)
     assert [drop.element for drop in dropped] == list(range(3, 16))
 
 
@@ -407,7 +407,7 @@ def test_a_for_loop_over_a_boundary_cancels_when_it_is_left(pool: Executor, drop
     for n in Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, prefetch=4):
         if n == 100:
             break
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
     assert source.pulled <= n + 1 + 4 + 256
     assert all(drop.error is None for drop in dropped)
 
@@ -419,7 +419,7 @@ def test_a_for_loop_raises_what_the_flow_fails_with(place: Place) -> None:
     with pytest.raises(OSError, match="the source is broken"):
         seen.extend(elements)
     assert seen == [0, 1, 2]
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
 
 
 def test_block_waits_for_the_last_element_and_raises_the_error(place: Place) -> None:
@@ -434,14 +434,14 @@ def test_a_block_that_times_out_cancels_the_flow(pool: Executor) -> None:
     source = Numbers()
     with pytest.raises(TimeoutError):
         Flow.from_supplier(lambda: source).subscribe_on(pool).block(timeout=0.01)
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
 
 
 def test_cancelling_the_future_cancels_the_flow(pool: Executor) -> None:
     source = Numbers()
     future = Flow.from_supplier(lambda: source).subscribe_on(pool).to_future()
     assert future.cancel()
-    wait_for(lambda: source.closed == 1)
+    wait_until(lambda: source.closed == 1)
     with pytest.raises(CancelledError):
         future.result(0)
 
@@ -496,12 +496,3 @@ def test_importing_the_package_needs_the_standard_library_only() -> None:
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=".")
     assert done.stdout.strip() == "[]"
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    turn = threading.Event()
-    for _ in range(int(PATIENCE * 1000)):
-        if condition():
-            return
-        turn.wait(0.001)
-    raise AssertionError("it did not happen")
