@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from reactive_runtime import hooks
+
+# The same examples in every run: what fails here fails everywhere. HYPOTHESIS_PROFILE=random looks for new ones.
+settings.register_profile("same", derandomize=True, database=None)
+settings.register_profile("random", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "breaches", "read_runs", "summary", "verify", "violations"]
 
 FOREVER: Final = 2**63 - 1
-"""The `end` of a call that has not returned."""
+OPEN: Final = 2**62
+"""A call that has not returned ends at FOREVER - begin, beyond OPEN: of two such, the first to begin is the later."""
 
 _SHOWN: Final = 100_000
 """How many records of a broken subscription the driver looks at, to show the few around the breach."""
@@ -202,7 +203,7 @@ def _packed(signals: DataFrame) -> DataFrame:
         "thread",
         "n",
         "begin",
-        F.coalesce("end", F.lit(FOREVER)).alias("end"),
+        F.expr(f"coalesce(end, {FOREVER} - begin)").alias("end"),
         F.expr("if(signal = 'cancel', end_ns, begin_ns)").alias("ns"),
         "value",
     )
@@ -230,7 +231,7 @@ def _with_the_past(rows: DataFrame) -> DataFrame:
         "subscribed": "max(kind = 0)",
         "first_end": f"min(if({_TERMINAL}, begin, null))",
         "cancel_begun": "max(kind = 5)",
-        "cancel_end": f"min(if(kind = 5 and end < {FOREVER}, end, null))",
+        "cancel_end": f"min(if(kind = 5 and end < {OPEN}, end, null))",
         "signals_end": f"max(if({_SIGNAL} and kind > 0, end, null))",
         "subscribe_end": "max(if(kind = 0, end, null))",
         "subscribe_thread": "max_by(thread, if(kind = 0, end, null))",
@@ -305,8 +306,8 @@ def _amounts() -> list[Column]:
         "failed": "count_if(kind = 2) > 0",
         # The first cancel to end: for every signal that is late it is the same one.
         # Whether it came from outside is the last bit, so that the minimum is of one number.
-        "first_cancel": f"min(if(kind = 5 and end < {FOREVER}, end * 2 + if({_INSIDE}, 0, 1), null))",
-        "first_cancel_ns": f"min(if(kind = 5 and end < {FOREVER}, ns, null))",
+        "first_cancel": f"min(if(kind = 5 and end < {OPEN}, end * 2 + if({_INSIDE}, 0, 1), null))",
+        "first_cancel_ns": f"min(if(kind = 5 and end < {OPEN}, ns, null))",
         "late": "count_if(late)",
         "first_late": "min(if(late, begin, null))",
         "last_late_ns": "max(if(late, ns, null))",

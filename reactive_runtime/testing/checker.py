@@ -18,7 +18,7 @@ from reactive_runtime.testing.rules import RULES
 __all__ = ["RuleChecker", "Violation", "check"]
 
 FOREVER: Final = 2**63 - 1
-"""The `end` of a call that has not returned."""
+"""Later than any ticket."""
 
 _SIGNALS: Final = frozenset({Signal.ON_SUBSCRIBE, Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE})
 
@@ -201,7 +201,7 @@ class RuleChecker:
             self._breach(state, record, "3.16", f"{record.signal} {record.error}")
         if record.signal == Signal.CANCEL:
             state.cancel_begun = True
-            if end < state.cancel_end:
+            if record.end is not None and end < state.cancel_end:
                 signals_end = max(state.signals_end, state.subscribe_end)
                 state.cancel_end = end
                 state.cancel_inside = signals_end > begin and state.signal_thread == record.thread
@@ -252,7 +252,8 @@ class RuleChecker:
 
 
 def _end(record: Record) -> int:
-    return FOREVER if record.end is None else record.end
+    """An end of none is later than every other; of two such, the one of the first to begin."""
+    return FOREVER - record.begin if record.end is None else record.end
 
 
 def check(records: Iterable[Record], late_signals: int = 1, context: int = 6) -> list[Violation]:
