@@ -1,0 +1,379 @@
+"""What the kit puts on the other side of an implementation: subscribers, a publisher and a subscription, by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
+from reactive_runtime.tck.trial import Over, Trial, shown
+
+__all__ = ["ManualPublisher", "ManualSubscriber", "SubscriberPuppet", "WhiteboxSubscriberProbe"]
+
+T = TypeVar("T")
+
+FLOOD = 2_000
+"""So many elements beyond the demand, or after the end of a check, and the kit ends the thread they come on."""
+
+
+class ManualSubscriber(Generic[T]):
+    """A subscriber that a check drives by hand. What it receives is owned by the trial's lock.
+
+    A signal before `on_subscribe`, a second `on_subscribe` or an `on_error` that nobody expects is a fault.
+    """
+
+    def __init__(
+        self,
+        trial: Trial,
+        *,
+        then: Callable[[ManualSubscriber[T], T], object] | None = None,
+        subscribed: Callable[[ManualSubscriber[T]], object] | None = None,
+        completed: Callable[[ManualSubscriber[T]], object] | None = None,
+        may_fail: bool = False,
+    ) -> None:
+        """`then`, `subscribed`, `completed` run inside `on_next`, `on_subscribe`, `on_complete`."""
+        self.trial = trial
+        self.name = trial.name("subscriber")
+        self.then = then
+        self.subscribed = subscribed
+        self.completed = completed
+        self.may_fail = may_fail
+        self.subscription: Subscription | None = None
+        self.subscriptions = 0
+        self.elements: list[T] = []
+        self.taken = 0  # how many of the elements a check has looked at
+        self.errors: list[BaseException] = []
+        self.completions = 0
+        self.demand = 0
+        trial.follow(self)
+
+    # -- signals: any thread -----------------------------------------------------------------------------------
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: on_subscribe({type(subscription).__name__})")
+            self.subscriptions += 1
+            again = self.subscription is not None
+            if not again:
+                self.subscription = subscription
+        if subscription is None:
+            self.trial.fault("on_subscribe(None): a subscription is needed")
+        elif again:
+            self.trial.fault("on_subscribe came a second time (2.12)")
+            subscription.cancel()
+        elif self.subscribed is not None:
+            self.subscribed(self)
+
+    def on_next(self, element: T, /) -> None:
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: on_next({shown(element)})")
+            self._must_be_subscribed("on_next")
+            if element is None:
+                self.trial.fault("on_next(None): None is not an element (2.13)")
+            self.elements.append(element)
+            beyond = len(self.elements) - self.demand
+            if beyond > FLOOD:
+                self.trial.fault(f"{beyond} elements more than were requested (1.1), and no end")
+                raise Over
+        if self.then is not None:
+            self.then(self, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: on_error({shown(error)})")
+            self._must_be_subscribed("on_error")
+            self.errors.append(error)
+            if not self.may_fail:
+                self.trial.fault(f"an unexpected on_error({shown(error)})")
+
+    def on_complete(self) -> None:
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: on_complete()")
+            self._must_be_subscribed("on_complete")
+            self.completions += 1
+        if self.completed is not None:
+            self.completed(self)
+
+    def _must_be_subscribed(self, signal: str) -> None:
+        if not self.subscriptions:
+            self.trial.fault(f"{signal} came before on_subscribe (1.9)")
+
+    @property
+    def ends(self) -> int:
+        """How many terminal signals came."""
+        return len(self.errors) + self.completions
+
+    @property
+    def count(self) -> int:
+        """How many signals came, but for on_subscribe."""
+        return len(self.elements) + self.ends
+
+    # -- what a check does with it: the thread of the body -----------------------------------------------------
+
+    def request(self, n: int) -> None:
+        """Call `request(n)`."""
+        subscription = self._held("request")
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: request({n}) ->")
+            self.demand = min(self.demand + max(n, 0), MAX_DEMAND)
+        self.trial.call(f"request({n})", subscription.request, n)
+
+    def cancel(self) -> None:
+        """Call `cancel()`."""
+        subscription = self._held("cancel")
+        self.trial.note(f"{self.name}: cancel() ->")
+        self.trial.call("cancel()", subscription.cancel)
+
+    def leave(self) -> None:
+        """Cancel, if there is anything left to cancel: the check is over."""
+        if self.subscription is not None and not self.ends:
+            with self.trial.calling("cancel(), to clean up"):
+                self.subscription.cancel()
+
+    def drop(self) -> None:
+        """Forget the subscription."""
+        self.subscription = None
+
+    def _held(self, call: str) -> Subscription:
+        if self.subscription is None:
+            self.trial.fail(f"there is no subscription to {call}: on_subscribe has not come")
+        return self.subscription
+
+    def next(self) -> T:
+        """Wait for one more element."""
+        return self.next_elements(1)[0]
+
+    def next_elements(self, n: int) -> list[T]:
+        """Wait for `n` more elements."""
+        begin, end = self.taken, self.taken + n
+        came = self.trial.happens(lambda: len(self.elements) >= end or self.ends)
+        self.trial.check(
+            came and len(self.elements) >= end,
+            f"{self._missing(n)}; {len(self.elements)} of {end} elements came{self._end()}",
+        )
+        self.taken = end
+        return self.elements[begin:end]
+
+    def request_next(self) -> T:
+        """Request one element, and wait for it."""
+        self.request(1)
+        return self.next()
+
+    def request_end(self) -> None:
+        """Request once more, where the end has not come by itself, and wait for `on_complete`."""
+        if not self.ends:
+            self.request(1)
+        self.expect_completion()
+
+    def expect_completion(self) -> None:
+        """Wait for `on_complete`, with no element before it that the check has not taken."""
+        surplus = self.taken + 1
+        self.trial.happens(lambda: self.ends or len(self.elements) >= surplus)
+        self.trial.check(
+            len(self.elements) < surplus, f"an element more than expected: {shown(self.elements[self.taken :][:1])}"
+        )
+        self.trial.check(self.completions, f"no on_complete within {self.trial.settings.default_timeout:g} s")
+
+    def expect_error(self, kind: type[BaseException] = BaseException) -> BaseException:
+        """Wait for `on_error` with an exception of this `kind`."""
+        self.trial.happens(lambda: self.ends)
+        self.trial.check(self.errors, f"no on_error within {self.trial.settings.default_timeout:g} s{self._end()}")
+        error = self.errors[0]
+        self.trial.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due")
+        return error
+
+    def expect_none(self, what: str = "nothing was due") -> None:
+        """No signal comes for `default_no_signals_timeout`, and none has come that the check has not taken."""
+        surplus = self.elements[self.taken :]
+        self.trial.check(not surplus, f"{what}, and on_next({shown(surplus[0]) if surplus else ''}) came")
+        more = self.trial.silence(lambda: self.count)
+        self.trial.check(not more, f"{what}, and a signal came")
+
+    def _missing(self, n: int) -> str:
+        return "an element was due" if n == 1 else f"{n} elements were due"
+
+    def _end(self) -> str:
+        if self.errors:
+            return f", then on_error({shown(self.errors[0])})"
+        return ", then on_complete" if self.completions else ""
+
+
+class ManualPublisher(Generic[T]):
+    """A publisher for one subscriber, which signals what a check tells it to. The trial's lock owns what it notes."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.subscriber: Subscriber[T] | None = None
+        self.requests: list[int] = []
+        self.taken = 0  # how many of the requests a check has looked at
+        self.cancels = 0
+        self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        self.subscriber = subscriber
+        self.trial.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self))
+
+    # -- what a check does with it -----------------------------------------------------------------------------
+
+    def send_next(self, element: T) -> None:
+        """Signal `on_next(element)`."""
+        self._send(f"on_next({shown(element)})", "on_next", element)
+
+    def send_error(self, error: BaseException) -> None:
+        """Signal `on_error(error)`."""
+        self._send_end(f"on_error({shown(error)})", "on_error", error)
+
+    def send_completion(self) -> None:
+        """Signal `on_complete()`."""
+        self._send_end("on_complete()", "on_complete")
+
+    def _send(self, text: str, method: str, *arguments: object) -> None:
+        assert self.subscriber is not None
+        self.trial.note(f"publisher: {text} ->")
+        self.trial.call(text, getattr(self.subscriber, method), *arguments)
+
+    def _send_end(self, text: str, method: str, *arguments: object) -> None:
+        thread = threading.get_ident()
+        with self.trial.lock:
+            self.ending.add(thread)
+        try:
+            self._send(text, method, *arguments)
+        finally:
+            with self.trial.lock:
+                self.ending.discard(thread)
+
+    def expect_request(self, why: str = "") -> int:
+        """Wait for one more `request`, and return its n."""
+        came = self.trial.happens(lambda: len(self.requests) > self.taken)
+        self.trial.check(came, f"no request within {self.trial.settings.default_timeout:g} s{why and f'; {why}'}")
+        self.taken += 1
+        return self.requests[self.taken - 1]
+
+    def expect_cancelling(self) -> None:
+        """Wait for `cancel`."""
+        came = self.trial.happens(lambda: self.cancels)
+        self.trial.check(came, f"no cancel within {self.trial.settings.default_timeout:g} s")
+
+
+class _ManualSubscription:
+    """What the subscriber of a `ManualPublisher` gets."""
+
+    def __init__(self, publisher: ManualPublisher[Any]) -> None:
+        self._publisher = publisher
+
+    def request(self, n: int, /) -> None:
+        publisher = self._publisher
+        with publisher.trial.lock:
+            publisher.trial.note(f"publisher: <- request({n})")
+            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+                publisher.trial.fault(f"the subscriber called request({n!r}), which is no demand (3.9)")
+            publisher.requests.append(n)
+            self._not_from_the_end("request")
+
+    def cancel(self) -> None:
+        publisher = self._publisher
+        with publisher.trial.lock:
+            publisher.trial.note("publisher: <- cancel()")
+            publisher.cancels += 1
+            self._not_from_the_end("cancel")
+
+    def _not_from_the_end(self, call: str) -> None:
+        if self._publisher.trial.rule == "2.3" and threading.get_ident() in self._publisher.ending:
+            self._publisher.trial.fault(f"{call} was called from inside a terminal signal (2.3)")
+
+
+class SubscriberPuppet:
+    """The strings of a subscriber under a whitebox check: it does what the kit says."""
+
+    def trigger_request(self, elements: int) -> None:
+        """Request `elements`, 1 or more, from the subscription the subscriber got."""
+        raise NotImplementedError
+
+    def signal_cancel(self) -> None:
+        """Cancel that subscription."""
+        raise NotImplementedError
+
+
+class WhiteboxSubscriberProbe(Generic[T]):
+    """A subscriber under a whitebox check tells this what it receives; any thread may."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._puppet: SubscriberPuppet | None = None  # the trial's lock owns this and the rest
+        self._elements: list[T] = []
+        self._taken = 0
+        self._errors: list[BaseException] = []
+        self._completions = 0
+
+    # -- called by the subscriber ------------------------------------------------------------------------------
+
+    def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
+        """In `on_subscribe`, with a puppet for the subscription it keeps; a later one is ignored."""
+        with self._trial.lock:
+            self._trial.note("probe: register_on_subscribe")
+            self._puppet = self._puppet or puppet
+
+    def register_on_next(self, element: T) -> None:
+        """In `on_next`."""
+        with self._trial.lock:
+            self._trial.note(f"probe: register_on_next({shown(element)})")
+            self._elements.append(element)
+
+    def register_on_error(self, error: BaseException) -> None:
+        """In `on_error`."""
+        with self._trial.lock:
+            self._trial.note(f"probe: register_on_error({shown(error)})")
+            self._errors.append(error)
+            if len(self._errors) > 1:
+                self._trial.fault("the subscriber registered on_error a second time (1.7)")
+
+    def register_on_complete(self) -> None:
+        """In `on_complete`."""
+        with self._trial.lock:
+            self._trial.note("probe: register_on_complete()")
+            self._completions += 1
+            if self._completions > 1:
+                self._trial.fault("the subscriber registered on_complete a second time (1.7)")
+
+    # -- called by the kit -------------------------------------------------------------------------------------
+
+    def puppet(self) -> SubscriberPuppet:
+        """Wait for the puppet."""
+        self._trial.happens(lambda: self._puppet)
+        if self._puppet is None:
+            self._trial.fail("the subscriber did not call probe.register_on_subscribe in on_subscribe")
+        return self._puppet
+
+    def trigger_request(self, n: int) -> None:
+        """Have the subscriber request `n`."""
+        self._trial.call(f"puppet.trigger_request({n})", self.puppet().trigger_request, n)
+
+    def signal_cancel(self) -> None:
+        """Have the subscriber cancel."""
+        self._trial.call("puppet.signal_cancel()", self.puppet().signal_cancel)
+
+    def expect_next(self, expected: T) -> None:
+        """Wait for the subscriber to say that it got `expected`."""
+        came = self._trial.happens(lambda: len(self._elements) > self._taken)
+        self._trial.check(came, f"the subscriber did not register on_next({shown(expected)})")
+        got = self._elements[self._taken]
+        self._taken += 1
+        self._trial.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
+
+    def expect_none(self) -> None:
+        """The subscriber registers no further element."""
+        more = self._trial.silence(lambda: len(self._elements))
+        self._trial.check(not more, "the subscriber registered an element that was not sent")
+
+    def expect_completion(self) -> None:
+        """Wait for the subscriber to say that the stream completed."""
+        came = self._trial.happens(lambda: self._completions)
+        self._trial.check(came, "the subscriber did not register on_complete()")
+
+    def expect_error(self, expected: BaseException) -> None:
+        """Wait for the subscriber to say that the stream failed with `expected`."""
+        came = self._trial.happens(lambda: self._errors)
+        self._trial.check(came, f"the subscriber did not register on_error({shown(expected)})")
+        got = self._errors[0]
+        self._trial.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")

@@ -1,0 +1,74 @@
+"""How long the kit waits: by argument, class attribute, environment variable or default, the first that is given.
+
+The environment variables are those of the original kit, in milliseconds, so that a build that runs both sets
+them once. Everything else is in seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+__all__ = ["Settings"]
+
+VARIABLES = {
+    "default_timeout": "DEFAULT_TIMEOUT_MILLIS",
+    "default_no_signals_timeout": "DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS",
+    "default_poll_timeout": "DEFAULT_POLL_TIMEOUT_MILLIS_ENV",
+    "publisher_reference_gc_timeout": "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS",
+    "call_timeout": "DEFAULT_CALL_TIMEOUT_MILLIS",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The timeouts of a run, in seconds, each above 0."""
+
+    default_timeout: float = 0.1
+    """For what has to come. Costs nothing where it comes; raise it for publishers with a network behind them."""
+
+    default_no_signals_timeout: float = 0.1
+    """How long nothing may come, before it is believed that nothing will. Default: `default_timeout`."""
+
+    default_poll_timeout: float = 0.01
+    """How often the kit looks where nobody can wake it: for a dropped reference, for a call that hangs."""
+
+    publisher_reference_gc_timeout: float = 0.3
+    """For a publisher to drop a subscriber that has cancelled (3.13)."""
+
+    call_timeout: float = 1.0
+    """How long a factory or a method under test may run, without a signal from it, before it counts as hanging."""
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, float | None], environment: Mapping[str, str] | None = None) -> Settings:
+        """`attributes` where they are not None, then `environment` (default: the process's), then the defaults.
+
+        Raises ValueError for what is no number above 0; it names the setting.
+        """
+        environment = os.environ if environment is None else environment
+        found: dict[str, float] = {}
+        for name in (field.name for field in fields(cls)):
+            if (value := attributes.get(name)) is not None:
+                found[name] = _seconds(name, value)
+            elif (text := environment.get(VARIABLES[name])) is not None:
+                found[name] = _milliseconds(VARIABLES[name], text)
+        if "default_timeout" in found:
+            found.setdefault("default_no_signals_timeout", found["default_timeout"])
+        return cls(**found)
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ValueError(f"{name}: a number of seconds above 0 is needed, not {value!r}")
+    return float(value)
+
+
+def _milliseconds(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise ValueError(f"{name}={text!r}: a number of milliseconds above 0 is needed")
+    return value / 1000

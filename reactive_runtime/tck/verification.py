@@ -1,0 +1,151 @@
+"""What every verification is made of: checks, which test runners find by their own names, and a report of all.
+
+A check is a method that takes a `Trial`. The decorator makes of it a test without arguments, so that pytest and the
+command run the same thing; pytest collects it because of its attribute `__test__`, whatever its name begins with.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
+from unittest import SkipTest
+
+from reactive_runtime.tck.settings import Settings
+from reactive_runtime.tck.trial import Failure, NotVerified, Trial
+
+__all__ = ["Check", "Outcome", "Verification", "check", "untested"]
+
+V = TypeVar("V", bound="Verification")
+
+Kind = Literal["required", "optional", "untested"]
+Status = Literal["passed", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check, by name."""
+
+    name: str
+    rule: str
+    kind: Kind
+    original: bool
+    """Whether the kit of the JVM has it too; the others are this kit's own, and their names begin with `extra_`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check; `why` is empty where it passed."""
+
+    check: Check
+    status: Status
+    why: str
+
+
+class _Marked(Protocol):
+    """A check as an attribute of its class."""
+
+    check: Check
+    __test__: bool
+
+
+class Verification:
+    """The base of all verifications. The timeouts are in seconds; see `Settings` for what each is for.
+
+    None, the default, takes the environment variable of the original kit, or else the default.
+    """
+
+    default_timeout: float | None = None
+    default_no_signals_timeout: float | None = None
+    default_poll_timeout: float | None = None
+    publisher_reference_gc_timeout: float | None = None
+    call_timeout: float | None = None
+
+    _settings: ClassVar[tuple[str, ...]] = tuple(Settings.__dataclass_fields__)
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """A check that is overridden stays a check."""
+        super().__init_subclass__(**arguments)
+        for name, function in list(vars(cls).items()):
+            marked = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
+            if callable(function) and hasattr(marked, "check") and not hasattr(function, "check"):
+                function.check, function.__test__ = marked.check, True
+
+    @classmethod
+    def checks(cls) -> list[Check]:
+        """All checks, by rule, those of the original kit before those of this one."""
+        found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
+        return sorted((it.check for it in found), key=_order)
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Run every check, and give each outcome as it comes."""
+        for it in self.checks():
+            yield self.outcome(it)
+
+    def outcome(self, it: Check) -> Outcome:
+        """Run one check."""
+        try:
+            getattr(self, it.name)()
+        except SkipTest as skip:
+            return Outcome(it, "skipped", str(skip))
+        except Exception as error:
+            return Outcome(it, "failed", str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}")
+        return Outcome(it, "passed", "")
+
+    def settings(self) -> Settings:
+        """The timeouts in force."""
+        return Settings.of({name: getattr(self, name) for name in self._settings})
+
+
+def check(rule: str, /) -> Callable[[Callable[[V, Trial], object]], Callable[[V], None]]:
+    """Make a method a check of `rule`. Its name says of which kind it is.
+
+    An optional one that fails counts as skipped, with the reason: what is optional can't be broken.
+    """
+
+    def decorate(body: Callable[[V, Trial], object]) -> Callable[[V], None]:
+        it = _check_of(body.__name__, rule)
+
+        @functools.wraps(body)
+        def run(self: V) -> None:
+            __tracebackhide__ = True
+            trial = Trial(rule, self.settings())
+            try:
+                trial.run(lambda: body(self, trial))
+            except Failure as failure:
+                if it.kind == "optional" and not it.name.startswith("optional_spec104"):  # 1.4 is a must, once offered
+                    raise NotVerified(f"optional, and not met: {failure}") from failure
+                raise
+
+        del run.__wrapped__  # type: ignore[attr-defined]  # its signature is its own: a test without fixtures
+        marked = cast(_Marked, run)
+        marked.check, marked.__test__ = it, True
+        return run
+
+    return decorate
+
+
+def untested(rule: str, name: str, why: str) -> Callable[[Verification], None]:
+    """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
+
+    def skip(self: Verification) -> None:
+        raise NotVerified(f"rule {rule}: {why}")
+
+    skip.__name__ = skip.__qualname__ = name
+    skip.__doc__ = f"Not tested: {why}."
+    marked = cast(_Marked, skip)
+    marked.check, marked.__test__ = _check_of(name, rule), True
+    return skip
+
+
+def _check_of(name: str, rule: str) -> Check:
+    original = not name.startswith("extra_")
+    words = name.removeprefix("extra_")
+    kind: Kind = "optional" if words.startswith("optional_") else "untested" if words.startswith("untested_") else "required"
+    return Check(name, rule, kind, original)
+
+
+def _order(it: Check) -> tuple[object, ...]:
+    chapter, _, number = it.rule.partition(".")
+    return (not it.original, int(chapter), int(number), it.name)
