@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain
+from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
@@ -48,6 +49,7 @@ class Inbox(Feed):
         "_refill",
         "_room",
         "_subscribe",
+        "_traceback",
         "_unasked",
         "_upstream",
     )
@@ -72,6 +74,7 @@ class Inbox(Feed):
         self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
         self._done = False  # drain lock; the upstream has ended
         self._error: BaseException | None = None  # drain lock; it ended with this
+        self._traceback: TracebackType | None = None  # drain lock; of that error, as it came
         self._closed = False  # drain lock; the downstream has no use for elements any more
         # Owned by the downstream drain:
         self._chunk: Iterator[Any] = iter(())
@@ -168,6 +171,9 @@ class Inbox(Feed):
             self._closed = True
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
+            error, traceback = self._error, self._traceback
+        if error is not None:  # 3.13: it was raised through frames that know the subscriber, and may outlive it
+            error.__traceback__ = traceback
         if upstream is not None and not done:
             upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         for element in chain(self._chunk, items):
@@ -282,6 +288,7 @@ class Inbox(Feed):
                 already, self._done = True, True
             else:
                 already, self._done, self._error = False, True, error
+                self._traceback = None if error is None else error.__traceback__
         if not already:
             drain._add(0)
         return not already

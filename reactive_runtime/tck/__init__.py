@@ -9,6 +9,27 @@ pytest finds the checks by themselves, under the names of the original kit for t
 the rules and the standard library, so that it judges anybody's implementation.
 """
 
+from reactive_runtime.tck.helper import HelperPublisher
+from reactive_runtime.tck.probes import SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck.processor import IdentityProcessorVerification
 from reactive_runtime.tck.publisher import PublisherVerification
+from reactive_runtime.tck.settings import Settings
+from reactive_runtime.tck.subscriber import SubscriberBlackboxVerification, SubscriberWhiteboxVerification
+from reactive_runtime.tck.trial import Failure, NotVerified
+from reactive_runtime.tck.verification import Check, Outcome, Verification
 
-__all__ = ["PublisherVerification"]
+__all__ = [
+    "Check",
+    "Failure",
+    "HelperPublisher",
+    "IdentityProcessorVerification",
+    "NotVerified",
+    "Outcome",
+    "PublisherVerification",
+    "Settings",
+    "SubscriberBlackboxVerification",
+    "SubscriberPuppet",
+    "SubscriberWhiteboxVerification",
+    "Verification",
+    "WhiteboxSubscriberProbe",
+]

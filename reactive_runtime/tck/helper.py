@@ -14,17 +14,23 @@ T = TypeVar("T")
 
 
 class HelperPublisher(Generic[T]):
-    """A publisher of `create_element(0)`, `create_element(1)`, …; `elements` of MAX_DEMAND is an infinite stream."""
+    """A publisher of `create_element(0)`, `create_element(1)`, …; `elements` of MAX_DEMAND is an infinite stream.
 
-    def __init__(self, elements: int, create_element: Callable[[int], T]) -> None:
+    With a `failure` the stream ends with that.
+    """
+
+    def __init__(
+        self, elements: int, create_element: Callable[[int], T], failure: BaseException | None = None
+    ) -> None:
         self._elements = elements
         self._create_element = create_element
+        self._failure = failure
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         """Connect `subscriber`; raises TypeError for None."""
         if subscriber is None:
             raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = _Counting(subscriber, self._elements, self._create_element)
+        subscription = _Counting(subscriber, self._elements, self._create_element, self._failure)
         subscriber.on_subscribe(subscription)
         subscription.drain()  # what was requested in on_subscribe is signalled from here on
 
@@ -32,8 +38,15 @@ class HelperPublisher(Generic[T]):
 class _Counting:
     """One owner at a time: whoever finds it idle signals, others leave what they want and go (1.3, 3.3)."""
 
-    def __init__(self, subscriber: Subscriber[Any], elements: int, create_element: Callable[[int], Any]) -> None:
+    def __init__(
+        self,
+        subscriber: Subscriber[Any],
+        elements: int,
+        create_element: Callable[[int], Any],
+        failure: BaseException | None,
+    ) -> None:
         self._subscriber = subscriber
+        self._failure = failure
         self._elements = elements
         self._create_element = create_element
         self._lock = threading.Lock()
@@ -80,7 +93,8 @@ class _Counting:
         return lambda: self._subscriber.on_next(element)
 
     def _end(self) -> Callable[[], object] | None:
-        fault = self._fault
-        if fault is not None:
-            return lambda: self._subscriber.on_error(fault)
-        return self._subscriber.on_complete if self._sent == self._elements else None
+        ended = self._sent == self._elements
+        error = self._fault or (self._failure if ended else None)
+        if error is not None:
+            return lambda: self._subscriber.on_error(error)
+        return self._subscriber.on_complete if ended else None

@@ -31,44 +31,48 @@ _KIT = os.path.dirname(__file__) + os.sep
 
 
 class HeldCall:
-    """`function()` on a thread of its own, held before step `at` (0 is the first) until it is let go."""
+    """`function()` on a thread of its own, held before step `at` (0 is the first) until it is let go; None: never.
 
-    def __init__(self, function: Callable[[], object], at: int) -> None:
+    `wake` is called when it is held, and when it has come to its end.
+    """
+
+    def __init__(self, function: Callable[[], object], at: int | None, wake: Callable[[], None], name: str) -> None:
         self._function = function
         self._at = at
+        self._wake = wake
         self._step = 0  # the traced thread's
         self._codes: dict[CodeType, frozenset[int]] = {}  # the traced thread's
-        self._held = threading.Event()  # set when it is held, or has ended
         self._go = threading.Event()
-        self.reached = False  # written by the traced thread before _held is set, read after
-        self.error: BaseException | None = None  # written by the traced thread before it ends, read after
-        self._thread = threading.Thread(target=self._run, name="tck-held", daemon=True)
+        # Written by the traced thread before it calls `wake`, read by who was woken:
+        self.reached = False
+        self.ended = False
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def start(self, timeout: float) -> bool:
-        """Run up to the step; False if it came to its end, or stuck, before."""
+    def start(self) -> None:
+        """Set it going."""
         self._thread.start()
-        self._held.wait(timeout)
-        return self.reached
 
     def let_go(self) -> None:
-        """Go on."""
+        """Go on; also where it is not held yet, or was never started."""
         self._go.set()
 
-    def wait(self, timeout: float) -> bool:
-        """Whether the call has come to its end in time."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+    @property
+    def thread(self) -> int | None:
+        """The ident of its thread, once it has started."""
+        return self._thread.ident
 
     def _run(self) -> None:
-        previous = sys.gettrace()
-        sys.settrace(self._enter)
+        if self._at is not None:
+            sys.settrace(self._enter)
         try:
             self._function()
         except BaseException as error:
             self.error = error
         finally:
-            sys.settrace(previous)
-            self._held.set()
+            sys.settrace(None)
+            self.ended = True
+            self._wake()
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
@@ -87,7 +91,7 @@ class HeldCall:
         if event == "opcode" and frame.f_lasti in self._touching(frame.f_code):
             if self._step == self._at:
                 self.reached = True
-                self._held.set()
+                self._wake()
                 self._go.wait()
             self._step += 1
         return self._trace

@@ -540,17 +540,15 @@ class PublisherVerification(Verification, Generic[T]):
     def extra_spec308_no_demand_may_be_lost_between_two_requests(self, trial: Trial) -> None:
         """The race of the textbook: one thread finds the drain at work and is about to add, the other leaves it."""
 
-        def race(subscriber: ManualSubscriber[T], gate: threading.Event, held: HeldCall, patience: float) -> bool:
-            first = threading.Thread(target=_quietly, args=(lambda: _ask(subscriber, 1),), name="tck-first", daemon=True)
-            first.start()
-            trial.happens(lambda: subscriber.elements)
-            trial.check(subscriber.elements, "an element was due")
-            reached = held.start(patience)
-            gate.set()
-            first.join(patience)
-            trial.happens(lambda: len(subscriber.elements) == 2, patience)
-            held.let_go()
-            return reached
+        def race(it: _Race[T]) -> None:
+            it.first.start()
+            it.trial.happens(lambda: it.subscriber.elements)
+            it.trial.check(it.subscriber.elements, "an element was due")
+            it.held.start()
+            it.wait(lambda: it.held.reached or it.held.ended)
+            it.gate.set()
+            it.wait(lambda: it.first.ended and (it.first.thread in it.subscriber.threads or it.delivered))
+            it.held.let_go()
 
         self._race(trial, race, "a request that came while another was being served was lost")
 
@@ -558,52 +556,42 @@ class PublisherVerification(Verification, Generic[T]):
     def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, trial: Trial) -> None:
         """Both find the drain idle: one is held before it can say so, the other goes to work."""
 
-        def race(subscriber: ManualSubscriber[T], gate: threading.Event, held: HeldCall, patience: float) -> bool:
-            reached = held.start(patience)
-            first = threading.Thread(target=_quietly, args=(lambda: _ask(subscriber, 1),), name="tck-first", daemon=True)
-            first.start()
-            trial.happens(lambda: subscriber.elements, patience)
-            held.let_go()
-            held.wait(patience)
-            trial.happens(lambda: len(subscriber.elements) == 2, patience)
-            gate.set()
-            first.join(trial.settings.call_timeout)
-            return reached
+        def race(it: _Race[T]) -> None:
+            it.held.start()
+            it.wait(lambda: it.held.reached or it.held.ended)
+            it.first.start()
+            it.wait(lambda: it.settled(it.first))
+            it.held.let_go()
+            it.wait(lambda: it.settled(it.first) and it.settled(it.held))
+            it.gate.set()
 
         self._race(trial, race, "two elements were requested by two threads at once")
 
-    def _race(
-        self,
-        trial: Trial,
-        race: Callable[[ManualSubscriber[T], threading.Event, HeldCall, float], bool],
-        lost: str,
-    ) -> None:
+    def _race(self, trial: Trial, race: Callable[[_Race[T]], None], lost: str) -> None:
         """Hold a request at each of its steps in turn, and let another one by; both elements have to come, in turn."""
         if not self.requests_may_be_concurrent:
             raise NotVerified(f"rule {trial.rule}: requests_may_be_concurrent is False")
-        patience = trial.settings.default_poll_timeout
         step, more = 0, True
         while more:
             gate = threading.Event()
             subscriber = _SerialSubscriber[T](trial, then=lambda it, element, gate=gate: gate.wait(30))
             self._connect(trial, self._publisher(trial, 4), subscriber)
-            held = HeldCall(functools.partial(_held(subscriber).request, 1), step)
-            subscriber.demand += 1
+            it = _Race(trial, subscriber, gate, step)
             try:
-                more = race(subscriber, gate, held, patience)
+                race(it)
             finally:
                 gate.set()
-                held.let_go()
-            trial.check(held.wait(trial.settings.call_timeout), f"request(1) did not return; held at step {step}")
-            if held.error is not None:
-                trial.fail(f"request(1) raised {shown(held.error)} (3.16)")
-            trial.happens(lambda subscriber=subscriber: len(subscriber.elements) >= 2)
-            trial.check(
-                len(subscriber.elements) == 2,
-                f"{lost}: {len(subscriber.elements)} of 2 elements came; one thread was held at step {step} of its request",
-            )
+                it.held.let_go()
+            trial.happens(lambda it=it: it.held.ended and it.first.ended, trial.settings.call_timeout)
+            trial.check(it.held.ended and it.first.ended, f"request(1) did not return; one was held at step {step}")
+            for call in (it.first, it.held):
+                if call.error is not None:
+                    trial.fail(f"request(1) raised {shown(call.error)} (3.16)")
+            trial.happens(lambda it=it: it.delivered)
+            came = len(subscriber.elements)
+            trial.check(came == 2, f"{lost}: {came} of 2 elements came; one thread was held at step {step} of its request")
             subscriber.cancel()
-            step += 1
+            step, more = step + 1, it.held.reached
 
     @check("3.9")
     def required_spec309_request_zero_must_signal_illegal_argument_exception(self, trial: Trial) -> None:
@@ -711,22 +699,50 @@ class PublisherVerification(Verification, Generic[T]):
         subscriber.expect_none("one more element was requested, and came")
 
 
+class _Race(Generic[T]):
+    """Two requests for one element each, of two threads; one of them is held at a step. The gate holds `on_next`."""
+
+    def __init__(self, trial: Trial, subscriber: _SerialSubscriber[T], gate: threading.Event, step: int) -> None:
+        request = functools.partial(_held(subscriber).request, 1)
+        subscriber.demand += 2
+        self.trial = trial
+        self.subscriber = subscriber
+        self.gate = gate
+        self.held = HeldCall(request, step, trial.wake, "tck-held")
+        self.first = HeldCall(request, None, trial.wake, "tck-first")
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait for what happens soon, if nobody is in its way: the thread that is held may hold a lock."""
+        self.trial.happens(condition, self.trial.settings.default_poll_timeout)
+
+    def settled(self, call: HeldCall) -> bool:
+        """It has ended, or is inside a signal, and will move no further."""
+        return call.ended or call.thread in self.subscriber.inside
+
+    @property
+    def delivered(self) -> bool:
+        return len(self.subscriber.elements) >= 2
+
+
 class _SerialSubscriber(ManualSubscriber[T]):
     """Finds signals that overlap (1.3)."""
 
     def __init__(self, trial: Trial, **how: Any) -> None:
         super().__init__(trial, **how)
-        self._inside: tuple[int, str] | None = None  # the trial's lock; thread and signal
+        self.inside: list[int] = []  # the trial's lock; the threads that are inside a signal
+        self.threads: set[int] = set()  # the trial's lock; those that were
 
     def _alone(self, signal: str, receive: Callable[..., None], *arguments: Any) -> None:
         thread = threading.get_ident()
         with self.trial.lock:
-            outer, self._inside = self._inside, (thread, signal)
-            if outer is not None and outer[0] != thread:
-                self.trial.fault(f"{signal} began on one thread before {outer[1]} had returned on another")
+            others = [it for it in self.inside if it != thread]
+            self.inside.append(thread)
+            self.threads.add(thread)
+            if others:
+                self.trial.fault(f"{signal} began on one thread while a signal was running on another")
         receive(*arguments)
         with self.trial.lock:
-            self._inside = outer
+            self.inside.remove(thread)
 
     def on_subscribe(self, subscription: Any, /) -> None:
         self._alone("on_subscribe", super().on_subscribe, subscription)

@@ -30,6 +30,9 @@ T = TypeVar("T")
 KEPT = 40
 """How many signals a trial remembers, the last ones; a failure shows them."""
 
+BRIEF = 0.05
+"""Seconds that a call may take without being mentioned."""
+
 
 class Failure(AssertionError):
     """A check has failed: `rule` is its rule, `seen` what was wrong; the text has the signals in order."""
@@ -101,7 +104,7 @@ class Trial:
             notes, left_out = list(self._notes), self._noted - len(self._notes)
             now = time.monotonic()
             running = [f"  still inside {text} after {now - since:.2f} s, on {thread}"
-                       for text, thread, since in self._calls.values()]  # fmt: skip
+                       for text, thread, since in self._calls.values() if now - since > BRIEF]  # fmt: skip
         if not notes:
             return "\n".join(["  signals: none", *running])
         width = max(len(note.thread) for note in notes)
@@ -148,6 +151,11 @@ class Trial:
             self.lock.wait_for(lambda: self._fault is not None or condition(), timeout)
             self.verify()
             return bool(condition())
+
+    def wake(self) -> None:
+        """Have whoever waits look again."""
+        with self.lock:
+            self.lock.notify_all()
 
     def silence(self, count: Callable[[], int]) -> int:
         """Wait for `default_no_signals_timeout`; by how much did `count` grow? Returns early once it has."""

@@ -1,0 +1,142 @@
+"""Processors: stages that are a subscriber on one side and a publisher on the other (4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import a_function
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.flow import Flow
+from reactive_runtime.spec import Subscriber, Subscription
+
+__all__ = ["FlowProcessor"]
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class FlowProcessor(Generic[A, B]):
+    """A processor made of operators, to hang a piece of a flow between two parties that know the protocol only.
+
+    `assemble` is given the flow of what comes in, and returns the flow of what goes out. Unicast: it has one upstream,
+    and one subscriber; a second upstream is cancelled (2.5), a second subscriber is refused (`on_subscribe`, then
+    `on_error(RejectedError)`). Either side may come first. Demand goes through as the operators have it: exactly
+    where they are synchronous, by prefetch behind `publish_on`. What the upstream signals waits for no demand, if it
+    is its end; a cancel downstream cancels upstream.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.processors import FlowProcessor
+    >>> squares = FlowProcessor(lambda numbers: numbers.map(lambda n: n * n))
+    >>> handle = Flow.from_publisher(squares).subscribe(print)
+    >>> _ = Flow.range(3).subscribe(squares)
+    0
+    1
+    4
+    """
+
+    __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_upstream")
+
+    def __init__(self, assemble: Callable[[Flow[A]], Flow[B]], /) -> None:
+        a_function("FlowProcessor", "assemble", assemble)
+        self._lock = primitives.Lock()
+        self._upstream: Subscription | None = None  # _lock; set once
+        self._inner: Subscriber[A] | None = None  # _lock; set once: where the operators begin
+        self._connected = False  # _lock; the two know each other: on_subscribe has been passed on
+        self._end: Callable[[Subscriber[A]], object] | None = None  # _lock; an end that came before that
+        self._out = assemble(Flow.from_publisher(_Entry(self)))
+
+    # -- downstream --------------------------------------------------------------------------------------------
+
+    def subscribe(self, subscriber: Subscriber[B], /) -> None:
+        """Connect the one subscriber; raises TypeError for None, and nothing else (1.9)."""
+        self._out.subscribe(subscriber)
+
+    def _enter(self, inner: Subscriber[A]) -> None:
+        """The operators subscribe to what comes in."""
+        with self._lock:
+            taken = self._inner is not None
+            if not taken:
+                self._inner = inner
+            upstream = self._upstream
+        if taken:
+            inner.on_subscribe(_Nothing())
+            inner.on_error(RejectedError("this FlowProcessor has its one subscriber already"))
+        elif upstream is not None:
+            self._connect(inner, upstream)
+
+    # -- upstream ----------------------------------------------------------------------------------------------
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Take the one upstream; a further one is cancelled (2.5)."""
+        if subscription is None:
+            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        with self._lock:
+            taken = self._upstream is not None
+            if not taken:
+                self._upstream = subscription
+            inner = self._inner
+        if taken:
+            subscription.cancel()
+        elif inner is not None:
+            self._connect(inner, subscription)
+
+    def _connect(self, inner: Subscriber[A], upstream: Subscription) -> None:
+        """Called once, by whichever side came second: the other one saw only half of it under the lock."""
+        inner.on_subscribe(upstream)
+        with self._lock:
+            self._connected = True
+            end = self._end
+        if end is not None:
+            end(inner)
+
+    def on_next(self, element: A, /) -> None:
+        """Pass `element` on; without demand (1.1) it goes to the hook of dropped elements."""
+        if element is None:
+            raise TypeError("on_next(None): None is not an element (2.13)")
+        with self._lock:
+            inner = self._inner
+        if inner is None:
+            hooks.element_dropped("it came to a FlowProcessor that has no subscriber", element)
+        else:
+            inner.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Pass `error` on at once (4.2), or as soon as there is somebody."""
+        if error is None:
+            raise TypeError("on_error(None): an exception is needed (2.13)")
+        self._ends(lambda inner: inner.on_error(error))
+
+    def on_complete(self) -> None:
+        """Pass the end on at once, or as soon as there is somebody."""
+        self._ends(lambda inner: inner.on_complete())
+
+    def _ends(self, end: Callable[[Subscriber[A]], object]) -> None:
+        with self._lock:
+            if not self._connected:
+                self._end = self._end or end
+                return
+            inner = self._inner
+        assert inner is not None
+        end(inner)
+
+
+class _Entry(Generic[A]):
+    """What comes in, as a publisher."""
+
+    def __init__(self, processor: FlowProcessor[A, Any]) -> None:
+        self._processor = processor
+
+    def subscribe(self, subscriber: Subscriber[A], /) -> None:
+        self._processor._enter(subscriber)
+
+
+class _Nothing:
+    """The subscription of a subscriber that is refused."""
+
+    def request(self, n: int, /) -> None:
+        pass
+
+    def cancel(self) -> None:
+        pass

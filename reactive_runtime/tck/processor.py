@@ -1,0 +1,197 @@
+"""Is a processor conformant? It has to pass as a publisher and as a subscriber (4.1), and what only a processor owes.
+
+Where the original delegates, this inherits: the checks of both sides are here under their own names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
+from reactive_runtime.tck.helper import HelperPublisher
+from reactive_runtime.tck.probes import ManualPublisher, ManualSubscriber, SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck.publisher import PublisherVerification
+from reactive_runtime.tck.subscriber import SubscriberWhiteboxVerification, TckError
+from reactive_runtime.tck.trial import NotVerified, Trial, shown
+from reactive_runtime.tck.verification import check
+
+__all__ = ["IdentityProcessorVerification"]
+
+T = TypeVar("T")
+
+
+class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhiteboxVerification[T]):
+    """Checks of a processor that passes on each element as it is."""
+
+    processor_buffer_size: int = 16
+    """What `create_identity_processor` is asked for."""
+
+    max_supported_subscribers: int = MAX_DEMAND
+    """How many subscribers a processor may have at once; checks that need more are skipped."""
+
+    does_coordinated_emission: bool = False
+    """Whether an element goes out only when every subscriber has requested one."""
+
+    def create_identity_processor(self, buffer_size: int) -> Processor[T, T]:
+        """A new processor that passes on each element as it is, and buffers at most `buffer_size`."""
+        raise NotImplementedError(f"{type(self).__name__} has to define create_identity_processor(self, buffer_size)")
+
+    def create_publisher(self, elements: int) -> Publisher[T]:
+        """A new processor, subscribed to a helper publisher."""
+        processor = self._processor()
+        self.create_helper_publisher(elements).subscribe(processor)
+        return processor
+
+    def create_failed_publisher(self) -> Publisher[T] | None:
+        """A new processor, subscribed to a helper publisher that fails at once."""
+        return self.create_publisher_failing_after(0)
+
+    def create_publisher_failing_after(self, elements: int) -> Publisher[T] | None:
+        """A new processor, subscribed to a helper publisher that fails after `elements`."""
+        processor = self._processor()
+        HelperPublisher(elements, self.create_element, TckError()).subscribe(processor)
+        return processor
+
+    def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
+        """A new processor, with a subscriber that tells the probe what comes through."""
+        processor = self._processor()
+        processor.subscribe(_Telling(probe))
+        return processor
+
+    def _processor(self) -> Processor[T, T]:
+        processor: Any = self.create_identity_processor(self.processor_buffer_size)
+        methods = ("subscribe", "on_subscribe", "on_next", "on_error", "on_complete")
+        missing = [name for name in methods if not callable(getattr(processor, name, None))]
+        if missing:
+            raise TypeError(
+                f"create_identity_processor({self.processor_buffer_size}) returned {shown(processor)},"
+                f" which is no Processor: it has no {', '.join(missing)}"
+            )
+        made: Processor[T, T] = processor
+        return made
+
+    # -- the processor itself ----------------------------------------------------------------------------------
+
+    @check("1.4")
+    def required_spec104_must_call_on_error_on_all_its_subscribers_if_it_encounters_a_non_recoverable_error(
+        self, trial: Trial
+    ) -> None:
+        self._needs_two_subscribers(trial)
+        bench = _Bench(self, trial)
+        one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
+        one.request(1)
+        if self.does_coordinated_emission:
+            two.request(1)
+        bench.publisher.expect_request("if it waits for all its subscribers, set does_coordinated_emission")
+        element = bench.send_next()
+        bench.expect(one, element)
+        if self.does_coordinated_emission:
+            bench.expect(two, element)
+            two.request(1)
+        one.request(1)
+        self._both_fail(trial, bench, one, two)
+
+    def _both_fail(self, trial: Trial, bench: _Bench[T], *subscribers: ManualSubscriber[T]) -> None:
+        error = TckError()
+        bench.publisher.send_error(error)
+        for subscriber in subscribers:
+            got = subscriber.expect_error()
+            trial.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
+
+    @check("4.2")
+    def must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream(
+        self, trial: Trial
+    ) -> None:
+        bench = _Bench(self, trial)
+        self._both_fail(trial, bench, bench.subscribe(may_fail=True))
+
+    @check("4.1")
+    def required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago(self, trial: Trial) -> None:
+        self._needs_two_subscribers(trial)
+        bench = _Bench(self, trial)
+        one = bench.subscribe()
+        one.request(20)
+        requested = bench.publisher.expect_request()
+        for number in (1, 2):
+            bench.expect(one, bench.send_next())
+            if requested == number:
+                requested += bench.publisher.expect_request("twenty elements were requested downstream")
+        two = bench.subscribe()
+        if self.does_coordinated_emission:
+            two.expect_none("it has requested nothing")
+            two.request(1)
+            element = bench.send_next()
+            bench.expect(one, element)
+            bench.expect(two, element)
+        else:
+            element = bench.send_next()
+            bench.expect(one, element)
+            two.expect_none("it has requested nothing")
+            two.request(1)
+            bench.expect(two, element)
+        if requested == 3:
+            bench.publisher.expect_request("twenty elements were requested downstream")
+        bench.publisher.send_completion()
+        one.expect_completion()
+        two.expect_completion()
+
+    def _needs_two_subscribers(self, trial: Trial) -> None:
+        if self.max_supported_subscribers < 2:
+            raise NotVerified(
+                f"rule {trial.rule}: needs 2 subscribers; max_supported_subscribers is {self.max_supported_subscribers}"
+            )
+
+
+class _Bench(Generic[T]):
+    """A processor between a publisher and subscribers of ours."""
+
+    def __init__(self, verification: IdentityProcessorVerification[T], trial: Trial) -> None:
+        self.trial = trial
+        self._verification = verification
+        self._elements = verification._elements(trial)
+        self._processor = trial.call("create_identity_processor", verification._processor)
+        self.publisher = ManualPublisher[T](trial)
+        self.publisher.subscribe(self._processor)
+
+    def subscribe(self, **how: Any) -> ManualSubscriber[T]:
+        return self._verification._subscribe(self.trial, self._processor, **how)
+
+    def send_next(self) -> T:
+        element = self._elements.request_next()
+        self.publisher.send_next(element)
+        return element
+
+    def expect(self, subscriber: ManualSubscriber[T], element: T) -> None:
+        got = subscriber.next()
+        self.trial.check(got == element, f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
+
+
+class _Telling:
+    """Tells a probe what comes out of a processor."""
+
+    def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
+        self._probe = probe
+        self._subscribed = False  # serial signals own it (1.3)
+        self.on_next = probe.register_on_next
+        self.on_error = probe.register_on_error
+        self.on_complete = probe.register_on_complete
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if self._subscribed:
+            subscription.cancel()
+            return
+        self._subscribed = True
+        self._probe.register_on_subscribe(_Strings(subscription))
+
+
+class _Strings(SubscriberPuppet):
+    """Pulls at a subscription."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    def trigger_request(self, elements: int) -> None:
+        self._subscription.request(elements)
+
+    def signal_cancel(self) -> None:
+        self._subscription.cancel()
