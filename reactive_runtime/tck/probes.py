@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -14,7 +15,10 @@ __all__ = ["ManualPublisher", "ManualSubscriber", "SubscriberPuppet", "WhiteboxS
 T = TypeVar("T")
 
 FLOOD = 2_000
-"""So many elements beyond the demand, or after the end of a check, and the kit ends the thread they come on."""
+"""So many elements beyond the demand, and the kit ends the thread they come on."""
+
+FLOOD_AFTER_CANCEL = 10_000
+"""So many elements after a cancel, and the kit ends the thread they come on."""
 
 
 class ManualSubscriber(Generic[T]):
@@ -46,6 +50,7 @@ class ManualSubscriber(Generic[T]):
         self.errors: list[BaseException] = []
         self.completions = 0
         self.demand = 0
+        self.cancelled_after: int | None = None  # how many elements had come
         trial.follow(self)
 
     # -- signals: any thread -----------------------------------------------------------------------------------
@@ -75,6 +80,9 @@ class ManualSubscriber(Generic[T]):
             beyond = len(self.elements) - self.demand
             if beyond > FLOOD:
                 self.trial.fault(f"{beyond} elements more than were requested (1.1), and no end")
+                raise Over
+            if self.cancelled_after is not None and len(self.elements) - self.cancelled_after > FLOOD_AFTER_CANCEL:
+                self.trial.fault(f"{FLOOD_AFTER_CANCEL} elements after cancel (1.8), and no end")
                 raise Over
         if self.then is not None:
             self.then(self, element)
@@ -122,18 +130,17 @@ class ManualSubscriber(Generic[T]):
     def cancel(self) -> None:
         """Call `cancel()`."""
         subscription = self._held("cancel")
-        self.trial.note(f"{self.name}: cancel() ->")
+        with self.trial.lock:
+            self.trial.note(f"{self.name}: cancel() ->")
+            if self.cancelled_after is None:
+                self.cancelled_after = len(self.elements)
         self.trial.call("cancel()", subscription.cancel)
 
     def leave(self) -> None:
         """Cancel, if there is anything left to cancel: the check is over."""
         if self.subscription is not None and not self.ends:
-            with self.trial.calling("cancel(), to clean up"):
+            with contextlib.suppress(Exception), self.trial.calling("cancel(), to clean up"):
                 self.subscription.cancel()
-
-    def drop(self) -> None:
-        """Forget the subscription."""
-        self.subscription = None
 
     def _held(self, call: str) -> Subscription:
         if self.subscription is None:

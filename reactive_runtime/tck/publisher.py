@@ -224,12 +224,9 @@ class PublisherVerification(Verification, Generic[T]):
         subscriber.request(1)
         trial.silence(lambda: subscriber.count)
         trial.check(subscriber.count == signals, "request, after the end, was answered with a signal")
-        held = subscriber.subscription  # a subscriber may keep it; the publisher may not keep the subscriber (3.13)
         reference = weakref.ref(subscriber)
         del subscriber
-        trial.check(
-            trial.collected(reference), f"the ended subscription ({shown(held)}) or its publisher holds the subscriber"
-        )
+        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber of an ended stream")
 
     @check("1.7")
     def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(self, trial: Trial) -> None:
@@ -291,7 +288,7 @@ class PublisherVerification(Verification, Generic[T]):
         subscriber = self._subscribe(
             trial,
             self._publisher(trial, LONG),
-            then=lambda it, element: it.subscription.cancel() if len(it.elements) == 5 else None,
+            then=lambda it, element: it.cancel() if len(it.elements) == 5 else None,
         )
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(5)
@@ -308,7 +305,7 @@ class PublisherVerification(Verification, Generic[T]):
         subscriber = self._subscribe(
             trial,
             self._publisher(trial, 3, completes=True),
-            then=lambda it, element: it.subscription.cancel() if len(it.elements) == 3 else None,
+            then=lambda it, element: it.cancel() if len(it.elements) == 3 else None,
         )
         subscriber.request(10)
         subscriber.next_elements(3)
@@ -661,14 +658,14 @@ class PublisherVerification(Verification, Generic[T]):
         def more(subscriber: ManualSubscriber[T], element: T) -> None:
             if len(subscriber.elements) <= 10:
                 _ask(subscriber, MAX_DEMAND - 1)
-            elif subscriber.subscription is not None:
-                subscriber.subscription.cancel()
+            else:
+                subscriber.cancel()
 
         subscriber = self._subscribe(trial, self._publisher(trial, 2**31 - 1), then=more)
         subscriber.request(1)
         while trial.silence(lambda: subscriber.count):
             pass
-        trial.check(len(subscriber.elements) >= 11 or not subscriber.elements, "the elements stopped coming")
+        trial.verify()
 
     @check("3.17")
     def extra_spec317_demand_beyond_the_most_must_not_wrap(self, trial: Trial) -> None:

@@ -1,0 +1,54 @@
+"""The steps, and how the kit is told to make one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from examples.stream_publisher import (
+    step_1_naive,
+    step_2_on_subscribe,
+    step_3_subscription,
+    step_4_termination,
+    step_5_errors,
+    step_6_demand,
+    step_7_get_and_add,
+    step_8_capped,
+)
+from reactive_runtime.tck import PublisherVerification
+
+STEPS: dict[str, Any] = {
+    "1 naive": step_1_naive.StreamPublisher,
+    "2 with on_subscribe": step_2_on_subscribe.StreamPublisher,
+    "3 with a subscription": step_3_subscription.StreamPublisher,
+    "4 with termination": step_4_termination.StreamPublisher,
+    "5 with 3.9 and 1.4": step_5_errors.StreamPublisher,
+    "6 with demand": step_6_demand.StreamPublisher,
+    "7 with an atomic get-and-add": step_7_get_and_add.StreamPublisher,
+    "8 with a capped compare-and-set": step_8_capped.StreamPublisher,
+}
+
+
+def failing_after(elements: int) -> Iterator[int]:
+    yield from range(elements)
+    raise OSError("the source is broken")
+
+
+def broken() -> Any:
+    raise OSError("the supplier is broken")
+
+
+def verification_of(publisher: Any) -> PublisherVerification[int]:
+    """The verification of one step."""
+
+    class Verification(PublisherVerification[int]):
+        def create_publisher(self, elements: int) -> Any:
+            return publisher(lambda: range(elements))
+
+        def create_failed_publisher(self) -> Any:
+            return publisher(broken)
+
+        def create_publisher_failing_after(self, elements: int) -> Any:
+            return publisher(lambda: failing_after(elements))
+
+    return Verification()

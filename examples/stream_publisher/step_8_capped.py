@@ -1,0 +1,29 @@
+"""Step 8: a compare-and-set loop, capped at the most that 64 bits hold. Every check passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from examples.stream_publisher import step_7_get_and_add
+from reactive_runtime import MAX_DEMAND, Subscriber
+
+
+class StreamPublisher(step_7_get_and_add.StreamPublisher):
+    """The elements of `supplier()`, to each subscriber from the first one on."""
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
+        subscription = StreamSubscription(self._supplier, subscriber)
+        subscriber.on_subscribe(subscription)
+        subscription.subscribed()
+
+
+class StreamSubscription(step_7_get_and_add.StreamSubscription):
+    """One subscriber's way through the elements."""
+
+    def _at_work(self, n: int) -> bool:
+        while True:
+            before = self._demand.get()
+            if self._demand.compare_and_set(before, min(before + n, MAX_DEMAND)):
+                return before > 0
