@@ -15,7 +15,7 @@ __all__ = ["ManualPublisher", "ManualSubscriber", "SubscriberPuppet", "WhiteboxS
 T = TypeVar("T")
 
 FLOOD = 2_000
-"""So many elements beyond the demand, and the kit ends the thread they come on."""
+"""So many elements beyond the demand, or the length of the stream, and the kit ends the thread they come on."""
 
 FLOOD_AFTER_CANCEL = 10_000
 """So many elements after a cancel, and the kit ends the thread they come on."""
@@ -77,15 +77,23 @@ class ManualSubscriber(Generic[T]):
             if element is None:
                 self.trial.fault("on_next(None): None is not an element (2.13)")
             self.elements.append(element)
-            beyond = len(self.elements) - self.demand
-            if beyond > FLOOD:
-                self.trial.fault(f"{beyond} elements more than were requested (1.1), and no end")
-                raise Over
-            if self.cancelled_after is not None and len(self.elements) - self.cancelled_after > FLOOD_AFTER_CANCEL:
-                self.trial.fault(f"{FLOOD_AFTER_CANCEL} elements after cancel (1.8), and no end")
-                raise Over
+            self._not_without_end()
         if self.then is not None:
             self.then(self, element)
+
+    def _not_without_end(self) -> None:
+        """End the thread of a publisher that goes on and on; under the lock."""
+        came, elements = len(self.elements), self.trial.elements
+        if came - self.demand > FLOOD:
+            why = f"{came - self.demand} elements more than were requested (1.1), and no end"
+        elif came - elements > FLOOD:
+            why = f"it was asked for a stream of {elements} elements, and {came} came, and no end"
+        elif self.cancelled_after is not None and came - self.cancelled_after > FLOOD_AFTER_CANCEL:
+            why = f"{came - self.cancelled_after} elements after cancel (1.8), and no end"
+        else:
+            return
+        self.trial.fault(why)
+        raise Over
 
     def on_error(self, error: BaseException, /) -> None:
         with self.trial.lock:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TypeVar
 from unittest import SkipTest
 
 from reactive_runtime.rules import RULES
+from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
 __all__ = ["Failure", "NotVerified", "Over", "Trial", "shown"]
@@ -75,6 +76,7 @@ class Trial:
         self._last_signal = 0.0
         self._names = 0
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.over = False
 
     # -- noting ------------------------------------------------------------------------------------------------

@@ -1,0 +1,1080 @@
+"""Broken implementations, each in one place, and the check that has to catch it.
+
+The name of the class and its first line are what the table in docs/tck.md shows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from reactive_runtime import MAX_DEMAND
+from reactive_runtime.tck import (
+    IdentityProcessorVerification,
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    Verification,
+)
+from tck import sound
+from tck.sound import Signal
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken implementation."""
+
+    name: str
+    says: str
+    check: str
+    make: Callable[[], Verification]
+
+
+MUTANTS: list[Mutant] = []
+
+FAILURE = OSError("broken on purpose")
+
+
+def breaks(*checks: str) -> Callable[[type], type]:
+    """Register a class for each of `checks`; how the kit is told to make one follows from what it derives from."""
+
+    def register(broken: type) -> type:
+        for check in checks:
+            says = (broken.__doc__ or "").strip().splitlines()[0].rstrip(".")
+            MUTANTS.append(Mutant(broken.__name__, says, check, partial(verification_of, broken)))
+        return broken
+
+    return register
+
+
+def verification_of(broken: type) -> Verification:
+    """A verification of `broken`."""
+    if issubclass(broken, Verification):
+        return broken()
+    if issubclass(broken, sound.Subscription):
+        broken = type(broken.__name__, (sound.Publisher,), {"subscription": broken})
+    if issubclass(broken, sound.WhiteboxSubscriber):
+        return Whitebox(broken)
+    if issubclass(broken, sound.BlackboxSubscriber):
+        return Blackbox(broken)
+    if issubclass(broken, sound.Processor):
+        return Processors(broken)
+    return Publishers(broken)
+
+
+class Publishers(PublisherVerification[Any]):
+    def __init__(self, publisher: Any = sound.Publisher) -> None:
+        self.publisher = publisher
+
+    def create_publisher(self, elements: int) -> Any:
+        return self.publisher(elements)
+
+    def create_failed_publisher(self) -> Any:
+        return self.publisher(0, FAILURE)
+
+    def create_publisher_failing_after(self, elements: int) -> Any:
+        return self.publisher(elements, FAILURE)
+
+
+class Whitebox(SubscriberWhiteboxVerification[Any]):
+    def __init__(self, subscriber: Any = sound.WhiteboxSubscriber) -> None:
+        self.subscriber = subscriber
+
+    def create_subscriber(self, probe: Any) -> Any:
+        return self.subscriber(probe)
+
+
+class Blackbox(SubscriberBlackboxVerification[Any]):
+    def __init__(self, subscriber: Any = sound.BlackboxSubscriber) -> None:
+        self.subscriber = subscriber
+
+    def create_subscriber(self) -> Any:
+        return self.subscriber()
+
+    def trigger_request(self, subscriber: Any) -> None:
+        subscriber.ask()
+
+
+class Processors(IdentityProcessorVerification[Any]):
+    does_coordinated_emission = True
+
+    def __init__(self, processor: Any = sound.Processor) -> None:
+        self.processor = processor
+
+    def create_identity_processor(self, buffer_size: int) -> Any:
+        return self.processor()
+
+
+# -- what the kit is told -------------------------------------------------------------------------------------
+
+
+@breaks("required_create_publisher_1_must_produce_a_stream_of_exactly_1_element")
+class AtLeastTwo(sound.Publisher):
+    """Has two elements where one was asked for."""
+
+    def __init__(self, elements: int, failure: BaseException | None = None) -> None:
+        super().__init__(max(2, elements), failure)
+
+
+@breaks("required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements")
+class AtMostTwo(sound.Publisher):
+    """Has two elements where three were asked for."""
+
+    def __init__(self, elements: int, failure: BaseException | None = None) -> None:
+        super().__init__(min(2, elements), failure)
+
+
+@breaks("required_validate_max_elements_from_publisher")
+class FewerThanNone(Publishers):
+    """Says that it can give at most -1 elements."""
+
+    max_elements_from_publisher = -1
+
+
+@breaks("required_validate_bounded_depth_of_on_next_and_request_recursion")
+class NoDepth(Publishers):
+    """Says that on_next may be 0 deep."""
+
+    bounded_depth_of_on_next_and_request_recursion = 0
+
+
+# -- 1: the publisher -----------------------------------------------------------------------------------------
+
+
+@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements")
+class OneTooMany(sound.Subscription):
+    """Takes every request for one more than it says."""
+
+    def add(self, n: int) -> None:
+        super().add(n + 1)
+
+
+@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements")
+class TooEager(sound.Subscription):
+    """Gives an element before any request."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.demand = 1
+
+
+@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements")
+class LastRequestCounts(sound.Subscription):
+    """Takes a request for the demand, and not for more of it (3.8)."""
+
+    def wake(self) -> None:
+        self.drain()
+
+    def add(self, n: int) -> None:
+        self.demand = n - 1 if n == 2 else n
+
+
+@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements")
+class Unsolicited(sound.Subscription):
+    """Takes any request as one for everything."""
+
+    def add(self, n: int) -> None:
+        super().add(MAX_DEMAND)
+
+
+@breaks("extra_spec101_a_large_request_must_be_met_to_the_element")
+class BatchOverrun(sound.Subscription):
+    """The reference AsyncIterablePublisher of the JVM: its demand is not counted down at the end of a batch."""
+
+    in_batch = 1024
+
+    def due(self) -> Signal | None:
+        self.in_batch -= 1
+        if not self.in_batch:
+            self.in_batch = 1024
+            self.demand += 1
+        return super().due()
+
+
+@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription")
+class WaitsForAllDemand(sound.Subscription):
+    """Does not complete while more was requested than it had."""
+
+    def finished(self) -> Signal | None:
+        if self.demand > 1:
+            self.owned = False
+            return None
+        return super().finished()
+
+
+@breaks("stochastic_spec103_must_signal_on_methods_sequentially")
+class OnManyThreads(sound.Subscription):
+    """Signals each element on another thread, while the one that asked is still inside on_next."""
+
+    def wake(self) -> None:
+        helper = threading.Thread(target=self.drain)
+        helper.start()
+        helper.join()
+
+
+@breaks("extra_spec103_two_requests_at_once_must_not_signal_at_once")
+class LooksThenOwns(sound.Subscription):
+    """Looks whether it is owned, and then owns: two threads may both find it free."""
+
+    def wake(self) -> None:
+        if self.owned:
+            return
+        self.owned = True
+        self.drain()
+
+
+@breaks("optional_spec104_must_signal_on_error_when_fails")
+class CompletesWhenItFails(sound.Subscription):
+    """Takes a failure for the end."""
+
+    def finished(self) -> Signal | None:
+        return self.completed()
+
+
+@breaks("optional_spec104_must_signal_on_error_when_fails")
+class RaisesWhenItFails(sound.Publisher):
+    """Lets the failure out of subscribe."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.failure is not None:
+            raise self.failure
+        super().subscribe(subscriber)
+
+
+@breaks("extra_spec104_must_signal_on_error_when_a_stream_fails_midway")
+class SilentWhenItFails(sound.Subscription):
+    """Stops where it fails, and says nothing."""
+
+    def finished(self) -> Signal | None:
+        return self.over() if self.publisher.failure is not None and self.sent else super().finished()
+
+
+@breaks("required_spec105_must_signal_on_complete_when_finite_stream_terminates")
+class NeverCompletes(sound.Subscription):
+    """Stops at its end, and says nothing."""
+
+    def completed(self) -> Signal | None:
+        self.owned = False
+        return None
+
+
+@breaks("optional_spec105_empty_stream_must_terminate_by_signalling_on_complete")
+class NeverCompletesEmpty(sound.Subscription):
+    """Completes after an element only."""
+
+    def completed(self) -> Signal | None:
+        if not self.sent:
+            self.owned = False
+            return None
+        return super().completed()
+
+
+class _Remembers(sound.Publisher):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.remembered: list[Any] = []
+
+
+@breaks(
+    "extra_spec106_must_consider_subscription_cancelled_after_on_complete",
+    "extra_spec106_must_consider_subscription_cancelled_after_on_error",
+)
+class RemembersTheEnded(_Remembers):
+    """Keeps its subscribers when their streams have ended."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.remembered.append(subscriber)
+        super().subscribe(subscriber)
+
+
+@breaks("extra_spec106_must_consider_subscription_cancelled_after_on_complete")
+class AnswersAfterTheEnd(sound.Subscription):
+    """Answers an invalid request after the end with on_error."""
+
+    def __init__(self, publisher: Any, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.kept = subscriber
+
+    def invalid(self, n: int) -> None:
+        if self.ended:
+            self.kept.on_error(ValueError("demand is at least 1 (3.9)"))
+        super().invalid(n)
+
+
+@breaks("required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled")
+class CompletesTwice(sound.Subscription):
+    """Completes once more at each further request."""
+
+    def completed(self) -> Signal | None:
+        if self.publisher.elements != 1 or self.ended is None:
+            return super().completed()
+        self.owned = False
+        self.done = getattr(self, "done", 0) + 1
+        return self.subscriber.on_complete if self.done < 3 else None
+
+    def wake(self) -> None:
+        super().wake()
+
+
+@breaks(
+    "extra_spec107_must_not_emit_further_signals_once_a_failed_publisher_has_signalled_on_error",
+    "extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway",
+)
+class FailsThenCompletes(sound.Subscription):
+    """The reference AsyncIterablePublisher of the JVM: where hasNext raises, on_complete follows on_error."""
+
+    def failed(self, error: BaseException) -> Signal | None:
+        subscriber = self.subscriber
+        fail = super().failed(error)
+        if fail is None or isinstance(error, ValueError):
+            return fail
+
+        def both() -> None:
+            fail()
+            subscriber.on_complete()
+
+        return both
+
+
+@breaks("extra_spec107_must_not_emit_further_signals_once_an_invalid_request_was_answered")
+class GoesOnAfterInvalid(sound.Subscription):
+    """Answers an invalid request, and goes on."""
+
+    def invalid(self, n: int) -> None:
+        self.subscriber.on_error(ValueError("demand is at least 1 (3.9)"))
+
+
+@breaks("extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested")
+class DeafWhenUnbounded(sound.Subscription):
+    """Does not look for a cancel while its demand is unbounded."""
+
+    def due(self) -> Signal | None:
+        self.cancelled = self.cancelled and self.demand != MAX_DEMAND
+        return super().due()
+
+
+@breaks("extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end")
+class CompletesTheCancelled(sound.Subscription):
+    """Completes after a cancel, where it has no element left."""
+
+    def over(self) -> Signal | None:
+        return self.completed() if not self.left and not self.ended else super().over()
+
+
+@breaks("required_spec109_subscribe_throw_npe_on_null_subscriber")
+class AcceptsNone(sound.Publisher):
+    """Accepts None for a subscriber."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber is not None:
+            super().subscribe(subscriber)
+
+
+@breaks("required_spec109_subscribe_throw_npe_on_null_subscriber")
+class RaisesAnotherForNone(sound.Publisher):
+    """Raises AttributeError for None."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscription = self.subscription(self, subscriber)
+        subscriber.on_subscribe(subscription)
+        subscription.drain()
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class NoOnSubscribe(sound.Publisher):
+    """Begins without on_subscribe."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None)")
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class SubscribesTwice(sound.Publisher):
+    """Calls on_subscribe twice (2.12)."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        super().subscribe(subscriber)
+        subscriber.on_subscribe(self.subscription(self, subscriber))
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class SubscribesWithNone(sound.Publisher):
+    """Calls on_subscribe with None."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(None)
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class CompletesFirst(sound.Publisher):
+    """Completes before on_subscribe."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if not self.elements and subscriber is not None:
+            subscriber.on_complete()
+        super().subscribe(subscriber)
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class SubscribeRaises(sound.Publisher):
+    """Raises out of subscribe."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        raise RuntimeError("no more subscribers")
+
+
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+class SubscribeHangs(sound.Publisher):
+    """Does not come back from subscribe."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        threading.Event().wait(60)
+
+
+@breaks(
+    "required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe"
+)
+class RefusesAtOnce(sound.Publisher):
+    """Refuses with on_error alone, as version 0.3 had it."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.failure is not None:
+            subscriber.on_error(self.failure)
+        else:
+            super().subscribe(subscriber)
+
+
+class _Counts(_Remembers):
+    def first(self, subscriber: Any) -> bool:
+        self.remembered.append(id(subscriber))
+        return len(self.remembered) == 1
+
+
+@breaks("extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called")
+class RaisesTheSecondTime(_Counts):
+    """Raises where it is subscribed to a second time."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if not self.first(subscriber):
+            raise RuntimeError("one subscriber only")
+        super().subscribe(subscriber)
+
+
+@breaks("extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called")
+class DeafTheSecondTime(_Counts):
+    """Has nothing for its second subscriber, and no end either."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.first(subscriber):
+            super().subscribe(subscriber)
+        else:
+            subscriber.on_subscribe(sound.Subscription(self, subscriber))
+
+
+@breaks("extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription")
+class OneSubscriptionEach(_Remembers):
+    """Keeps one subscription for each subscriber: the second one cancels the first."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber in self.remembered:
+            self.last.cancel()
+        self.remembered.append(subscriber)
+        self.last = self.subscription(self, subscriber)
+        subscriber.on_subscribe(self.last)
+        self.last.drain()
+
+
+@breaks("optional_spec111_may_support_multi_subscribe")
+class Unicast(_Counts):
+    """Refuses its second subscriber, as it may."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.first(subscriber):
+            super().subscribe(subscriber)
+        else:
+            sound.Publisher(0, RuntimeError("one subscriber only")).subscribe(subscriber)
+
+
+@breaks("optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals")
+class ForgetsTheSecond(DeafTheSecondTime):
+    """Has nothing for its second subscriber."""
+
+
+@breaks(
+    "optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_one_by_one",
+    "optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront",
+    "optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront_and_complete_as_expected",
+)
+class DealsOut(_Counts):
+    """Gives its second subscriber other elements than its first."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        offset = 0 if self.first(subscriber) else 100
+
+        class Shifted(sound.Subscription):
+            def emit(self, element: Any) -> None:
+                self.subscriber.on_next(element + offset)
+
+        self.subscription = Shifted
+        super().subscribe(subscriber)
+
+
+@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription")
+class GivesNone(sound.Subscription):
+    """Signals None for an element (2.13)."""
+
+    def emit(self, element: Any) -> None:
+        self.subscriber.on_next(None)
+
+
+@breaks("required_spec105_must_signal_on_complete_when_finite_stream_terminates")
+class LosesOne(sound.Subscription):
+    """Loses its second element."""
+
+    def emit(self, element: Any) -> None:
+        if element != 1:
+            super().emit(element)
+
+
+# -- 3: the subscription --------------------------------------------------------------------------------------
+
+
+@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe")
+class DeafInOnSubscribe(sound.Subscription):
+    """Forgets what was requested in on_subscribe."""
+
+    began = False
+
+    def add(self, n: int) -> None:
+        if self.began:
+            super().add(n)
+
+    def drain(self) -> None:
+        self.began = True
+        super().drain()
+
+
+@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe")
+class LocksItselfOut(sound.Subscription):
+    """Holds a lock that is not re-entrant while it signals: a request in on_next never returns."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.signalling = threading.Lock()
+
+    def emit(self, element: Any) -> None:
+        with self.signalling:
+            super().emit(element)
+
+    def add(self, n: int) -> None:
+        with self.signalling:
+            super().add(n)
+
+
+@breaks("required_spec303_must_not_allow_unbounded_recursion")
+class Recurses(sound.Subscription):
+    """Signals inside of request, and inside of that again."""
+
+    def wake(self) -> None:
+        self.drain()
+
+
+class _Holds(sound.Subscription):
+    """Holds a lock while it signals."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.signalling = threading.RLock()
+
+    def emit(self, element: Any) -> None:
+        with self.signalling:
+            super().emit(element)
+
+
+@breaks("extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere")
+class RequestWaits(_Holds):
+    """Holds a lock while it signals, which request needs."""
+
+    def add(self, n: int) -> None:
+        with self.signalling:
+            super().add(n)
+
+
+@breaks("extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere")
+class CancelWaits(_Holds):
+    """Holds a lock while it signals, which cancel needs."""
+
+    def cancel(self) -> None:
+        with self.signalling:
+            super().cancel()
+
+
+@breaks("required_spec306_after_subscription_is_cancelled_request_must_be_nops")
+class Resurrects(sound.Subscription):
+    """Forgets a cancel when something is requested."""
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def add(self, n: int) -> None:
+        self.cancelled = False
+        super().add(n)
+
+
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+class CancelsOnce(sound.Subscription):
+    """Raises out of a second cancel."""
+
+    def cancel(self) -> None:
+        if self.cancelled:
+            raise RuntimeError("cancelled already")
+        super().cancel()
+
+
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+class CancelTells(sound.Subscription):
+    """Answers a cancel with on_complete."""
+
+    def over(self) -> Signal | None:
+        return self.completed()
+
+
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+class CancelHangs(sound.Subscription):
+    """Does not come back from cancel."""
+
+    def cancel(self) -> None:
+        threading.Event().wait(60)
+
+
+@breaks("extra_spec308_no_demand_may_be_lost_between_two_requests")
+class LosesDemand(sound.Subscription):
+    """Looks whether a drain is at work, and then leaves its demand there: the drain may have gone meanwhile."""
+
+    def request(self, n: int) -> None:
+        if n < 1:
+            self.invalid(n)
+            self.wake()
+        elif self.demand > 0 or self.owned:
+            self.add(n)
+        else:
+            self.add(n)
+            self.wake()
+
+
+@breaks("extra_spec308_no_demand_may_be_lost_between_two_requests")
+class PlainCounter(sound.Subscription):
+    """Adds to the demand with += and no lock."""
+
+    def add(self, n: int) -> None:
+        self.demand += n
+
+
+@breaks("required_spec309_request_zero_must_signal_illegal_argument_exception")
+class IgnoresZero(sound.Subscription):
+    """Takes request(0) for nothing."""
+
+    def invalid(self, n: int) -> None:
+        if n:
+            super().invalid(n)
+
+
+@breaks("required_spec309_request_zero_must_signal_illegal_argument_exception")
+class RaisesForZero(sound.Subscription):
+    """Raises ValueError at the caller (3.16)."""
+
+    def invalid(self, n: int) -> None:
+        raise ValueError("demand is at least 1")
+
+
+@breaks("required_spec309_request_negative_number_must_signal_illegal_argument_exception")
+class AnotherErrorForNegative(sound.Subscription):
+    """Answers a negative request with a RuntimeError."""
+
+    def invalid(self, n: int) -> None:
+        self.fault = RuntimeError("3.9")
+
+
+@breaks("optional_spec309_request_negative_number_may_signal_illegal_argument_exception_with_specific_message")
+class SaysNothing(sound.Subscription):
+    """Answers an invalid request, and does not say why."""
+
+    def invalid(self, n: int) -> None:
+        self.fault = ValueError("bad")
+
+
+@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling")
+class CancelFlushes(sound.Subscription):
+    """Gives all it has when it is cancelled."""
+
+    def cancel(self) -> None:
+        self.demand = MAX_DEMAND
+        self.wake()
+
+
+@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling")
+class CancelRaises(sound.Subscription):
+    """Raises out of cancel (3.15)."""
+
+    def cancel(self) -> None:
+        raise RuntimeError("not now")
+
+
+@breaks("required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber")
+class RemembersTheCancelled(_Remembers):
+    """Keeps its subscribers when they have cancelled."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.remembered.append(subscriber)
+        super().subscribe(subscriber)
+
+
+@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+class TooMuch(sound.Subscription):
+    """Refuses a request of MAX_DEMAND."""
+
+    def add(self, n: int) -> None:
+        super().add(n)
+        if n == MAX_DEMAND:
+            self.fault = ValueError("too much")
+
+
+@breaks("required_spec317_must_support_a_cumulative_pending_element_count_up_to_long_max_value")
+class TooMuchTogether(sound.Subscription):
+    """Refuses requests that add up to MAX_DEMAND."""
+
+    asked = 0
+
+    def add(self, n: int) -> None:
+        super().add(n)
+        self.asked += n
+        if self.asked >= MAX_DEMAND > n:
+            self.fault = ValueError("too much")
+
+    def wake(self) -> None:
+        if self.asked >= MAX_DEMAND or self.asked < MAX_DEMAND // 2 or self.fault or self.cancelled:
+            super().wake()
+
+
+@breaks("required_spec317_must_not_signal_on_error_when_pending_above_long_max_value")
+class ErrorOnOverflow(sound.Subscription):
+    """Answers demand above MAX_DEMAND with on_error."""
+
+    def add(self, n: int) -> None:
+        if self.demand + n > MAX_DEMAND:
+            self.fault = OverflowError("too much")
+        super().add(n)
+
+
+@breaks("extra_spec317_demand_beyond_the_most_must_not_wrap")
+class Wraps(sound.Subscription):
+    """Adds up its demand in 64 bits, which wrap: it turns negative, and the elements stop."""
+
+    def add(self, n: int) -> None:
+        with self.lock:
+            self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
+        if self.demand < 0:
+            self.demand = 0
+
+
+@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+class RequestHangs(sound.Subscription):
+    """Does not come back from a request of MAX_DEMAND."""
+
+    def add(self, n: int) -> None:
+        if n == MAX_DEMAND:
+            threading.Event().wait(60)
+        super().add(n)
+
+
+@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+class NeverEnds(sound.Subscription):
+    """Gives elements without end where everything was requested of a finite stream."""
+
+    def due(self) -> Signal | None:
+        self.left += 1
+        return super().due()
+
+
+# -- 2: the subscriber, from inside ---------------------------------------------------------------------------
+
+
+@breaks("required_exercise_whitebox_happy_path")
+class CancelsNot(sound.WhiteboxSubscriber):
+    """Does not cancel when it should."""
+
+    def cancel(self) -> None:
+        pass
+
+
+@breaks("required_exercise_whitebox_happy_path")
+class HearsTwice(sound.WhiteboxSubscriber):
+    """Takes each element twice."""
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        super().on_next(element)
+
+
+@breaks("required_spec201_must_signal_demand_via_subscription_request")
+class RequestsNot(sound.WhiteboxSubscriber):
+    """Does not request."""
+
+    def request(self, n: int) -> None:
+        pass
+
+
+@breaks("required_spec201_must_signal_demand_via_subscription_request")
+class RequestsNothing(sound.WhiteboxSubscriber):
+    """Requests 0 (3.9)."""
+
+    def request(self, n: int) -> None:
+        self.subscription.request(0)
+
+
+@breaks("required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete")
+class CancelsInOnComplete(sound.WhiteboxSubscriber):
+    """Cancels in on_complete."""
+
+    def on_complete(self) -> None:
+        super().on_complete()
+        self.subscription.cancel()
+
+
+@breaks("required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_error")
+class RequestsInOnError(sound.WhiteboxSubscriber):
+    """Requests in on_error."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        self.subscription.request(1)
+
+
+@breaks(
+    "required_spec205_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal"
+)
+class TakesBoth(sound.WhiteboxSubscriber):
+    """Takes a second subscription for its own."""
+
+    def again(self, subscription: Any) -> None:
+        self.subscription = subscription
+
+
+@breaks("required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel")
+class SurprisedByElements(sound.WhiteboxSubscriber):
+    """Raises at an element that comes after its cancel."""
+
+    def on_next(self, element: Any, /) -> None:
+        if self.cancelled:
+            raise RuntimeError("I have cancelled")
+        super().on_next(element)
+
+
+@breaks("required_spec209_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call")
+class ExpectsElements(sound.WhiteboxSubscriber):
+    """Ignores an end that comes before what it requested."""
+
+    def on_complete(self) -> None:
+        if not self.requested:
+            super().on_complete()
+
+
+@breaks("required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call")
+class SurprisedByTheEnd(sound.WhiteboxSubscriber):
+    """Raises at an end that comes before it has requested anything."""
+
+    def on_complete(self) -> None:
+        if not self.requested:
+            raise RuntimeError("I have requested nothing")
+        super().on_complete()
+
+
+@breaks("required_spec210_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call")
+class WrapsErrors(sound.WhiteboxSubscriber):
+    """Tells of another error than it got."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(RuntimeError(str(error)) if self.requested else error)
+
+
+@breaks("required_spec210_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call")
+class DeafToErrors(sound.WhiteboxSubscriber):
+    """Ignores an error that comes before it has requested anything."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        if self.requested:
+            super().on_error(error)
+
+
+@breaks("required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null")
+class NoSubscriptionIsFine(sound.WhiteboxSubscriber):
+    """Accepts None for a subscription."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is not None:
+            super().on_subscribe(subscription)
+
+
+@breaks("required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null")
+class NoneIsFine(sound.WhiteboxSubscriber):
+    """Accepts None for an element."""
+
+    def on_next(self, element: Any, /) -> None:
+        self.probe.register_on_next(element)
+
+
+@breaks("required_spec213_on_error_must_throw_null_pointer_exception_when_parameters_are_null")
+class NoErrorIsFine(sound.WhiteboxSubscriber):
+    """Raises ValueError for an error of None."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise ValueError("None")
+        super().on_error(error)
+
+
+@breaks("required_spec308_request_must_register_given_number_elements_to_be_produced")
+class RequestsOneOnly(sound.WhiteboxSubscriber):
+    """Requests one where it should request two."""
+
+    def request(self, n: int) -> None:
+        super().request(1 if n == 2 else n)
+
+
+# -- 2: the subscriber, from outside --------------------------------------------------------------------------
+
+
+@breaks("required_spec201_blackbox_must_signal_demand_via_subscription_request")
+class NeverAsks(sound.BlackboxSubscriber):
+    """Does not request, even when it is told to."""
+
+    def ask(self) -> None:
+        pass
+
+
+@breaks("required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_complete")
+class LeavesInOnComplete(sound.BlackboxSubscriber):
+    """Cancels in on_complete."""
+
+    def on_complete(self) -> None:
+        self.subscription.cancel()
+
+
+@breaks("required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_error")
+class LeavesInOnError(sound.BlackboxSubscriber):
+    """Cancels in on_error."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        self.subscription.cancel()
+
+
+@breaks(
+    "required_spec205_blackbox_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal"
+)
+class AsksBoth(sound.BlackboxSubscriber):
+    """Requests from a second subscription."""
+
+    def again(self, subscription: Any) -> None:
+        subscription.request(1)
+        subscription.cancel()
+
+
+@breaks("required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call")
+class RaisesAtTheEnd(sound.BlackboxSubscriber):
+    """Raises at an end that comes before what it requested."""
+
+    def on_complete(self) -> None:
+        if self.asked:
+            raise RuntimeError("there is more to come")
+
+
+@breaks("required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call")
+class RaisesAtTheBeginning(sound.BlackboxSubscriber):
+    """Raises at an end that comes before it has requested anything."""
+
+    def on_complete(self) -> None:
+        if not self.asked:
+            raise RuntimeError("I have requested nothing")
+
+
+@breaks("required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call")
+class RaisesErrors(sound.BlackboxSubscriber):
+    """Raises the error it gets."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        if self.asked:
+            raise error
+
+
+@breaks("required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call")
+class HangsOnErrors(sound.BlackboxSubscriber):
+    """Does not come back from on_error."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        threading.Event().wait(60)
+
+
+@breaks("required_spec213_blackbox_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null")
+class NothingToSubscribeTo(sound.BlackboxSubscriber):
+    """Accepts None for a subscription."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is not None:
+            super().on_subscribe(subscription)
+
+
+@breaks("required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null")
+class NothingToTake(sound.BlackboxSubscriber):
+    """Accepts None for an element."""
+
+    def on_next(self, element: Any, /) -> None:
+        pass
+
+
+@breaks("required_spec213_blackbox_on_error_must_throw_null_pointer_exception_when_parameters_are_null")
+class NothingWentWrong(sound.BlackboxSubscriber):
+    """Accepts None for an error."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        pass
+
+
+# -- 4: the processor -----------------------------------------------------------------------------------------
+
+
+@breaks("required_spec104_must_call_on_error_on_all_its_subscribers_if_it_encounters_a_non_recoverable_error")
+class TellsTheFirst(sound.Processor):
+    """Tells its first subscriber of an error, and not the others."""
+
+    def ends(self) -> list[Signal]:
+        return super().ends()[: 1 if self.failing else None]
+
+
+@breaks("must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream")
+class ErrorWaits(sound.Processor):
+    """Keeps an error until an element is requested."""
+
+    def ends(self) -> list[Signal]:
+        if self.failing and not any(port.demand for port in self.ports):
+            self.owned = False
+            return []
+        return super().ends()
+
+
+@breaks("required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago")
+class ForgetsOldDemand(sound.Processor):
+    """Requests one element from upstream, and no further one."""
+
+    forgotten = False
+
+    def wants_more(self) -> bool:
+        wanted = super().wants_more() and not self.forgotten
+        self.forgotten = self.forgotten or wanted
+        return wanted

@@ -1,0 +1,350 @@
+"""Small conformant implementations, made to be broken: each thing a rule asks for is one method to override."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from reactive_runtime import MAX_DEMAND
+from reactive_runtime.tck import SubscriberPuppet, WhiteboxSubscriberProbe
+
+Signal = Callable[[], object]
+
+
+class Subscription:
+    """Counts from 0 to `elements`, on the thread that requests, one owner at a time."""
+
+    def __init__(self, publisher: Publisher, subscriber: Any) -> None:
+        self.publisher = publisher
+        self.subscriber: Any = subscriber
+        self.lock = threading.Lock()
+        self.left = publisher.elements
+        self.sent = 0
+        self.demand = 0
+        self.owned = True  # by `subscribe`, at first
+        self.cancelled = False
+        self.ended = False
+        self.fault: BaseException | None = None
+
+    # what the subscriber calls
+
+    def request(self, n: int) -> None:
+        if n < 1:
+            self.invalid(n)
+        else:
+            self.add(n)
+        self.wake()
+
+    def cancel(self) -> None:
+        with self.lock:
+            self.cancelled = True
+        self.wake()
+
+    # what a mutant overrides
+
+    def invalid(self, n: int) -> None:
+        with self.lock:
+            self.fault = self.fault or ValueError(f"request({n}): demand is at least 1 (3.9)")
+
+    def add(self, n: int) -> None:
+        with self.lock:
+            self.demand = min(self.demand + n, MAX_DEMAND)
+
+    def wake(self) -> None:
+        with self.lock:
+            if self.owned:
+                return
+            self.owned = True
+        self.drain()
+
+    def drain(self) -> None:
+        while (signal := self.due()) is not None:
+            signal()
+
+    def due(self) -> Signal | None:
+        """The next signal; None where there is none: the subscription is idle then."""
+        with self.lock:
+            if self.ended or self.cancelled:
+                return self.over()
+            if self.fault is not None:
+                return self.failed(self.fault)
+            if not self.left:
+                return self.finished()
+            if not self.demand:
+                self.owned = False
+                return None
+            self.demand -= self.demand != MAX_DEMAND
+            self.left -= 1
+            self.sent += 1
+            return partial(self.emit, self.sent - 1)
+
+    def emit(self, element: Any) -> None:
+        self.subscriber.on_next(element)
+
+    def over(self) -> Signal | None:
+        self.ended = True
+        self.forget()
+        return None
+
+    def failed(self, error: BaseException) -> Signal | None:
+        self.ended = True
+        signal = partial(self.subscriber.on_error, error)
+        self.forget()
+        return signal
+
+    def finished(self) -> Signal | None:
+        if self.publisher.failure is not None:
+            return self.failed(self.publisher.failure)
+        return self.completed()
+
+    def completed(self) -> Signal | None:
+        self.ended = True
+        signal: Signal = self.subscriber.on_complete
+        self.forget()
+        return signal
+
+    def forget(self) -> None:
+        self.subscriber = None
+
+
+class Publisher:
+    """Elements 0, 1, 2, … to each subscriber; then the end, or `failure`."""
+
+    subscription: type[Subscription] = Subscription
+
+    def __init__(self, elements: int, failure: BaseException | None = None) -> None:
+        self.elements = elements
+        self.failure = failure
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None)")
+        subscription = self.subscription(self, subscriber)
+        subscriber.on_subscribe(subscription)
+        subscription.drain()
+
+
+class WhiteboxSubscriber:
+    """Does what its puppet says, and tells its probe."""
+
+    def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
+        self.probe = probe
+        self.subscription: Any = None
+        self.requested = 0
+        self.cancelled = False
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is None:
+            raise TypeError("on_subscribe(None)")
+        if self.subscription is not None:
+            self.again(subscription)
+            return
+        self.subscription = subscription
+        self.probe.register_on_subscribe(Puppet(self))
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise TypeError("on_next(None)")
+        self.probe.register_on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise TypeError("on_error(None)")
+        self.probe.register_on_error(error)
+
+    def on_complete(self) -> None:
+        self.probe.register_on_complete()
+
+    def again(self, subscription: Any) -> None:
+        subscription.cancel()
+
+    def request(self, n: int) -> None:
+        self.requested += n
+        self.subscription.request(n)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.subscription.cancel()
+
+
+class Puppet(SubscriberPuppet):
+    def __init__(self, subscriber: WhiteboxSubscriber) -> None:
+        self.subscriber = subscriber
+
+    def trigger_request(self, elements: int) -> None:
+        self.subscriber.request(elements)
+
+    def signal_cancel(self) -> None:
+        self.subscriber.cancel()
+
+
+class BlackboxSubscriber:
+    """Requests a few at a time."""
+
+    def __init__(self) -> None:
+        self.subscription: Any = None
+        self.asked = False
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is None:
+            raise TypeError("on_subscribe(None)")
+        if self.subscription is not None:
+            self.again(subscription)
+            return
+        self.subscription = subscription
+        self.begin()
+
+    def begin(self) -> None:
+        """A subscriber that waits to be told requests in `ask`."""
+
+    def ask(self) -> None:
+        self.asked = True
+        self.subscription.request(3)
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise TypeError("on_next(None)")
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise TypeError("on_error(None)")
+
+    def on_complete(self) -> None:
+        pass
+
+    def again(self, subscription: Any) -> None:
+        subscription.cancel()
+
+
+class Processor:
+    """Passes each element on, once every subscriber has asked for it: coordinated emission, a buffer of one.
+
+    One drain signals all: its owner is the thread that finds `owned` False; `lock` owns everything else.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.upstream: Any = None
+        self.asked = False  # one element is on its way
+        self.buffer: deque[Any] = deque()
+        self.ports: list[Port] = []
+        self.end: Callable[[Any], object] | None = None
+        self.failing = False
+        self.owned = False
+
+    # upstream
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is None:
+            raise TypeError("on_subscribe(None)")
+        if self.upstream is not None:
+            subscription.cancel()
+            return
+        self.upstream = subscription
+        self.wake()
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise TypeError("on_next(None)")
+        with self.lock:
+            self.asked = False
+            self.buffer.append(element)
+        self.wake()
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise TypeError("on_error(None)")
+        with self.lock:
+            self.failing = True
+            self.end = lambda subscriber: subscriber.on_error(error)
+        self.wake()
+
+    def on_complete(self) -> None:
+        with self.lock:
+            self.end = lambda subscriber: subscriber.on_complete()
+        self.wake()
+
+    # downstream
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None)")
+        port = Port(self, subscriber)
+        subscriber.on_subscribe(port)
+        with self.lock:
+            self.ports.append(port)
+        self.wake()
+
+    # the drain
+
+    def wake(self) -> None:
+        with self.lock:
+            if self.owned:
+                return
+            self.owned = True
+        while signals := self.due():
+            for signal in signals:
+                signal()
+
+    def due(self) -> list[Signal]:
+        with self.lock:
+            gone = [port for port in self.ports if port.cancelled]
+            self.ports = [port for port in self.ports if not port.cancelled]
+            faulty = [port for port in self.ports if port.fault]
+            self.ports = [port for port in self.ports if not port.fault]
+            for port in (*gone, *faulty):
+                if not self.ports and self.upstream is not None and not self.end:
+                    return [self.upstream.cancel, *self.faults(faulty)]
+                port.cancelled = True
+            if faulty:
+                return self.faults(faulty)
+            if self.ports and self.end is not None and (self.failing or not self.buffer):
+                return self.ends()
+            if self.buffer and self.ports and all(port.demand for port in self.ports):
+                element = self.buffer.popleft()
+                for port in self.ports:
+                    port.demand -= port.demand != MAX_DEMAND
+                return [partial(port.subscriber.on_next, element) for port in self.ports]
+            if self.wants_more():
+                self.asked = True
+                return [partial(self.upstream.request, 1)]
+            self.owned = False
+            return []
+
+    def wants_more(self) -> bool:
+        demanded = any(port.demand for port in self.ports)
+        return demanded and not (self.buffer or self.asked or self.end) and self.upstream is not None
+
+    def faults(self, ports: list[Port]) -> list[Signal]:
+        return [partial(port.subscriber.on_error, ValueError("demand is at least 1 (3.9)")) for port in ports]
+
+    def ends(self) -> list[Signal]:
+        ports, self.ports = self.ports, []
+        assert self.end is not None
+        return [partial(self.end, port.subscriber) for port in ports]
+
+
+class Port:
+    """One subscriber of the processor."""
+
+    def __init__(self, processor: Processor, subscriber: Any) -> None:
+        self.processor = processor
+        self.subscriber = subscriber
+        self.demand = 0
+        self.cancelled = False
+        self.fault = False
+
+    def request(self, n: int) -> None:
+        with self.processor.lock:
+            if n < 1:
+                self.fault = True
+            self.demand = min(self.demand + max(n, 0), MAX_DEMAND)
+        self.processor.wake()
+
+    def cancel(self) -> None:
+        with self.processor.lock:
+            self.cancelled = True
+        self.processor.wake()

@@ -1,0 +1,68 @@
+"""The kit is tested: each check passes what is conformant, and fails what breaks its rule, by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from reactive_runtime.rules import RULES
+from reactive_runtime.tck import Check, Verification
+from tck.broken import MUTANTS, Blackbox, Mutant, Processors, Publishers, Whitebox
+
+CONFORMANT: list[Verification] = [Publishers(), Whitebox(), Blackbox(), Processors()]
+CHECKS = {check.name: check for verification in CONFORMANT for check in verification.checks()}
+NOT_OFFERED = {  # the conformant processor sends an element out when all have asked for one
+    "optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals",
+    "optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_one_by_one",
+}
+
+
+def named(parameter: object) -> str | None:
+    if isinstance(parameter, Mutant):
+        return f"{parameter.name}-{CHECKS[parameter.check].rule}"
+    return type(parameter).__name__ if isinstance(parameter, Verification) else None
+
+
+@pytest.mark.parametrize("verification", CONFORMANT, ids=named)
+def test_what_is_conformant_passes(verification: Verification) -> None:
+    not_passed = {it.check.name: it.why for it in verification.outcomes() if it.status != "passed"}
+    for name in [name for name in not_passed if CHECKS[name].kind == "untested"]:
+        assert CHECKS[name].rule in not_passed.pop(name)
+    if isinstance(verification, Processors):
+        assert NOT_OFFERED >= set(not_passed)
+    else:
+        assert not_passed == {}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=named)
+def test_what_breaks_a_rule_is_caught_by_the_check_for_it(mutant: Mutant) -> None:
+    verification = mutant.make()
+    check = CHECKS[mutant.check]
+    outcome = verification.outcome(check)
+    optional = check.kind == "optional" and outcome.status == "skipped"
+    assert outcome.status == "failed" or optional, outcome
+    assert f"rule {check.rule}: {RULES[check.rule]}" in outcome.why
+    assert "seen: " in outcome.why
+    assert "signals" in outcome.why
+
+
+def test_every_check_has_something_that_it_catches() -> None:
+    caught = {mutant.check for mutant in MUTANTS}
+    assert caught == {name for name, check in CHECKS.items() if check.kind != "untested"}
+
+
+def test_there_are_no_fewer_than_sixty_broken_implementations() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) >= 60
+
+
+def test_every_check_of_the_original_is_there() -> None:
+    counts = [Counter(it.original for it in verification.checks()) for verification in CONFORMANT]
+    assert [count[True] for count in counts] == [38, 27, 26, 38 + 27 + 3]  # tests/jvm holds the names to the original
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.name)
+def test_a_check_says_which_rule_it_is_about(check: Check) -> None:
+    assert check.rule in RULES
+    digits = check.name.partition("_spec")[2].partition("_")[0]
+    assert not digits or check.rule == f"{digits[0]}.{int(digits[1:])}"
