@@ -1,0 +1,1 @@
+"""Bridges to other implementations of the protocol; each is imported by its own name, and needs an extra."""

@@ -1,0 +1,339 @@
+"""Python ↔ the JVM, in one process: `org.reactivestreams` and `java.util.concurrent.Flow`, by JPype.
+
+RxJava, Reactor or Pekko on the one side, publishers, subscribers and processors of Python on the other; demand, errors
+and cancellation cross as they are. `start` a JVM with the jars that are wanted; then `to_java` and `from_java` hand a
+thing across. Nothing is buffered here, and no thread is added: a signal runs to its end on the thread it came on, which
+JPype attaches to the other side. Java's `long` has the range of the demand (3.17).
+
+    Python                                          Java
+    an element: int, float, bool, str               Long, Double, Boolean, String
+    any other element                               an opaque object, itself again when it comes back
+    an element that came from Java                  itself
+    an exception                                    a RuntimeException with its text, itself again when it comes back;
+                                                    ValueError: IllegalArgumentException, TypeError: NullPointerException
+    an exception that came from Java (JException)   itself
+
+What a Java method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from reactive_runtime.errors import MissingDependencyError, ReactiveError
+from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
+
+try:
+    import jpype
+except ImportError as error:
+    raise MissingDependencyError(
+        "reactive_runtime.interop.jvm needs JPype: pip install 'reactive-runtime[jvm]'"
+    ) from error
+
+__all__ = ["from_java", "start", "to_java"]
+
+Api = Literal["reactive-streams", "flow"]
+
+PACKAGES: Final[dict[str, str]] = {"reactive-streams": "org.reactivestreams.", "flow": "java.util.concurrent.Flow$"}
+SUBSCRIBER: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
+
+
+def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> None:
+    """Start the JVM of this process, with `classpath`: jars and folders. Does nothing where one is running.
+
+    A process has one JVM, and can't start it anew; a class path that is given later is added to it. Raises
+    ReactiveError where there is no JVM to start, or a path that is not there.
+    """
+    paths = [Path(path) for path in classpath]
+    for path in paths:
+        if not path.exists():
+            raise ReactiveError(f"jvm.start: {path} is not there")
+    if jpype.isJVMStarted():
+        for path in paths:
+            jpype.addClassPath(str(path.resolve()))
+        return
+    try:
+        jpype.startJVM(
+            # -Xrs: Ctrl-C stays with Python.
+            "-Xrs", *options, classpath=[str(path) for path in paths], convertStrings=False
+        )
+    except (OSError, ValueError, jpype.JVMNotFoundException) as error:
+        raise ReactiveError(f"jvm.start: no JVM; install a JDK or set JAVA_HOME ({error})") from error
+
+
+def to_java(it: Any, /, api: Api = "reactive-streams") -> Any:
+    """A publisher, subscriber or processor of Python, as Java sees it: what it can do decides which.
+
+    `api` is whose interfaces: `org.reactivestreams`, whose jar has to be on the class path, or "flow",
+    `java.util.concurrent.Flow`. Raises TypeError for what is none of the three.
+    """
+    _running()
+    publishes, subscribes = callable(getattr(it, "subscribe", None)), all(hasattr(it, name) for name in SUBSCRIBER)
+    if publishes and subscribes:
+        return _proxy(api, "Processor", _JavaProcessor(it, api))
+    if publishes:
+        return _proxy(api, "Publisher", _JavaPublisher(it, api))
+    if subscribes:
+        return _proxy(api, "Subscriber", _JavaSubscriber(it))
+    raise TypeError(f"to_java: a Publisher, Subscriber or Processor is needed, not {type(it).__name__}")
+
+
+def from_java(it: Any, /) -> Any:
+    """A publisher, subscriber or processor of Java, of either API, as Python sees it.
+
+    What was handed to Java by `to_java` comes back as a view of that. Raises TypeError for what is none of the three.
+    """
+    _running()
+    for api in PACKAGES:
+        try:
+            kinds = {kind: jpype.JClass(PACKAGES[api] + kind) for kind in ("Processor", "Publisher", "Subscriber")}
+        except TypeError:  # the jar is not on the class path, so nothing can be of its classes
+            continue
+        view: Any
+        for kind, view in (("Processor", _ProcessorView), ("Publisher", _PublisherView), ("Subscriber", _SubscriberView)):
+            if isinstance(it, kinds[kind]):
+                return view(it, api)
+    raise TypeError(f"from_java: a Publisher, Subscriber or Processor of Java is needed, not {type(it).__name__}")
+
+
+def _running() -> None:
+    if not jpype.isJVMStarted():
+        raise ReactiveError("there is no JVM yet: call reactive_runtime.interop.jvm.start(classpath) first")
+
+
+def _proxy(api: Api, kind: str, target: object) -> Any:
+    try:
+        interface = jpype.JClass(PACKAGES[api] + kind)
+    except KeyError:
+        raise ValueError(f"api: one of {', '.join(map(repr, PACKAGES))} is needed, not {api!r}") from None
+    except TypeError as error:
+        raise ReactiveError("to_java: org.reactivestreams is not on the class path; jvm.start([jar, ...])") from error
+    return jpype.JProxy(interface, inst=target)
+
+
+# -- Python, as Java sees it: every method is called by Java, on a thread of Java's or of Python's ------------
+
+
+class _JavaPublisher:
+    """A publisher of Python behind the Java interface."""
+
+    def __init__(self, publisher: Publisher[Any], api: Api) -> None:
+        self._publisher = publisher
+        self._api = api
+
+    def subscribe(self, subscriber: Any) -> None:
+        _not_null(subscriber, "subscribe(null)")
+        with _Raising():
+            self._publisher.subscribe(_SubscriberView(subscriber, self._api))
+
+    def toString(self) -> str:  # noqa: N802
+        return repr(self._publisher)
+
+
+class _JavaSubscriber:
+    """A subscriber of Python behind the Java interface."""
+
+    def __init__(self, subscriber: Subscriber[Any]) -> None:
+        self._subscriber = subscriber
+
+    def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
+        _not_null(subscription, "onSubscribe(null)")
+        with _Raising():
+            self._subscriber.on_subscribe(_SubscriptionView(subscription))
+
+    def onNext(self, element: Any) -> None:  # noqa: N802
+        _not_null(element, "onNext(null)")
+        with _Raising():
+            self._subscriber.on_next(_element_of(element))
+
+    def onError(self, error: Any) -> None:  # noqa: N802
+        _not_null(error, "onError(null)")
+        with _Raising():
+            self._subscriber.on_error(_exception_of(error))
+
+    def onComplete(self) -> None:  # noqa: N802
+        with _Raising():
+            self._subscriber.on_complete()
+
+    def toString(self) -> str:  # noqa: N802
+        return repr(self._subscriber)
+
+
+class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
+    """A processor of Python behind the Java interface."""
+
+    def __init__(self, processor: Processor[Any, Any], api: Api) -> None:
+        _JavaPublisher.__init__(self, processor, api)
+        _JavaSubscriber.__init__(self, processor)
+
+
+class _JavaSubscription:
+    """A subscription of Python behind the Java interface."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    def request(self, n: Any) -> None:
+        with _Raising():
+            self._subscription.request(int(n))
+
+    def cancel(self) -> None:
+        with _Raising():
+            self._subscription.cancel()
+
+
+class _Raising:
+    """What Python raises out of a method that Java has called, Java gets as a Throwable."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, jpype.JException):
+            raise _throwable_of(error) from error
+
+
+# -- Java, as Python sees it: every method is called by Python ------------------------------------------------
+
+
+class _PublisherView:
+    """A publisher of Java behind the Python interface."""
+
+    def __init__(self, publisher: Any, api: str) -> None:
+        self._publisher = publisher
+        self._api: Any = api
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
+        self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber)))
+
+    def __repr__(self) -> str:
+        return f"from_java({self._publisher.toString()})"
+
+
+class _SubscriberView:
+    """A subscriber of Java behind the Python interface."""
+
+    def __init__(self, subscriber: Any, api: str) -> None:
+        self._subscriber = subscriber
+        self._api: Any = api
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        self._subscriber.onSubscribe(_proxy(self._api, "Subscription", _JavaSubscription(subscription)))
+
+    def on_next(self, element: Any, /) -> None:
+        if element is None:
+            raise TypeError("on_next(None): None is not an element (2.13)")
+        self._subscriber.onNext(_object_of(element))
+
+    def on_error(self, error: BaseException, /) -> None:
+        if error is None:
+            raise TypeError("on_error(None): an exception is needed (2.13)")
+        self._subscriber.onError(_throwable_of(error))
+
+    def on_complete(self) -> None:
+        self._subscriber.onComplete()
+
+    def __repr__(self) -> str:
+        return f"from_java({self._subscriber.toString()})"
+
+
+class _ProcessorView(_PublisherView, _SubscriberView):
+    """A processor of Java behind the Python interface."""
+
+    def __init__(self, processor: Any, api: str) -> None:
+        _PublisherView.__init__(self, processor, api)
+        _SubscriberView.__init__(self, processor, api)
+
+
+class _SubscriptionView:
+    """A subscription of Java behind the Python interface."""
+
+    def __init__(self, subscription: Any) -> None:
+        self._subscription = subscription
+
+    def request(self, n: int, /) -> None:
+        # 3.9: Java is asked for 0 instead of what is no int, and answers it with onError; 3.17: capped.
+        valid = isinstance(n, int) and not isinstance(n, bool)
+        self._subscription.request(max(-1, min(int(n), MAX_DEMAND)) if valid else 0)
+
+    def cancel(self) -> None:
+        self._subscription.cancel()
+
+
+# -- elements and errors --------------------------------------------------------------------------------------
+
+_UNBOXED: Final[dict[str, Any]] = {
+    **dict.fromkeys(("java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long"), int),
+    **dict.fromkeys(("java.lang.Float", "java.lang.Double"), float),
+    **dict.fromkeys(("java.lang.String", "java.lang.Character"), str),
+    "java.lang.Boolean": bool,
+}
+
+
+def _element_of(element: Any) -> Any:
+    """An element that came from Java."""
+    unboxed = _UNBOXED.get(type(element).__name__) if isinstance(element, jpype.JObject | jpype.JString) else None
+    return element if unboxed is None else unboxed(element)
+
+
+def _object_of(element: Any) -> Any:
+    """An element on its way to Java: Java can hold anything, if it does not have to look inside."""
+    kind = type(element)
+    if kind in (bool, float, str) or (kind is int and -(2**63) <= element < 2**63) or isinstance(element, jpype.JObject):
+        return element
+    return jpype.JProxy("java.io.Serializable", inst=element, convert=True)
+
+
+class _Errors:
+    """Which exception of Python a Throwable stands for, as long as Java has it. The map locks itself."""
+
+    _map: Any = None
+
+    @classmethod
+    def known(cls) -> Any:
+        if cls._map is None:
+            java = jpype.JPackage("java").util
+            cls._map = java.Collections.synchronizedMap(java.WeakHashMap())
+        return cls._map
+
+
+def _exception_of(throwable: Any) -> BaseException:
+    """A Throwable that came from Java."""
+    known: BaseException | None = _Errors.known().get(throwable)
+    exception: BaseException = throwable if known is None else known
+    return exception
+
+
+def _throwable_of(error: BaseException) -> Any:
+    """An exception on its way to Java."""
+    if isinstance(error, jpype.JException):
+        return error
+    java = jpype.JPackage("java").lang
+    if isinstance(error, ValueError):
+        throwable = java.IllegalArgumentException(str(error))
+    elif isinstance(error, TypeError):
+        throwable = _null_pointer(str(error))
+    else:
+        throwable = java.RuntimeException(f"{type(error).__name__}: {error}")
+    _Errors.known().put(throwable, jpype.JProxy("java.io.Serializable", inst=error, convert=True))
+    return throwable
+
+
+def _not_null(argument: Any, call: str) -> None:
+    """2.13, 1.9, as Java has them."""
+    if argument is None:
+        raise _null_pointer(f"{call}: null is not allowed (1.9, 2.13)")
+
+
+def _null_pointer(message: str) -> Any:
+    """A NullPointerException, made by reflection: JPype makes it a ValueError too, and called, it comes out empty."""
+    lang = jpype.JPackage("java").lang
+    constructor = lang.NullPointerException.class_.getConstructor(lang.String.class_)
+    return constructor.newInstance(jpype.JArray(jpype.JObject)([message]))

@@ -1,0 +1,49 @@
+"""One JVM for all, in this process; where there is no Maven or JDK, the group is skipped and says so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parent / "java"
+TARGET = PROJECT / "target"
+
+
+def missing() -> str:
+    """What is needed here and not there; empty if nothing is."""
+    for program, needed in (("mvn", "Maven"), ("javac", "a JDK")):
+        if shutil.which(program) is None:
+            return f"the JVM tests need {needed}: there is no {program} on the PATH (Debian: maven, openjdk-17-jdk-headless)"
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if reason := missing():
+        here = str(Path(__file__).parent) + os.sep
+        for item in items:
+            if str(item.path).startswith(here):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def jvm() -> Any:
+    """The JVM, with the original kit, RxJava and a few lines of Java on its class path."""
+    from reactive_runtime.interop import jvm
+
+    jvm.start(built())
+    return jvm
+
+
+def built() -> list[str]:
+    """Resolve and compile, if that is not done yet; the class path."""
+    classpath, sources = TARGET / "classpath", [PROJECT / "pom.xml", *PROJECT.rglob("src/**/*.java")]
+    if not classpath.exists() or classpath.stat().st_mtime < max(it.stat().st_mtime for it in sources):
+        command = ["mvn", "-q", "-B", "compile", "dependency:build-classpath", f"-Dmdep.outputFile={classpath}"]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return [str(TARGET / "classes"), *classpath.read_text().split(os.pathsep)]
