@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function
+from reactive_runtime._core.arguments import a_function, not_none
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Subscriber, Subscription
@@ -70,8 +70,7 @@ class FlowProcessor(Generic[A, B]):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Take the one upstream; a further one is cancelled (2.5)."""
-        if subscription is None:
-            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        not_none("on_subscribe", subscription)
         with self._lock:
             taken = self._upstream is not None
             if not taken:
@@ -93,8 +92,7 @@ class FlowProcessor(Generic[A, B]):
 
     def on_next(self, element: A, /) -> None:
         """Pass `element` on; without demand (1.1) it goes to the hook of dropped elements."""
-        if element is None:
-            raise TypeError("on_next(None): None is not an element (2.13)")
+        not_none("on_next", element)
         with self._lock:
             inner = self._inner
         if inner is None:
@@ -104,8 +102,7 @@ class FlowProcessor(Generic[A, B]):
 
     def on_error(self, error: BaseException, /) -> None:
         """Pass `error` on at once (4.2), or as soon as there is somebody."""
-        if error is None:
-            raise TypeError("on_error(None): an exception is needed (2.13)")
+        not_none("on_error", error)
         self._ends(lambda inner: inner.on_error(error))
 
     def on_complete(self) -> None:

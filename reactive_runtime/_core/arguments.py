@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["a_function", "an_executor", "at_least"]
+__all__ = ["a_function", "an_executor", "at_least", "not_none"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 E = TypeVar("E")
@@ -32,3 +32,9 @@ def at_least(operator: str, argument: str, least: int, value: int) -> int:
     if value < least:
         raise ValueError(f"{operator}: {argument} must be at least {least}, not {value}")
     return value
+
+
+def not_none(signal: str, argument: object) -> None:
+    """TypeError where the argument of a signal, or of `subscribe`, is None (2.13, 1.9)."""
+    if argument is None:
+        raise TypeError(f"{signal}(None): None is not allowed here (2.13, 1.9)")

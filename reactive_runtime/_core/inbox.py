@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Stoppable, none_element
@@ -183,8 +184,7 @@ class Inbox(Feed):
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        not_none("on_subscribe", subscription)
         with self._drain._lock:
             first = self._upstream is None and not self._done
             if first:
@@ -201,7 +201,7 @@ class Inbox(Feed):
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
-            raise TypeError("on_next(None): None is not an element (2.13)")
+            not_none("on_next", element)
         drain = self._drain
         with drain._lock:
             accepted = not (self._closed or self._done) and self._room > 0
@@ -273,8 +273,7 @@ class Inbox(Feed):
                 upstream.cancel()
 
     def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise TypeError("on_error(None): an exception is needed (2.13)")
+        not_none("on_error", error)
         if not self._ended(error):
             hooks.error_dropped("an error after its stream had ended", error)
 

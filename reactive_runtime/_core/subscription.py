@@ -154,7 +154,8 @@ class PulledSubscription(Drain):
         except Exception as error:
             self._end(error)
             return False
-        self._on_next = self._subscriber.on_next
+        # What comes out of here is checked (2.13): a subscriber of ours may have a shorter way in.
+        self._on_next = getattr(self._subscriber, "on_checked_next", self._subscriber.on_next)
         return True
 
     def _driver(self) -> Callable[..., bool] | None:

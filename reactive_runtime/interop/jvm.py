@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from reactive_runtime._core.arguments import not_none
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 
@@ -111,7 +112,7 @@ def _proxy(api: Api, kind: str, target: object) -> Any:
         raise ValueError(f"api: one of {', '.join(map(repr, PACKAGES))} is needed, not {api!r}") from None
     except TypeError as error:
         raise ReactiveError("to_java: org.reactivestreams is not on the class path; jvm.start([jar, ...])") from error
-    return jpype.JProxy(interface, inst=target)
+    return jpype.JObject(jpype.JProxy(interface, inst=target), interface)
 
 
 # -- Python, as Java sees it: every method is called by Java, on a thread of Java's or of Python's ------------
@@ -207,8 +208,7 @@ class _PublisherView:
         self._api: Any = api
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
+        not_none("subscribe", subscriber)
         self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber)))
 
     def __repr__(self) -> str:
@@ -223,18 +223,15 @@ class _SubscriberView:
         self._api: Any = api
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        if subscription is None:
-            raise TypeError("on_subscribe(None): a subscription is needed (2.13)")
+        not_none("on_subscribe", subscription)
         self._subscriber.onSubscribe(_proxy(self._api, "Subscription", _JavaSubscription(subscription)))
 
     def on_next(self, element: Any, /) -> None:
-        if element is None:
-            raise TypeError("on_next(None): None is not an element (2.13)")
+        not_none("on_next", element)
         self._subscriber.onNext(_object_of(element))
 
     def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise TypeError("on_error(None): an exception is needed (2.13)")
+        not_none("on_error", error)
         self._subscriber.onError(_throwable_of(error))
 
     def on_complete(self) -> None:

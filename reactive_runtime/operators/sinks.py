@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.inbox import Inbox
@@ -89,7 +90,7 @@ def _no_subscriber(it: object) -> TypeError:
 class _Functions(Generic[T]):
     """A subscriber made of functions."""
 
-    __slots__ = ("_demand", "_on_complete", "_on_error", "_subscription", "on_next")
+    __slots__ = ("_demand", "_on_complete", "_on_error", "_subscription", "on_checked_next")
 
     def __init__(
         self,
@@ -98,13 +99,14 @@ class _Functions(Generic[T]):
         on_complete: Callable[[], object] | None,
         demand: int,
     ) -> None:
-        self.on_next = on_next  # the function itself: no call in between
+        self.on_checked_next = on_next  # for a drain of ours, which checks: the function itself, no call in between
         self._on_error = on_error
         self._on_complete = on_complete
         self._demand = demand
         self._subscription: Subscription | None = None  # serial signals own it (1.3)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        not_none("on_subscribe", subscription)
         if self._subscription is not None:
             subscription.cancel()  # 2.5
             return
@@ -112,7 +114,12 @@ class _Functions(Generic[T]):
         if self._demand:
             subscription.request(self._demand)
 
+    def on_next(self, element: T, /) -> None:
+        not_none("on_next", element)
+        self.on_checked_next(element)
+
     def on_error(self, error: BaseException, /) -> None:
+        not_none("on_error", error)
         if self._on_error is None:
             hooks.error_dropped("a flow failed, and its subscriber has no on_error", error)
         else:
@@ -148,6 +155,7 @@ class _Last(Generic[T]):
         self._subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        not_none("on_subscribe", subscription)
         if self._subscription is not None:
             subscription.cancel()  # 2.5
             return
@@ -156,9 +164,11 @@ class _Last(Generic[T]):
         subscription.request(MAX_DEMAND)
 
     def on_next(self, element: T, /) -> None:
+        not_none("on_next", element)
         self._element = element
 
     def on_error(self, error: BaseException, /) -> None:
+        not_none("on_error", error)
         if self.future.set_running_or_notify_cancel():
             self.future.set_exception(error)
         else:

@@ -1,0 +1,185 @@
+"""Every publisher, subscriber and processor of the package, as the kits are told to make them: this one and the original.
+
+A publisher is a function of `elements`. What can't give any number says how many it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
+from reactive_runtime.operators import sinks
+from reactive_runtime.processors import FlowProcessor
+from reactive_runtime.tck import HelperPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.testing import Recorder
+
+HUGE = MAX_DEMAND - 1
+"""Any number."""
+
+IN_MEMORY = 10_000
+"""As many as a test holds in a list."""
+
+
+@cache
+def pool() -> Executor:
+    return ThreadPoolExecutor(4, "tck-pool")
+
+
+def failing_after(elements: int) -> Iterator[int]:
+    """Fails at once where there is no element before: the end of a generator is only known by asking for it."""
+    if not elements:
+        raise OSError("the source is broken")
+    return _failing_after(elements)
+
+
+def _failing_after(elements: int) -> Iterator[int]:
+    yield from range(elements)
+    raise OSError("the source is broken")
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A publisher of the package."""
+
+    name: str
+    create: Callable[[int], Any]
+    most: int = HUGE
+    fails: Callable[[int], Any] | None = None
+    """Of so many elements, and then failing; None: it can't fail, or not midway."""
+    failed: Callable[[], Any] | None = None
+    """Failing at once; where there is none, `fails(0)`."""
+
+    def create_failed(self) -> Any:
+        if self.failed is not None:
+            return self.failed()
+        return None if self.fails is None else self.fails(0)
+
+
+def through(name: str, assemble: Callable[[Flow[Any]], Flow[Any]]) -> BuiltIn:
+    """An operator, or several."""
+    return BuiltIn(
+        name,
+        lambda n: assemble(Flow.range(n)),
+        fails=lambda n: assemble(Flow.from_supplier(lambda: failing_after(n))),
+    )
+
+
+def same(n: int) -> int:
+    return n
+
+
+def helper(elements: int, failure: BaseException | None = None) -> Any:
+    return HelperPublisher(elements, same, failure)
+
+
+PUBLISHERS = [
+    BuiltIn("range", Flow.range),
+    BuiltIn("just", lambda n: Flow.just(*range(n)), IN_MEMORY),
+    BuiltIn("empty", lambda n: Flow.empty(), 0),
+    BuiltIn("error", lambda n: Flow.error(OSError("broken")), 0, failed=lambda: Flow.error(OSError("broken"))),
+    BuiltIn("never", lambda n: Flow.never(), 0),
+    BuiltIn("from_iterable", lambda n: Flow.from_iterable(range(n))),
+    BuiltIn(
+        "from_supplier",
+        lambda n: Flow.from_supplier(lambda: iter(range(n))),
+        fails=lambda n: Flow.from_supplier(lambda: failing_after(n)),
+    ),
+    BuiltIn(
+        "from_publisher",
+        lambda n: Flow.from_publisher(helper(n)),
+        fails=lambda n: Flow.from_publisher(helper(n, OSError("broken"))),
+    ),
+    through("map", lambda flow: flow.map(same)),
+    through("filter", lambda flow: flow.filter(lambda n: True)),
+    BuiltIn(
+        "take", lambda n: Flow.range(HUGE).take(n), fails=lambda n: Flow.from_supplier(lambda: failing_after(n)).take(HUGE)
+    ),
+    BuiltIn(
+        "to_list",
+        lambda n: Flow.range(3).to_list().take(n),
+        1,
+        failed=lambda: Flow.from_supplier(lambda: failing_after(0)).to_list(),
+    ),
+    through("subscribe_on", lambda flow: flow.subscribe_on(pool())),
+    through("publish_on", lambda flow: flow.publish_on(pool())),
+    through("subscribe_on, publish_on", lambda flow: flow.subscribe_on(pool()).publish_on(pool())),
+    through("publish_on, prefetch 1", lambda flow: flow.subscribe_on(pool()).publish_on(pool(), 1)),
+    BuiltIn(
+        "from_publisher, publish_on",
+        lambda n: Flow.from_publisher(helper(n)).publish_on(pool(), 4),
+        fails=lambda n: Flow.from_publisher(helper(n, OSError("broken"))).publish_on(pool(), 4),
+    ),
+    through("publish_on a SerialExecutor", lambda flow: flow.subscribe_on(pool()).publish_on(SerialExecutor(pool()))),
+    through("publish_on a TrampolineExecutor", lambda flow: flow.publish_on(TrampolineExecutor())),
+    through("publish_on a ScheduledExecutor", lambda flow: flow.publish_on(timer())),
+    through(
+        "three boundaries",
+        lambda flow: (
+            flow.subscribe_on(pool()).map(same).publish_on(pool(), 8).filter(lambda n: True).publish_on(pool(), 2).take(HUGE)
+        ),
+    ),
+    BuiltIn(
+        "recorded",
+        lambda n: Recorder().wrap(Flow.range(n)),
+        fails=lambda n: Recorder().wrap(Flow.from_supplier(lambda: failing_after(n))),
+    ),
+]
+
+
+@cache
+def timer() -> ScheduledExecutor:
+    return ScheduledExecutor()
+
+
+PROCESSORS: dict[str, Callable[[int], Any]] = {
+    "FlowProcessor of map": lambda size: FlowProcessor(lambda flow: flow.map(same)),
+    "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), size)),
+    "FlowProcessor of a chain": lambda size: FlowProcessor(
+        lambda flow: flow.map(same).publish_on(pool(), size).filter(lambda n: True).take(HUGE)
+    ),
+}
+
+
+def nothing(*_: object) -> None:
+    """For what is done with an element."""
+
+
+def receiving_end() -> Any:
+    """The receiving end of a boundary: what `publish_on` subscribes with."""
+    inbox = Inbox(nothing, 4)
+    subscription = PulledSubscription(sinks._Functions(nothing, nothing, nothing, HUGE), inbox)
+    subscription.start()
+    return inbox
+
+
+SUBSCRIBERS: dict[str, Callable[[], Any]] = {
+    "subscribe(functions)": lambda: sinks._Functions(nothing, nothing, nothing, 3),
+    "to_future": sinks._Last,
+    "the receiving end of publish_on": receiving_end,
+}
+
+
+class Told:
+    """A subscriber of functions that a probe pulls the strings of: `Flow.subscribe(functions)`, and its handle."""
+
+    def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
+        self.inner = sinks._Functions(probe.register_on_next, probe.register_on_error, probe.register_on_complete, 0)
+        self.on_next, self.on_error, self.on_complete = self.inner.on_next, self.inner.on_error, self.inner.on_complete
+        self.probe = probe
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        self.inner.on_subscribe(subscription)
+        self.probe.register_on_subscribe(Handle(sinks.FlowHandle(subscription)))
+
+
+class Handle(SubscriberPuppet):
+    def __init__(self, handle: sinks.FlowHandle) -> None:
+        self.trigger_request = handle.request  # type: ignore[method-assign]
+        self.signal_cancel = handle.cancel  # type: ignore[method-assign]

@@ -1,0 +1,92 @@
+"""Every publisher, subscriber and processor of the package passes the kit, and what is skipped is explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reactive_runtime import hooks
+from reactive_runtime.tck import (
+    IdentityProcessorVerification,
+    Outcome,
+    PublisherVerification,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    Verification,
+)
+from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn, Told
+
+
+class Patient(Verification):
+    """What has to come may take its time on a busy machine; what must not come is waited for shortly."""
+
+    default_timeout = 5.0
+    default_no_signals_timeout = 0.03
+    publisher_reference_gc_timeout = 5.0
+    call_timeout = 10.0
+
+
+class Publishers(Patient, PublisherVerification[Any]):
+    def __init__(self, built_in: BuiltIn) -> None:
+        self.built_in = built_in
+        self.max_elements_from_publisher = built_in.most
+
+    def create_publisher(self, elements: int) -> Any:
+        return self.built_in.create(elements)
+
+    def create_failed_publisher(self) -> Any:
+        return self.built_in.create_failed()
+
+    def create_publisher_failing_after(self, elements: int) -> Any:
+        return None if self.built_in.fails is None else self.built_in.fails(elements)
+
+
+class Processors(Patient, IdentityProcessorVerification[Any]):
+    max_supported_subscribers = 1
+
+    def __init__(self, create: Any) -> None:
+        self.create_identity_processor = create  # type: ignore[method-assign]
+
+
+class Blackbox(Patient, SubscriberBlackboxVerification[Any]):
+    def __init__(self, create: Any) -> None:
+        self.create_subscriber = create  # type: ignore[method-assign]
+
+
+class Whitebox(Patient, SubscriberWhiteboxVerification[Any]):
+    def create_subscriber(self, probe: Any) -> Any:
+        return Told(probe)
+
+
+def judged(verification: Verification) -> list[Outcome]:
+    """All outcomes; errors that the streams were made to drop are expected."""
+    with hooks.captured():
+        outcomes = list(verification.outcomes())
+    failed = [it for it in outcomes if it.status == "failed"]
+    assert not failed, "\n".join(f"{it.check.name}\n{it.why}" for it in failed)
+    return outcomes
+
+
+@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda it: it.name)
+def test_a_publisher_of_the_package_passes(built_in: BuiltIn) -> None:
+    for it in judged(Publishers(built_in)):
+        limited = built_in.most != HUGE and ("max_elements_from_publisher" in it.why or built_in.name in ("never", "error"))
+        cannot_fail = built_in.fails is None and "returned None" in it.why
+        assert it.status == "passed" or it.check.kind == "untested" or limited or cannot_fail, it
+
+
+@pytest.mark.parametrize("create", PROCESSORS.values(), ids=PROCESSORS)
+def test_a_processor_of_the_package_passes(create: Any) -> None:
+    for it in judged(Processors(create)):
+        unicast = it.check.rule == "1.11" or "max_supported_subscribers is 1" in it.why
+        assert it.status == "passed" or it.check.kind == "untested" or unicast, it
+
+
+@pytest.mark.parametrize("create", SUBSCRIBERS.values(), ids=SUBSCRIBERS)
+def test_a_subscriber_of_the_package_passes(create: Any) -> None:
+    assert all(it.status == "passed" or it.check.kind == "untested" for it in judged(Blackbox(create)))
+
+
+def test_a_subscriber_of_functions_passes_with_a_look_inside() -> None:
+    assert all(it.status == "passed" or it.check.kind == "untested" for it in judged(Whitebox()))
