@@ -1,4 +1,4 @@
-"""The command `reactive-runtime`: put publishers under load, and judge what was recorded.
+"""The command `reactive-runtime`: put publishers under load, judge what was recorded, and run the kit.
 
 Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work; then one line
 on standard error says why.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,7 @@ except ImportError:
 if TYPE_CHECKING:
     from reactive_runtime.spark.traces import Verdict
     from reactive_runtime.stress import Scenario, Tally
+    from reactive_runtime.tck import Outcome, Verification
 
 __all__ = ["app", "main"]
 
@@ -39,7 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Reactive Streams for Python threads: stress publishers, and judge the signals by the rules.",
+    help="Reactive Streams for Python threads: stress publishers, judge the signals by the rules, run the kit.",
 )
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
@@ -86,6 +88,48 @@ def verify(
     """Judge recorded runs, any number of any size, by the rules; write violations and a summary as Parquet."""
     with _one_line_errors():
         _judge(runs, out or runs[0] / "verdict", master, conf)
+
+
+@app.command()
+def tck(
+    target: Annotated[
+        str, typer.Argument(help="package.module:name of a function(elements) that returns a publisher, or a verification.")
+    ],
+    failed: Annotated[
+        str | None, typer.Option(help="package.module:name of a function() that returns a publisher which fails.")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for what has to come.")] = None,
+    no_signals_timeout: Annotated[float | None, typer.Option(help="Seconds in which nothing may come.")] = None,
+    poll_timeout: Annotated[float | None, typer.Option(help="Seconds between looks that nobody wakes.")] = None,
+    gc_timeout: Annotated[float | None, typer.Option(help="Seconds for a subscriber to be dropped (3.13).")] = None,
+    call_timeout: Annotated[float | None, typer.Option(help="Seconds after which a call counts as hanging.")] = None,
+    max_elements: Annotated[int | None, typer.Option(min=0, help="The longest stream it can make.")] = None,
+    recursion: Annotated[int | None, typer.Option(min=1, help="How deep request and on_next may recurse (3.3).")] = None,
+    skip_stochastic: Annotated[bool, typer.Option(help="Skip what is tested by repetition.")] = False,
+) -> None:
+    """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
+
+    Timeouts that are not given are taken from the environment, under the names of the original kit (DEFAULT_TIMEOUT_MILLIS).
+    """
+    from reactive_runtime.tck.command import verification_of
+
+    with _one_line_errors():
+        try:
+            verification = verification_of(
+                target,
+                failed=failed,
+                default_timeout=timeout,
+                default_no_signals_timeout=no_signals_timeout,
+                default_poll_timeout=poll_timeout,
+                publisher_reference_gc_timeout=gc_timeout,
+                call_timeout=call_timeout,
+                max_elements_from_publisher=max_elements,
+                bounded_depth_of_on_next_and_request_recursion=recursion,
+                skip_stochastic_tests=skip_stochastic or None,
+            )
+        except ValueError as error:
+            _stop(str(error))
+        _run_checks(target, verification)
 
 
 # -- the load -------------------------------------------------------------------------------------------------
@@ -217,6 +261,43 @@ def _print_verdict(verdict: Verdict) -> None:
     for rule, records in verdict.examples.items():
         shown = next((it for it in check(records, context=12) if it.rule == rule), None)
         out.print(str(shown) if shown else f"rule {rule}: {RULES[rule]}", markup=False, soft_wrap=True)
+
+
+# -- the kit --------------------------------------------------------------------------------------------------
+
+STYLES: Final = {"passed": "green", "failed": "bold red", "skipped": None}
+
+
+def _run_checks(target: str, verification: Verification) -> None:
+    table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
+    for title in ("rule", "check", "kind", "outcome"):
+        table.add_column(title)
+    counts: Counter[str] = Counter()
+    failures: list[Outcome] = []
+    for outcome in verification.outcomes():
+        counts[outcome.status] += 1
+        if outcome.status == "failed":
+            failures.append(outcome)
+        it = outcome.check
+        kind = it.kind if it.original else f"{it.kind}, extra"
+        table.add_row(it.rule, it.sentence, kind, _why(outcome), style=STYLES[outcome.status])
+    out.print(table)
+    for failure in failures:
+        out.print(f"{failure.check.name}\n{failure.why}\n", markup=False, soft_wrap=True)
+    out.print(", ".join(f"{counts[status]} {status}" for status in STYLES))
+    if failures:
+        rules = sorted({it.check.rule for it in failures}, key=lambda rule: [int(part) for part in rule.split(".")])
+        out.print(f"BROKEN   rule {', '.join(rules)}", style="bold red")
+        raise typer.Exit(BROKEN)
+    out.print("CONFORMS no check failed", style="green")
+
+
+def _why(outcome: Outcome) -> str:
+    """In a table there is room for a line: what was seen, or why it was skipped."""
+    if outcome.status == "passed":
+        return "passed"
+    seen = next((line for line in outcome.why.splitlines() if line.startswith("  seen: ")), outcome.why)
+    return f"{outcome.status}: {seen.removeprefix('  seen: ').removeprefix(f'rule {outcome.check.rule}: ').splitlines()[0]}"
 
 
 # -- errors ---------------------------------------------------------------------------------------------------

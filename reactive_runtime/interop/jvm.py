@@ -78,7 +78,7 @@ def to_java(it: Any, /, api: Api = "reactive-streams") -> Any:
     if publishes:
         return _proxy(api, "Publisher", _JavaPublisher(it, api))
     if subscribes:
-        return _proxy(api, "Subscriber", _JavaSubscriber(it))
+        return _proxy(api, "Subscriber", _JavaSubscriber(it, api))
     raise TypeError(f"to_java: a Publisher, Subscriber or Processor is needed, not {type(it).__name__}")
 
 
@@ -115,6 +115,11 @@ def _proxy(api: Api, kind: str, target: object) -> Any:
     return jpype.JObject(jpype.JProxy(interface, inst=target), interface)
 
 
+def _as(api: Api, kind: str, it: Any) -> Any:
+    """What Java hands to Python: JPype gives back a proxy of ours as such, with no methods of Java's to call."""
+    return jpype.JObject(it, jpype.JClass(PACKAGES[api] + kind)) if isinstance(it, jpype.JProxy) else it
+
+
 # -- Python, as Java sees it: every method is called by Java, on a thread of Java's or of Python's ------------
 
 
@@ -128,7 +133,7 @@ class _JavaPublisher:
     def subscribe(self, subscriber: Any) -> None:
         _not_null(subscriber, "subscribe(null)")
         with _Raising():
-            self._publisher.subscribe(_SubscriberView(subscriber, self._api))
+            self._publisher.subscribe(_SubscriberView(_as(self._api, "Subscriber", subscriber), self._api))
 
     def toString(self) -> str:  # noqa: N802
         return repr(self._publisher)
@@ -137,13 +142,14 @@ class _JavaPublisher:
 class _JavaSubscriber:
     """A subscriber of Python behind the Java interface."""
 
-    def __init__(self, subscriber: Subscriber[Any]) -> None:
+    def __init__(self, subscriber: Subscriber[Any], api: Api) -> None:
         self._subscriber = subscriber
+        self._api: Api = api
 
     def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
         _not_null(subscription, "onSubscribe(null)")
         with _Raising():
-            self._subscriber.on_subscribe(_SubscriptionView(subscription))
+            self._subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription)))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
         _not_null(element, "onNext(null)")
@@ -168,7 +174,7 @@ class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
 
     def __init__(self, processor: Processor[Any, Any], api: Api) -> None:
         _JavaPublisher.__init__(self, processor, api)
-        _JavaSubscriber.__init__(self, processor)
+        _JavaSubscriber.__init__(self, processor, api)
 
 
 class _JavaSubscription:
@@ -209,7 +215,7 @@ class _PublisherView:
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         not_none("subscribe", subscriber)
-        self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber)))
+        self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber, self._api)))
 
     def __repr__(self) -> str:
         return f"from_java({self._publisher.toString()})"

@@ -33,15 +33,13 @@ class ManualSubscriber(Generic[T]):
         *,
         then: Callable[[ManualSubscriber[T], T], object] | None = None,
         subscribed: Callable[[ManualSubscriber[T]], object] | None = None,
-        completed: Callable[[ManualSubscriber[T]], object] | None = None,
         may_fail: bool = False,
     ) -> None:
-        """`then`, `subscribed`, `completed` run inside `on_next`, `on_subscribe`, `on_complete`."""
+        """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault."""
         self.trial = trial
         self.name = trial.name("subscriber")
         self.then = then
         self.subscribed = subscribed
-        self.completed = completed
         self.may_fail = may_fail
         self.subscription: Subscription | None = None
         self.subscriptions = 0
@@ -100,6 +98,7 @@ class ManualSubscriber(Generic[T]):
             self.trial.note(f"{self.name}: on_error({shown(error)})")
             self._must_be_subscribed("on_error")
             self.errors.append(error)
+            self._only_one_end()
             if not self.may_fail:
                 self.trial.fault(f"an unexpected on_error({shown(error)})")
 
@@ -108,8 +107,11 @@ class ManualSubscriber(Generic[T]):
             self.trial.note(f"{self.name}: on_complete()")
             self._must_be_subscribed("on_complete")
             self.completions += 1
-        if self.completed is not None:
-            self.completed(self)
+            self._only_one_end()
+
+    def _only_one_end(self) -> None:
+        if self.ends > 1:
+            self.trial.fault(f"terminal signal number {self.ends} came (1.7)")
 
     def _must_be_subscribed(self, signal: str) -> None:
         if not self.subscriptions:
@@ -176,9 +178,8 @@ class ManualSubscriber(Generic[T]):
         return self.next()
 
     def request_end(self) -> None:
-        """Request once more, where the end has not come by itself, and wait for `on_complete`."""
-        if not self.ends:
-            self.request(1)
+        """Request once more, also where the end has come by itself, and wait for `on_complete`."""
+        self.request(1)
         self.expect_completion()
 
     def expect_completion(self) -> None:

@@ -7,6 +7,7 @@ command run the same thing; pytest collects it because of its attribute `__test_
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
@@ -18,6 +19,8 @@ from reactive_runtime.tck.trial import Failure, NotVerified, Trial
 __all__ = ["Check", "Outcome", "Verification", "check", "untested"]
 
 V = TypeVar("V", bound="Verification")
+
+_PREFIX = re.compile(r"(extra_)?((required|optional|untested|stochastic)_)?(spec\d+_)?")
 
 Kind = Literal["required", "optional", "untested"]
 Status = Literal["passed", "failed", "skipped"]
@@ -32,6 +35,11 @@ class Check:
     kind: Kind
     original: bool
     """Whether the kit of the JVM has it too; the others are this kit's own, and their names begin with `extra_`."""
+
+    @property
+    def sentence(self) -> str:
+        """The name, without what the other fields say."""
+        return _PREFIX.sub("", self.name, count=1).replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ class Verification:
 
     @classmethod
     def checks(cls) -> list[Check]:
-        """All checks, by rule, those of the original kit before those of this one."""
+        """All checks, by rule, and for each rule those of the original kit before those of this one."""
         found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
         return sorted((it.check for it in found), key=_order)
 
@@ -148,4 +156,4 @@ def _check_of(name: str, rule: str) -> Check:
 
 def _order(it: Check) -> tuple[object, ...]:
     chapter, _, number = it.rule.partition(".")
-    return (not it.original, int(chapter), int(number), it.name)
+    return (int(chapter), int(number), not it.original, it.name)

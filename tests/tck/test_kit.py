@@ -9,6 +9,7 @@ import pytest
 from reactive_runtime.rules import RULES
 from reactive_runtime.tck import Check, Verification
 from tck.broken import MUTANTS, Blackbox, Mutant, Processors, Publishers, Whitebox
+from tck.page import table_is
 
 CONFORMANT: list[Verification] = [Publishers(), Whitebox(), Blackbox(), Processors()]
 CHECKS = {check.name: check for verification in CONFORMANT for check in verification.checks()}
@@ -50,6 +51,15 @@ def test_what_breaks_a_rule_is_caught_by_the_check_for_it(mutant: Mutant) -> Non
 def test_every_check_has_something_that_it_catches() -> None:
     caught = {mutant.check for mutant in MUTANTS}
     assert caught == {name for name, check in CHECKS.items() if check.kind != "untested"}
+
+
+def test_the_table_of_the_docs_is_true() -> None:
+    rows = {}
+    for check in CHECKS.values():
+        for mutant in (it for it in MUTANTS if it.check == check.name):
+            says = mutant.says[0].lower() + mutant.says[1:]
+            rows[check.name, mutant.name] = f"| {check.rule} | `{check.name}` | `{mutant.name}`: {says} |"
+    table_is("broken", rows.values())
 
 
 def test_there_are_no_fewer_than_sixty_broken_implementations() -> None:

@@ -1,0 +1,178 @@
+"""What is wrong with the factory, and not with what it makes: the check says so by name, in time, and the rest goes on."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from reactive_runtime.tck import (
+    IdentityProcessorVerification,
+    Outcome,
+    PublisherVerification,
+    Settings,
+    SubscriberBlackboxVerification,
+    SubscriberWhiteboxVerification,
+    Verification,
+)
+from tck import sound
+from tck.broken import Publishers
+
+FIRST = "required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements"
+REST = "required_validate_max_elements_from_publisher"
+
+
+def outcome(verification: Verification, name: str) -> Outcome:
+    return verification.outcome(next(it for it in verification.checks() if it.name == name))
+
+
+class Made(PublisherVerification[Any]):
+    def __init__(self, create: Any, **settings: Any) -> None:
+        self.create_publisher = create  # type: ignore[method-assign]
+        vars(self).update(settings)
+
+
+def raising(elements: int) -> Any:
+    raise OSError("no such table")
+
+
+def hanging(elements: int) -> Any:
+    threading.Event().wait(60)
+
+
+@pytest.mark.parametrize(
+    ("create", "said"),
+    [
+        (raising, "create_publisher(5) raised OSError: no such table"),
+        (lambda elements: None, "create_publisher(5) returned None, where a Publisher is needed"),
+        (lambda elements: 7, "create_publisher(5) returned 7, which is no Publisher: it has no subscribe"),
+        (hanging, "create_publisher(5) has not returned within 0.2 s"),
+        (lambda elements: sound.Publisher(elements - 2), "4 of 5 elements came"),
+    ],
+    ids=["raises", "none", "no publisher", "hangs", "too few"],
+)
+def test_a_bad_factory_is_named(create: Any, said: str) -> None:
+    verification = Made(create, call_timeout=0.2)
+    result = outcome(verification, FIRST)
+    if said == "4 of 5 elements came":  # the check takes four, and then has nothing to say: another one does
+        result = outcome(verification, "required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements")
+        said = "an element was due; 1 of 2 elements came, then on_complete"
+    assert result.status == "failed"
+    assert said in result.why
+    assert outcome(verification, REST).status == "passed"
+
+
+def test_more_elements_than_asked_for_are_named() -> None:
+    result = outcome(
+        Made(lambda elements: sound.Publisher(elements + 2)),
+        "required_create_publisher_1_must_produce_a_stream_of_exactly_1_element",
+    )
+    assert "an element more than expected: [1]" in result.why
+
+
+def test_an_endless_stream_where_a_finite_one_was_asked_for_is_named_and_stopped() -> None:
+    class Endless(sound.Subscription):
+        def due(self) -> Any:
+            self.left += 1
+            return super().due()
+
+    publisher = type("EndlessPublisher", (sound.Publisher,), {"subscription": Endless})
+    result = outcome(Publishers(publisher), "required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+    assert "it was asked for a stream of 3 elements, and 2004 came, and no end" in result.why
+
+
+def test_a_verification_without_a_factory_says_what_to_define() -> None:
+    assert "has to define create_publisher(self, elements)" in outcome(PublisherVerification(), FIRST).why
+    whitebox: Verification = SubscriberWhiteboxVerification()
+    name = "required_spec201_must_signal_demand_via_subscription_request"
+    assert "has to define create_subscriber(self, probe)" in outcome(whitebox, name).why
+    processor: Verification = IdentityProcessorVerification()
+    assert "has to define create_identity_processor(self, buffer_size)" in outcome(processor, FIRST).why
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "create_subscriber() returned None, where a Subscriber is needed"),
+        ("text", "which is no Subscriber: it has no on_subscribe, on_next, on_error, on_complete"),
+    ],
+)
+def test_a_bad_factory_of_subscribers_is_named(made: Any, said: str) -> None:
+    class Bad(SubscriberBlackboxVerification[Any]):
+        def create_subscriber(self) -> Any:
+            return made
+
+    name = "required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call"
+    assert said in outcome(Bad(), name).why
+
+
+def test_a_bad_factory_of_processors_is_named() -> None:
+    class Bad(IdentityProcessorVerification[Any]):
+        def create_identity_processor(self, buffer_size: int) -> Any:
+            return sound.Publisher(3)
+
+    said = "which is no Processor: it has no on_subscribe, on_next, on_error, on_complete"
+    assert said in outcome(Bad(), FIRST).why
+    assert said in outcome(Bad(), "required_spec201_must_signal_demand_via_subscription_request").why
+
+
+def test_a_subscriber_that_never_registers_is_named() -> None:
+    class Bad(SubscriberWhiteboxVerification[Any]):
+        def create_subscriber(self, probe: Any) -> Any:
+            return sound.BlackboxSubscriber()
+
+    name = "required_spec201_must_signal_demand_via_subscription_request"
+    assert "the subscriber did not call probe.register_on_subscribe in on_subscribe" in outcome(Bad(), name).why
+
+
+# -- settings -------------------------------------------------------------------------------------------------
+
+
+def test_a_timeout_is_an_attribute_or_a_variable_of_the_original_kit_or_the_default() -> None:
+    variables = {"DEFAULT_TIMEOUT_MILLIS": "250", "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS": "50"}
+    settings = Settings.of({"publisher_reference_gc_timeout": 2, "default_timeout": None}, variables)
+    assert settings.default_timeout == settings.default_no_signals_timeout == 0.25
+    assert settings.publisher_reference_gc_timeout == 2
+    assert settings.call_timeout == 1.0
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, "long", float("nan")])
+def test_a_timeout_that_is_none_is_named(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"default_timeout: a number of seconds above 0 is needed, not"):
+        Settings.of({"default_timeout": wrong}, {})
+    with pytest.raises(ValueError, match=r"DEFAULT_TIMEOUT_MILLIS='.*': a number of milliseconds above 0 is needed"):
+        Settings.of({}, {"DEFAULT_TIMEOUT_MILLIS": "0" if wrong == 0 else "-3"})
+
+
+def test_checks_that_need_more_than_there_is_are_skipped_and_say_so() -> None:
+    few = Made(sound.Publisher, max_elements_from_publisher=3)
+    assert outcome(few, FIRST).why == "rule 1.1: needs 5 elements; max_elements_from_publisher is 3"
+    endless = Made(sound.Publisher, max_elements_from_publisher=2**63 - 1)
+    name = "required_spec105_must_signal_on_complete_when_finite_stream_terminates"
+    assert outcome(endless, name).why == "rule 1.5: needs on_complete; max_elements_from_publisher says it never comes"
+
+
+def test_what_is_only_tested_by_repetition_can_be_skipped() -> None:
+    skipping = Made(sound.Publisher, skip_stochastic_tests=True)
+    result = outcome(skipping, "stochastic_spec103_must_signal_on_methods_sequentially")
+    assert (result.status, result.why) == ("skipped", "rule 1.3: skip_stochastic_tests is set")
+
+
+def test_a_deeper_recursion_can_be_allowed() -> None:
+    class Recurses(sound.Subscription):
+        def wake(self) -> None:
+            self.drain()
+
+    publisher = type("RecursivePublisher", (sound.Publisher,), {"subscription": Recurses})
+    name = "required_spec303_must_not_allow_unbounded_recursion"
+    assert outcome(Made(publisher), name).status == "failed"
+    assert "3 deep on one thread; the bound is 2" in outcome(
+        Made(publisher, bounded_depth_of_on_next_and_request_recursion=2), name
+    ).why
+
+
+def test_publishers_that_leave_2_7_to_their_subscribers_may_say_so() -> None:
+    serial = Made(sound.Publisher, requests_may_be_concurrent=False)
+    result = outcome(serial, "extra_spec308_no_demand_may_be_lost_between_two_requests")
+    assert (result.status, result.why) == ("skipped", "rule 3.8: requests_may_be_concurrent is False")
