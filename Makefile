@@ -5,13 +5,21 @@ BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
 FAULT ?=
 
-.PHONY: run test lint types layers check bench lock clean
+.PHONY: run test test-jvm jvm-tools lint types layers check bench lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
 
 test: .venv/ready
 	$(BIN)/python -m pytest
+
+# The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
+test-jvm: jvm-tools .venv/ready
+	$(BIN)/python -m pytest tests/jvm
+
+jvm-tools:
+	@command -v mvn >/dev/null || { echo "test-jvm: Maven is needed: there is no mvn on the PATH (Debian: apt-get install maven)" >&2; exit 2; }
+	@command -v javac >/dev/null || { echo "test-jvm: a JDK is needed: there is no javac on the PATH (Debian: apt-get install openjdk-17-jdk-headless)" >&2; exit 2; }
 
 lint: .venv/ready
 	$(BIN)/ruff check .

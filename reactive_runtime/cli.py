@@ -93,7 +93,8 @@ def verify(
 @app.command()
 def tck(
     target: Annotated[
-        str, typer.Argument(help="package.module:name of a function(elements) that returns a publisher, or a verification.")
+        str,
+        typer.Argument(help="package.module:name of a function(elements) that returns a publisher, or a verification."),
     ],
     failed: Annotated[
         str | None, typer.Option(help="package.module:name of a function() that returns a publisher which fails.")
@@ -104,12 +105,14 @@ def tck(
     gc_timeout: Annotated[float | None, typer.Option(help="Seconds for a subscriber to be dropped (3.13).")] = None,
     call_timeout: Annotated[float | None, typer.Option(help="Seconds after which a call counts as hanging.")] = None,
     max_elements: Annotated[int | None, typer.Option(min=0, help="The longest stream it can make.")] = None,
-    recursion: Annotated[int | None, typer.Option(min=1, help="How deep request and on_next may recurse (3.3).")] = None,
+    recursion: Annotated[
+        int | None, typer.Option(min=1, help="How deep request and on_next may recurse (3.3).")
+    ] = None,
     skip_stochastic: Annotated[bool, typer.Option(help="Skip what is tested by repetition.")] = False,
 ) -> None:
     """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
 
-    Timeouts that are not given are taken from the environment, under the names of the original kit (DEFAULT_TIMEOUT_MILLIS).
+    Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS).
     """
     from reactive_runtime.tck.command import verification_of
 
@@ -297,7 +300,8 @@ def _why(outcome: Outcome) -> str:
     if outcome.status == "passed":
         return "passed"
     seen = next((line for line in outcome.why.splitlines() if line.startswith("  seen: ")), outcome.why)
-    return f"{outcome.status}: {seen.removeprefix('  seen: ').removeprefix(f'rule {outcome.check.rule}: ').splitlines()[0]}"
+    seen = seen.removeprefix("  seen: ").removeprefix(f"rule {outcome.check.rule}: ")
+    return f"{outcome.status}: {seen.splitlines()[0]}"
 
 
 # -- errors ---------------------------------------------------------------------------------------------------

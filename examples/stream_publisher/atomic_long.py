@@ -1,4 +1,4 @@
-"""Java's AtomicLong: 64 bits, which wrap. Python's own ints grow, so the pitfall of the last steps has to be put back."""
+"""Java's AtomicLong: 64 bits, which wrap. Python's own ints grow, so the pitfall of step 7 has to be put back."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ JPype attaches to the other side. Java's `long` has the range of the demand (3.1
     an element: int, float, bool, str               Long, Double, Boolean, String
     any other element                               an opaque object, itself again when it comes back
     an element that came from Java                  itself
-    an exception                                    a RuntimeException with its text, itself again when it comes back;
-                                                    ValueError: IllegalArgumentException, TypeError: NullPointerException
+    an exception                                    a RuntimeException with its text, itself again when it comes back
+    a ValueError, a TypeError                       an IllegalArgumentException, a NullPointerException, likewise
     an exception that came from Java (JException)   itself
 
 What a Java method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
@@ -59,7 +59,10 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
     try:
         jpype.startJVM(
             # -Xrs: Ctrl-C stays with Python.
-            "-Xrs", *options, classpath=[str(path) for path in paths], convertStrings=False
+            "-Xrs",
+            *options,
+            classpath=[str(path) for path in paths],
+            convertStrings=False,
         )
     except (OSError, ValueError, jpype.JVMNotFoundException) as error:
         raise ReactiveError(f"jvm.start: no JVM; install a JDK or set JAVA_HOME ({error})") from error
@@ -94,7 +97,11 @@ def from_java(it: Any, /) -> Any:
         except TypeError:  # the jar is not on the class path, so nothing can be of its classes
             continue
         view: Any
-        for kind, view in (("Processor", _ProcessorView), ("Publisher", _PublisherView), ("Subscriber", _SubscriberView)):
+        for kind, view in (
+            ("Processor", _ProcessorView),
+            ("Publisher", _PublisherView),
+            ("Subscriber", _SubscriberView),
+        ):
             if isinstance(it, kinds[kind]):
                 return view(it, api)
     raise TypeError(f"from_java: a Publisher, Subscriber or Processor of Java is needed, not {type(it).__name__}")
@@ -289,7 +296,11 @@ def _element_of(element: Any) -> Any:
 def _object_of(element: Any) -> Any:
     """An element on its way to Java: Java can hold anything, if it does not have to look inside."""
     kind = type(element)
-    if kind in (bool, float, str) or (kind is int and -(2**63) <= element < 2**63) or isinstance(element, jpype.JObject):
+    if (
+        kind in (bool, float, str)
+        or (kind is int and -(2**63) <= element < 2**63)
+        or isinstance(element, jpype.JObject)
+    ):
         return element
     return jpype.JProxy("java.io.Serializable", inst=element, convert=True)
 

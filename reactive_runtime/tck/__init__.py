@@ -15,12 +15,12 @@ from reactive_runtime.tck.processor import IdentityProcessorVerification
 from reactive_runtime.tck.publisher import PublisherVerification
 from reactive_runtime.tck.settings import Settings
 from reactive_runtime.tck.subscriber import SubscriberBlackboxVerification, SubscriberWhiteboxVerification
-from reactive_runtime.tck.trial import Failure, NotVerified
+from reactive_runtime.tck.trial import ConformanceError, NotVerified
 from reactive_runtime.tck.verification import Check, Outcome, Verification
 
 __all__ = [
     "Check",
-    "Failure",
+    "ConformanceError",
     "HelperPublisher",
     "IdentityProcessorVerification",
     "NotVerified",

@@ -21,10 +21,11 @@ class TargetError(ReactiveError):
 
 
 def verification_of(target: str, *, failed: str | None = None, **settings: Any) -> Verification:
-    """The verification that `target`, "package.module:name", stands for, with those of the `settings` that are not None.
+    """The verification that `target`, "package.module:name", stands for.
 
-    The name is a subclass of one of the verifications, or a function of the number of elements that returns a publisher.
-    `failed` names a function without arguments that returns a publisher which fails. Raises TargetError, ValueError.
+    The name is a subclass of one of the verifications, or a function of the number of elements that returns a
+    publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
+    those count that are not None. Raises TargetError, ValueError.
     """
     it = _imported(target)
     if isinstance(it, type) and issubclass(it, Verification):

@@ -19,9 +19,7 @@ class HelperPublisher(Generic[T]):
     With a `failure` the stream ends with that.
     """
 
-    def __init__(
-        self, elements: int, create_element: Callable[[int], T], failure: BaseException | None = None
-    ) -> None:
+    def __init__(self, elements: int, create_element: Callable[[int], T], failure: BaseException | None = None) -> None:
         self._elements = elements
         self._create_element = create_element
         self._failure = failure

@@ -53,7 +53,7 @@ class ManualSubscriber(Generic[T]):
 
     # -- signals: any thread -----------------------------------------------------------------------------------
 
-    def on_subscribe(self, subscription: Subscription, /) -> None:
+    def on_subscribe(self, subscription: Subscription | None, /) -> None:
         with self.trial.lock:
             self.trial.note(f"{self.name}: on_subscribe({type(subscription).__name__})")
             self.subscriptions += 1
@@ -126,6 +126,14 @@ class ManualSubscriber(Generic[T]):
     def count(self) -> int:
         """How many signals came, but for on_subscribe."""
         return len(self.elements) + self.ends
+
+    def has_ended(self) -> bool:
+        """Whether a terminal signal came."""
+        return self.ends > 0
+
+    def was_signalled(self) -> bool:
+        """Whether any signal came, but for on_subscribe."""
+        return self.count > 0
 
     # -- what a check does with it: the thread of the body -----------------------------------------------------
 

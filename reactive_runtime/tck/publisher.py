@@ -162,9 +162,10 @@ class PublisherVerification(Verification, Generic[T]):
             subscriber.subscribed = lambda it: _ask(it, 1)
             subscriber.then = lambda it, element: _ask(it, 1)
             self._connect(trial, self._publisher(trial, elements, completes=True), subscriber)
-            trial.happens(lambda subscriber=subscriber: subscriber.ends, elements * trial.settings.default_timeout)
+            trial.happens(subscriber.has_ended, elements * trial.settings.default_timeout)
             trial.check(
-                subscriber.ends, f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one"
+                subscriber.ends,
+                f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one",
             )
 
     @check("1.4")
@@ -213,6 +214,10 @@ class PublisherVerification(Verification, Generic[T]):
         self._cancelled_at_the_end(trial, self._failed_publisher(trial))
 
     def _cancelled_at_the_end(self, trial: Trial, publisher: Publisher[T]) -> None:
+        reference = self._ended_and_asked_again(trial, publisher)
+        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber of an ended stream")
+
+    def _ended_and_asked_again(self, trial: Trial, publisher: Publisher[T]) -> weakref.ref[Any]:
         subscriber = self._subscribe(trial, publisher, may_fail=True)
         if not subscriber.ends:
             subscriber.request(10)
@@ -225,9 +230,7 @@ class PublisherVerification(Verification, Generic[T]):
         subscriber.request(1)
         trial.silence(lambda: subscriber.count)
         trial.check(subscriber.count == signals, "request, after the end, was answered with a signal")
-        reference = weakref.ref(subscriber)
-        del subscriber
-        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber of an ended stream")
+        return weakref.ref(subscriber)
 
     @check("1.7")
     def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(self, trial: Trial) -> None:
@@ -298,7 +301,7 @@ class PublisherVerification(Verification, Generic[T]):
         late = subscriber.count - 5
         trial.check(
             len(subscriber.elements) < LONG,
-            f"cancelled from inside the fifth on_next, it signalled all of its {LONG} elements, {late} after the cancel",
+            f"cancelled from inside the fifth on_next, it signalled all {LONG} elements, {late} after the cancel",
         )
 
     @check("1.8")
@@ -357,7 +360,7 @@ class PublisherVerification(Verification, Generic[T]):
             subscriber = self._subscribe(trial, publisher, may_fail=True)
             if not subscriber.ends:
                 subscriber.request(1)
-            trial.happens(lambda subscriber=subscriber: subscriber.count)
+            trial.happens(subscriber.was_signalled)
             trial.check(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
             subscriber.cancel()
 
@@ -390,7 +393,7 @@ class PublisherVerification(Verification, Generic[T]):
         for subscriber in both:
             if not subscriber.ends:
                 subscriber.request(1)
-            trial.happens(lambda subscriber=subscriber: subscriber.count)
+            trial.happens(subscriber.was_signalled)
             trial.check(subscriber.count, f"{subscriber.name} got neither an element nor the end")
 
     @check("1.11")
@@ -399,7 +402,17 @@ class PublisherVerification(Verification, Generic[T]):
     ) -> None:
         publisher = self._publisher(trial, 5, completes=True)
         one, two, three = (self._subscribe(trial, publisher) for _ in range(3))
-        for subscriber, n in ((one, 1), (two, 2), (one, 1), (three, 3), (three, 1), (three, 1), (two, 3), (one, 2), (one, 1)):
+        for subscriber, n in (
+            (one, 1),
+            (two, 2),
+            (one, 1),
+            (three, 3),
+            (three, 1),
+            (three, 1),
+            (two, 3),
+            (one, 2),
+            (one, 1),
+        ):
             subscriber.request(n)
             subscriber.next_elements(n)
         for subscriber in (one, two, three):
@@ -497,7 +510,7 @@ class PublisherVerification(Verification, Generic[T]):
         if name == "request" and not self.requests_may_be_concurrent:
             raise NotVerified("rule 3.4: requests_may_be_concurrent is False")
         gate, returned = threading.Event(), threading.Event()
-        subscriber = self._subscribe(trial, self._publisher(trial, 3), then=lambda it, element: gate.wait(30))
+        subscriber = self._subscribe(trial, self._publisher(trial, 3), then=_waiting_for(gate))
         first = threading.Thread(target=_quietly, args=(lambda: _ask(subscriber, 1),), name="tck-first", daemon=True)
         first.start()
 
@@ -545,7 +558,7 @@ class PublisherVerification(Verification, Generic[T]):
             it.held.start()
             it.wait(lambda: it.held.reached or it.held.ended)
             it.gate.set()
-            it.wait(lambda: it.first.ended and (it.first.thread in it.subscriber.threads or it.delivered))
+            it.wait(lambda: it.first.ended and (it.first.thread in it.subscriber.threads or it.delivered()))
             it.held.let_go()
 
         self._race(trial, race, 2, "request(1) came while request(2) was being served")
@@ -572,7 +585,7 @@ class PublisherVerification(Verification, Generic[T]):
         step, more = 0, True
         while more:
             gate = threading.Event()
-            subscriber = _SerialSubscriber[T](trial, then=lambda it, element, gate=gate: gate.wait(30))
+            subscriber = _SerialSubscriber[T](trial, then=_waiting_for(gate))
             self._connect(trial, self._publisher(trial, 6), subscriber)
             it = _Race(trial, subscriber, gate, step, first)
             try:
@@ -580,12 +593,12 @@ class PublisherVerification(Verification, Generic[T]):
             finally:
                 gate.set()
                 it.held.let_go()
-            trial.happens(lambda it=it: it.held.ended and it.first.ended, trial.settings.call_timeout)
+            trial.happens(it.returned, trial.settings.call_timeout)
             trial.check(it.held.ended and it.first.ended, f"request(1) did not return; one was held at step {step}")
             for call in (it.first, it.held):
                 if call.error is not None:
                     trial.fail(f"request(1) raised {shown(call.error)} (3.16)")
-            trial.happens(lambda it=it: it.delivered)
+            trial.happens(it.delivered)
             came = len(subscriber.elements)
             trial.check(
                 came == it.due, f"{what}: {came} of {it.due} elements came; the request(1) was held at its step {step}"
@@ -624,7 +637,8 @@ class PublisherVerification(Verification, Generic[T]):
         while trial.silence(lambda: len(subscriber.elements)):
             trial.verify()
         trial.check(
-            len(subscriber.elements) <= 15, f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled"
+            len(subscriber.elements) <= 15,
+            f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled",
         )
 
     @check("3.13")
@@ -632,12 +646,14 @@ class PublisherVerification(Verification, Generic[T]):
         self, trial: Trial
     ) -> None:
         publisher = self._publisher(trial, 3)
+        reference = self._cancelled(trial, publisher)
+        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
+
+    def _cancelled(self, trial: Trial, publisher: Publisher[T]) -> weakref.ref[Any]:
         subscriber = self._subscribe(trial, publisher)
         subscriber.request_next()
         subscriber.cancel()
-        reference = weakref.ref(subscriber)
-        del subscriber
-        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
+        return weakref.ref(subscriber)
 
     @check("3.17")
     def required_spec317_must_support_a_pending_element_count_up_to_long_max_value(self, trial: Trial) -> None:
@@ -724,7 +740,9 @@ class _Race(Generic[T]):
         """It has ended, or is inside a signal, and will move no further."""
         return call.ended or call.thread in self.subscriber.inside
 
-    @property
+    def returned(self) -> bool:
+        return self.held.ended and self.first.ended
+
     def delivered(self) -> bool:
         return len(self.subscriber.elements) >= self.due
 
@@ -774,6 +792,11 @@ class _TwiceSubscriber(ManualSubscriber[T]):
         else:
             self.trial.note(f"{self.name}: on_subscribe, again")
             subscription.cancel()
+
+
+def _waiting_for(gate: threading.Event) -> Callable[[ManualSubscriber[Any], Any], object]:
+    """An `on_next` that does not return before the gate is open."""
+    return lambda subscriber, element: gate.wait(30)
 
 
 def _held(subscriber: ManualSubscriber[Any]) -> Subscription:

@@ -67,7 +67,9 @@ class ElementFactory(Verification, Generic[T]):
         """One of ours, to take elements from."""
         subscriber = ManualSubscriber[T](trial)
         subscriber.name = "elements"
-        trial.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
+        trial.call(
+            "create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber
+        )
         return subscriber
 
 
@@ -270,9 +272,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.must_refuse_none("on_subscribe")
 
     @check("2.13")
-    def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
-    ) -> None:
+    def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(self, trial: Trial) -> None:
         stage, _ = self._stage(trial)
         stage.must_refuse_none("on_next")
 
@@ -378,7 +378,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         "untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid"
     )
     untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = _untested(  # noqa: E501
-        "untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"  # noqa: E501
+        "untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"
     )
     untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel = _untested(  # noqa: E501
         "untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel"
@@ -411,7 +411,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         self._stage(trial).publisher.send_error(TckError())
 
     untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = _untested(  # noqa: E501
-        "untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"  # noqa: E501
+        "untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
     )
     untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality = _untested(
         "untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality"

@@ -24,7 +24,7 @@ from reactive_runtime.rules import RULES
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
-__all__ = ["Failure", "NotVerified", "Over", "Trial", "shown"]
+__all__ = ["ConformanceError", "NotVerified", "Over", "Trial", "shown"]
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ BRIEF = 0.05
 """Seconds that a call may take without being mentioned."""
 
 
-class Failure(AssertionError):
+class ConformanceError(AssertionError):
     """A check has failed: `rule` is its rule, `seen` what was wrong; the text has the signals in order."""
 
     def __init__(self, rule: str, seen: str, signals: str) -> None:
@@ -71,7 +71,7 @@ class Trial:
         self.lock = threading.Condition(threading.RLock())
         self._notes: deque[Note] = deque(maxlen=KEPT)
         self._noted = 0
-        self._fault: Failure | None = None
+        self._fault: ConformanceError | None = None
         self._calls: dict[int, tuple[str, str, float]] = {}  # what is being called: text, thread, since
         self._last_signal = 0.0
         self._names = 0
@@ -116,9 +116,9 @@ class Trial:
 
     # -- judging -----------------------------------------------------------------------------------------------
 
-    def failure(self, seen: str) -> Failure:
+    def failure(self, seen: str) -> ConformanceError:
         """A failure of this check, with the signals up to now."""
-        return Failure(self.rule, seen, self.signals())
+        return ConformanceError(self.rule, seen, self.signals())
 
     def fail(self, seen: str) -> NoReturn:
         """End the check: it failed. From its body."""
@@ -184,7 +184,7 @@ class Trial:
         try:
             with self.calling(text):
                 return function(*arguments)
-        except (Failure, SkipTest):
+        except (ConformanceError, SkipTest):
             raise
         except Exception as error:
             failure = self.failure(f"{text} raised {type(error).__name__}: {error}")
@@ -229,7 +229,7 @@ class Trial:
             outcome.append(self._fault or self.failure("it signals without end"))
         except BaseException as error:
             fault = self._fault
-            outcome.append(error if fault is None or isinstance(error, Failure) else fault)
+            outcome.append(error if fault is None or isinstance(error, ConformanceError) else fault)
             with contextlib.suppress(Exception, Over):
                 self._cancel_all()
 

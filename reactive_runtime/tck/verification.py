@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest
 
 from reactive_runtime.tck.settings import Settings
-from reactive_runtime.tck.trial import Failure, NotVerified, Trial
+from reactive_runtime.tck.trial import ConformanceError, NotVerified, Trial
 
 __all__ = ["Check", "Outcome", "Verification", "check", "untested"]
 
@@ -76,7 +76,7 @@ class Verification:
         """A check that is overridden stays a check."""
         super().__init_subclass__(**arguments)
         for name, function in list(vars(cls).items()):
-            marked = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
+            marked: Any = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
             if callable(function) and hasattr(marked, "check") and not hasattr(function, "check"):
                 function.check, function.__test__ = marked.check, True
 
@@ -98,7 +98,9 @@ class Verification:
         except SkipTest as skip:
             return Outcome(it, "skipped", str(skip))
         except Exception as error:
-            return Outcome(it, "failed", str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}")
+            return Outcome(
+                it, "failed", str(error) if isinstance(error, ConformanceError) else f"{type(error).__name__}: {error}"
+            )
         return Outcome(it, "passed", "")
 
     def settings(self) -> Settings:
@@ -121,12 +123,12 @@ def check(rule: str, /) -> Callable[[Callable[[V, Trial], object]], Callable[[V]
             trial = Trial(rule, self.settings())
             try:
                 trial.run(lambda: body(self, trial))
-            except Failure as failure:
+            except ConformanceError as failure:
                 if it.kind == "optional" and not it.name.startswith("optional_spec104"):  # 1.4 is a must, once offered
                     raise NotVerified(f"optional, and not met: {failure}") from failure
                 raise
 
-        del run.__wrapped__  # type: ignore[attr-defined]  # its signature is its own: a test without fixtures
+        del run.__wrapped__  # its signature is its own: a test without fixtures
         marked = cast(_Marked, run)
         marked.check, marked.__test__ = it, True
         return run
@@ -150,7 +152,9 @@ def untested(rule: str, name: str, why: str) -> Callable[[Verification], None]:
 def _check_of(name: str, rule: str) -> Check:
     original = not name.startswith("extra_")
     words = name.removeprefix("extra_")
-    kind: Kind = "optional" if words.startswith("optional_") else "untested" if words.startswith("untested_") else "required"
+    kind: Kind = (
+        "optional" if words.startswith("optional_") else "untested" if words.startswith("untested_") else "required"
+    )
     return Check(name, rule, kind, original)
 
 

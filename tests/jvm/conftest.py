@@ -18,7 +18,7 @@ def missing() -> str:
     """What is needed here and not there; empty if nothing is."""
     for program, needed in (("mvn", "Maven"), ("javac", "a JDK")):
         if shutil.which(program) is None:
-            return f"the JVM tests need {needed}: there is no {program} on the PATH (Debian: maven, openjdk-17-jdk-headless)"
+            return f"the JVM tests need {needed}: there is no {program} on the PATH"
     return ""
 
 

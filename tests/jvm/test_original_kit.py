@@ -1,4 +1,4 @@
-"""The original kit, `org.reactivestreams:reactive-streams-tck:1.0.4`, on the publishers and processors of the package."""
+"""The original kit, `org.reactivestreams:reactive-streams-tck:1.0.4`, on what is in the package."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import pytest
+from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn
+from tck.page import row_is
 
 from examples.stream_publisher.conformance import broken
 from examples.stream_publisher.step_1_naive import StreamPublisher
@@ -18,8 +20,6 @@ from reactive_runtime.tck import (
     SubscriberWhiteboxVerification,
     Verification,
 )
-from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn
-from tck.page import row_is
 
 
 class Result(NamedTuple):
@@ -31,12 +31,10 @@ class Result(NamedTuple):
 class Maker:
     """What the Java side asks for the things under test."""
 
-    SETTINGS = {"timeout": 2_000, "no_signals": 30, "gc": 200, "max_elements": HUGE, "max_subscribers": 1}
-
     def __init__(self, jvm: Any, most: int = HUGE, **makers: Any) -> None:
         self._jvm = jvm
         self._makers = makers
-        self.settings = {**self.SETTINGS, "max_elements": most}
+        self.settings = {"timeout": 2_000, "no_signals": 30, "gc": 200, "max_elements": most, "max_subscribers": 1}
 
     def make(self, what: Any, argument: Any) -> Any:
         made = self._makers[str(what)](*([] if argument is None else [int(argument)]))

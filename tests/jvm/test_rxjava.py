@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow
 from reactive_runtime.tck import HelperPublisher
-from sinks import PATIENCE, Numbers, Sink, wait_until
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every publisher, subscriber and processor of the package, as the kits are told to make them: this one and the original.
+"""Every publisher, subscriber and processor of the package, as both kits are told to make them.
 
 A publisher is a function of `elements`. What can't give any number says how many it can.
 """
@@ -99,7 +99,9 @@ PUBLISHERS = [
     through("map", lambda flow: flow.map(same)),
     through("filter", lambda flow: flow.filter(lambda n: True)),
     BuiltIn(
-        "take", lambda n: Flow.range(HUGE).take(n), fails=lambda n: Flow.from_supplier(lambda: failing_after(n)).take(HUGE)
+        "take",
+        lambda n: Flow.range(HUGE).take(n),
+        fails=lambda n: Flow.from_supplier(lambda: failing_after(n)).take(HUGE),
     ),
     BuiltIn(
         "to_list",
@@ -122,7 +124,12 @@ PUBLISHERS = [
     through(
         "three boundaries",
         lambda flow: (
-            flow.subscribe_on(pool()).map(same).publish_on(pool(), 8).filter(lambda n: True).publish_on(pool(), 2).take(HUGE)
+            flow.subscribe_on(pool())
+            .map(same)
+            .publish_on(pool(), 8)
+            .filter(lambda n: True)
+            .publish_on(pool(), 2)
+            .take(HUGE)
         ),
     ),
     BuiltIn(

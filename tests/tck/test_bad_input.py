@@ -1,4 +1,4 @@
-"""What is wrong with the factory, and not with what it makes: the check says so by name, in time, and the rest goes on."""
+"""What is wrong with a factory, and not with what it makes: the check says so in time, and the rest goes on."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def test_an_endless_stream_where_a_finite_one_was_asked_for_is_named_and_stopped
             return super().due()
 
     publisher = type("EndlessPublisher", (sound.Publisher,), {"subscription": Endless})
-    result = outcome(Publishers(publisher), "required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+    result = outcome(
+        Publishers(publisher), "required_spec317_must_support_a_pending_element_count_up_to_long_max_value"
+    )
     assert "it was asked for a stream of 3 elements, and 2004 came, and no end" in result.why
 
 
@@ -167,9 +169,10 @@ def test_a_deeper_recursion_can_be_allowed() -> None:
     publisher = type("RecursivePublisher", (sound.Publisher,), {"subscription": Recurses})
     name = "required_spec303_must_not_allow_unbounded_recursion"
     assert outcome(Made(publisher), name).status == "failed"
-    assert "3 deep on one thread; the bound is 2" in outcome(
-        Made(publisher, bounded_depth_of_on_next_and_request_recursion=2), name
-    ).why
+    assert (
+        "3 deep on one thread; the bound is 2"
+        in outcome(Made(publisher, bounded_depth_of_on_next_and_request_recursion=2), name).why
+    )
 
 
 def test_publishers_that_leave_2_7_to_their_subscribers_may_say_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from reactive_runtime import hooks
 from reactive_runtime.cli import app
@@ -18,7 +19,6 @@ from reactive_runtime.tck import (
 )
 from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn, Told
 from tck.page import row_is
-from typer.testing import CliRunner
 
 
 class Patient(Verification):

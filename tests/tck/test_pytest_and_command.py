@@ -46,7 +46,9 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "200", **variables}
     command = [sys.executable, "-m", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
 
 
 def test_pytest_collects_every_check_under_its_own_name(folder: Path) -> None:
@@ -94,7 +96,10 @@ def test_the_command_says_what_failed_and_exits_with_1(folder: Path) -> None:
         (["nowhere:name"], "nowhere:name: importing nowhere raised ModuleNotFoundError: No module named 'nowhere'"),
         (["test_mine:missing"], "test_mine:missing: module 'test_mine' has no attribute 'missing'"),
         (["test_mine:number"], "a function of the number of elements, or a verification, not int"),
-        (["test_mine:TestRange", "--timeout", "-1"], "default_timeout: a number of seconds above 0 is needed, not -1.0"),
+        (
+            ["test_mine:TestRange", "--timeout", "-1"],
+            "default_timeout: a number of seconds above 0 is needed, not -1.0",
+        ),
     ],
 )
 def test_what_the_command_can_not_verify_is_one_line_and_exits_with_2(
