@@ -276,6 +276,7 @@ def _run_checks(target: str, verification: Verification) -> None:
     for title in ("rule", "check", "kind", "outcome"):
         table.add_column(title)
     counts: Counter[str] = Counter()
+    begin = primitives.monotonic()
     failures: list[Outcome] = []
     for outcome in verification.outcomes():
         counts[outcome.status] += 1
@@ -287,7 +288,8 @@ def _run_checks(target: str, verification: Verification) -> None:
     out.print(table)
     for failure in failures:
         out.print(f"{failure.check.name}\n{failure.why}\n", markup=False, soft_wrap=True)
-    out.print(", ".join(f"{counts[status]} {status}" for status in STYLES))
+    seconds = primitives.monotonic() - begin
+    out.print(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
     if failures:
         rules = sorted({it.check.rule for it in failures}, key=lambda rule: [int(part) for part in rule.split(".")])
         out.print(f"BROKEN   rule {', '.join(rules)}", style="bold red")

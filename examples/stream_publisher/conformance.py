@@ -42,6 +42,10 @@ def verification_of(publisher: Any) -> PublisherVerification[int]:
     """The verification of one step."""
 
     class Verification(PublisherVerification[int]):
+        default_timeout = 0.5  # for a busy machine
+        default_no_signals_timeout = 0.05
+        default_poll_timeout = 0.05
+
         def create_publisher(self, elements: int) -> Any:
             return publisher(lambda: range(elements))
 

@@ -225,11 +225,13 @@ class Trial:
             body()
             self.verify()
             self._cancel_all()
-        except Over:
-            outcome.append(self._fault or self.failure("it signals without end"))
         except BaseException as error:
-            fault = self._fault
-            outcome.append(error if fault is None or isinstance(error, ConformanceError) else fault)
+            with self.lock:
+                fault = self._fault
+            if isinstance(error, Over):
+                outcome.append(fault or self.failure("it signals without end"))
+            else:
+                outcome.append(error if fault is None or isinstance(error, ConformanceError) else fault)
             with contextlib.suppress(Exception, Over):
                 self._cancel_all()
 

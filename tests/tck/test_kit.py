@@ -27,6 +27,8 @@ def named(parameter: object) -> str | None:
 
 @pytest.mark.parametrize("verification", CONFORMANT, ids=named)
 def test_what_is_conformant_passes(verification: Verification) -> None:
+    verification.default_timeout = verification.call_timeout = verification.publisher_reference_gc_timeout = 3.0
+    verification.default_no_signals_timeout = 0.05
     not_passed = {it.check.name: it.why for it in verification.outcomes() if it.status != "passed"}
     for name in [name for name in not_passed if CHECKS[name].kind == "untested"]:
         assert CHECKS[name].rule in not_passed.pop(name)
@@ -39,6 +41,7 @@ def test_what_is_conformant_passes(verification: Verification) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=named)
 def test_what_breaks_a_rule_is_caught_by_the_check_for_it(mutant: Mutant) -> None:
     verification = mutant.make()
+    verification.default_poll_timeout = 0.1  # how long a race is given to be lost
     check = CHECKS[mutant.check]
     outcome = verification.outcome(check)
     optional = check.kind == "optional" and outcome.status == "skipped"
