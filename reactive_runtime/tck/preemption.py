@@ -2,7 +2,7 @@
 
 A race that is lost once in a million runs is lost every time if the thread is stopped in the right place. So a
 call under test runs on a thread that is traced, instruction by instruction, and is held before the n-th one that
-touches an object or calls something, for n = 1, 2, 3, … to its last. What it does with locks is its own affair: a
+touches an object or calls something, for n = 0, 1, 2, … to its last. What it does with locks is its own affair: a
 thread that is held inside of one makes the other wait, for as long as the kit has patience, and goes on.
 
 Only Python code outside the standard library and outside of the kit is stepped through. A publisher in C, or
@@ -11,11 +11,13 @@ behind a bridge, has no steps, and is raced by chance.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -41,7 +43,6 @@ class HeldCall:
         self._at = at
         self._wake = wake
         self._step = 0  # the traced thread's
-        self._codes: dict[CodeType, frozenset[int]] = {}  # the traced thread's
         self._go = threading.Event()
         # Written by the traced thread before it calls `wake`, read by who was woken:
         self.reached = False
@@ -63,43 +64,93 @@ class HeldCall:
         return self._thread.ident
 
     def _run(self) -> None:
-        if self._at is not None:
-            sys.settrace(self._enter)
         try:
-            self._function()
+            with contextlib.nullcontext() if self._at is None else _stepping(self._before):
+                self._function()
         except BaseException as error:
             self.error = error
         finally:
-            sys.settrace(None)
             self.ended = True
             self._wake()
 
-    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        if file.startswith(_LIBRARY) and not any(part in file for part in _SITE):
+    def _before(self, frame: FrameType | None) -> None:
+        """Called on the traced thread before each instruction that touches something."""
+        while frame is not None and frame.f_code is not HeldCall._run.__code__:
+            if frame.f_code.co_filename.startswith(_KIT):
+                return  # the kit's own signals, and whatever they call: they hold the kit's lock
+            frame = frame.f_back
+        if self._step == self._at:
+            self.reached = True
+            self._wake()
+            self._go.wait()
+        self._step += 1
+
+
+@cache
+def _touching(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions to step through; none, where the code is not under test."""
+    file = code.co_filename
+    if file.startswith(_KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
+        return frozenset()
+    return frozenset(it.offset for it in dis.get_instructions(code) if it.opname.startswith(_TOUCHES))
+
+
+if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a code only from its second call on
+    _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
+
+    @contextlib.contextmanager
+    def _stepping(before: Callable[[FrameType | None], None]) -> Iterator[None]:
+        """Call `before` ahead of each instruction that touches something, on this thread."""
+        monitoring, thread = sys.monitoring, threading.get_ident()
+
+        def instruction(code: CodeType, offset: int) -> Any:
+            if offset not in _touching(code):
+                return monitoring.DISABLE
+            if threading.get_ident() == thread:
+                before(sys._getframe(1))
             return None
-        outer: FrameType | None = frame
-        while outer is not None and outer.f_code is not HeldCall._run.__code__:
-            if outer.f_code.co_filename.startswith(_KIT):
-                return None  # the kit's own signals, and whatever they call: they hold the kit's lock
-            outer = outer.f_back
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        return self._trace
 
-    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode" and frame.f_lasti in self._touching(frame.f_code):
-            if self._step == self._at:
-                self.reached = True
-                self._wake()
-                self._go.wait()
-            self._step += 1
-        return self._trace
+        tool = _tool()
+        if tool is None:
+            yield
+            return
+        try:
+            monitoring.register_callback(tool, monitoring.events.INSTRUCTION, instruction)
+            monitoring.set_events(tool, monitoring.events.INSTRUCTION)
+            yield
+        finally:
+            monitoring.set_events(tool, monitoring.events.NO_EVENTS)
+            monitoring.register_callback(tool, monitoring.events.INSTRUCTION, None)
+            monitoring.free_tool_id(tool)
 
-    def _touching(self, code: CodeType) -> frozenset[int]:
-        offsets = self._codes.get(code)
-        if offsets is None:
-            instructions = dis.get_instructions(code)
-            offsets = frozenset(it.offset for it in instructions if it.opname.startswith(_TOUCHES))
-            self._codes[code] = offsets
-        return offsets
+    def _tool() -> int | None:
+        """A place to watch from; None where all are taken: then the race is left to chance."""
+        for tool in _TOOLS:
+            with contextlib.suppress(ValueError):
+                sys.monitoring.use_tool_id(tool, "reactive_runtime.tck")
+                return tool
+        return None
+
+else:
+
+    @contextlib.contextmanager
+    def _stepping(before: Callable[[FrameType | None], None]) -> Iterator[None]:
+        """Call `before` ahead of each instruction that touches something, on this thread."""
+
+        def enter(frame: FrameType, event: str, argument: Any) -> Any:
+            if not _touching(frame.f_code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return step
+
+        def step(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
+                before(frame)
+            return step
+
+        previous = sys.gettrace()
+        sys.settrace(enter)
+        try:
+            yield
+        finally:
+            sys.settrace(previous)
