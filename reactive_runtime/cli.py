@@ -117,21 +117,18 @@ def tck(
     from reactive_runtime.tck.command import verification_of
 
     with _one_line_errors():
-        try:
-            verification = verification_of(
-                target,
-                failed=failed,
-                default_timeout=timeout,
-                default_no_signals_timeout=no_signals_timeout,
-                default_poll_timeout=poll_timeout,
-                publisher_reference_gc_timeout=gc_timeout,
-                call_timeout=call_timeout,
-                max_elements_from_publisher=max_elements,
-                bounded_depth_of_on_next_and_request_recursion=recursion,
-                skip_stochastic_tests=skip_stochastic or None,
-            )
-        except ValueError as error:
-            _stop(str(error))
+        verification = verification_of(
+            target,
+            failed=failed,
+            default_timeout=timeout,
+            default_no_signals_timeout=no_signals_timeout,
+            default_poll_timeout=poll_timeout,
+            publisher_reference_gc_timeout=gc_timeout,
+            call_timeout=call_timeout,
+            max_elements_from_publisher=max_elements,
+            bounded_depth_of_on_next_and_request_recursion=recursion,
+            skip_stochastic_tests=skip_stochastic or None,
+        )
         _run_checks(target, verification)
 
 

@@ -25,7 +25,7 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
 
     The name is a subclass of one of the verifications, or a function of the number of elements that returns a
     publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
-    those count that are not None. Raises TargetError, ValueError.
+    those count that are not None. Raises TargetError.
     """
     it = _imported(target)
     if isinstance(it, type) and issubclass(it, Verification):
@@ -34,12 +34,11 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
         verification = _Made(it, None if failed is None else _imported(failed))
     else:
         raise TargetError(f"{target}: a function of the number of elements, or a verification, not {type(it).__name__}")
-    for name, value in settings.items():
-        if value is not None:
-            if not hasattr(verification, name):
-                raise TargetError(f"{target}: {name} is no setting of {type(verification).__name__}")
-            setattr(verification, name, value)
-    verification.settings()  # a bad number is told before anything runs
+    given = {name: value for name, value in settings.items() if value is not None}
+    try:
+        verification.configure(**given).settings()  # a bad number is told before anything runs
+    except (TypeError, ValueError) as error:
+        raise TargetError(f"{target}: {error}") from error
     return verification
 
 

@@ -80,6 +80,15 @@ class Verification:
             if callable(function) and hasattr(marked, "check") and not hasattr(function, "check"):
                 function.check, function.__test__ = marked.check, True
 
+    def configure(self: V, **settings: Any) -> V:
+        """Set attributes by argument, before those of the class; what is None is left as it is. Returns itself."""
+        for name, value in settings.items():
+            if not hasattr(self, name):
+                raise TypeError(f"{name} is no setting of {type(self).__name__}")
+            if value is not None:
+                setattr(self, name, value)
+        return self
+
     @classmethod
     def checks(cls) -> list[Check]:
         """All checks, by rule, and for each rule those of the original kit before those of this one."""

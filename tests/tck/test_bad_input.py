@@ -30,7 +30,7 @@ def outcome(verification: Verification, name: str) -> Outcome:
 class Made(PublisherVerification[Any]):
     def __init__(self, create: Any, **settings: Any) -> None:
         self.create_publisher = create  # type: ignore[method-assign]
-        vars(self).update(settings)
+        self.configure(**settings)
 
 
 def raising(elements: int) -> Any:
@@ -145,6 +145,11 @@ def test_a_timeout_that_is_none_is_named(wrong: Any) -> None:
         Settings.of({"default_timeout": wrong}, {})
     with pytest.raises(ValueError, match=r"DEFAULT_TIMEOUT_MILLIS='.*': a number of milliseconds above 0 is needed"):
         Settings.of({}, {"DEFAULT_TIMEOUT_MILLIS": "0" if wrong == 0 else "-3"})
+
+
+def test_an_argument_that_is_no_setting_is_named() -> None:
+    with pytest.raises(TypeError, match="patience is no setting of Publishers"):
+        Publishers().configure(patience=3)
 
 
 def test_checks_that_need_more_than_there_is_are_skipped_and_say_so() -> None:
