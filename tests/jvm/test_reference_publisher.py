@@ -1,0 +1,75 @@
+"""The reference publisher of the JVM has two faults that its own kit lets pass; this one finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tck.broken import BatchOverrun, FailsThenCompletes, verification_of
+from tck.sound import Publisher
+
+from reactive_runtime.tck import Outcome, PublisherVerification
+
+from .test_original_kit import Maker, results_of
+
+OVERRUN = "extra_spec101_a_large_request_must_be_met_to_the_element"
+AFTER_ERROR = "extra_spec107_must_not_emit_further_signals_once_a_failed_publisher_has_signalled_on_error"
+
+
+@pytest.fixture
+def reference(jvm: Any) -> Iterator[PublisherVerification[Any]]:
+    """This kit, on `AsyncIterablePublisher`."""
+    import jpype
+
+    executor = jpype.JPackage("java").util.concurrent.Executors.newFixedThreadPool(2)
+    unicast = jpype.JPackage("org").reactivestreams.example.unicast
+
+    class Failing:
+        """An iterable of Java, and its iterator, whose `hasNext` raises."""
+
+        def iterator(self) -> Any:
+            return jpype.JProxy("java.util.Iterator", inst=self)
+
+        def hasNext(self) -> bool:  # noqa: N802
+            raise RuntimeError("hasNext is broken")
+
+    class Reference(PublisherVerification[Any]):
+        default_timeout = 5.0
+        default_no_signals_timeout = 0.2
+
+        def create_publisher(self, elements: int) -> Any:
+            return jvm.from_java(unicast.NumberIterablePublisher(0, min(elements, 2**31 - 1), executor))
+
+        def create_failed_publisher(self) -> Any:
+            iterable = jpype.JProxy("java.lang.Iterable", inst=Failing())
+            return jvm.from_java(unicast.AsyncIterablePublisher(iterable, executor))
+
+    yield Reference()
+    executor.shutdown()
+
+
+def outcome(verification: Any, name: str) -> Outcome:
+    result: Outcome = verification.outcome(next(it for it in verification.checks() if it.name == name))
+    return result
+
+
+def test_an_element_too_many_at_the_end_of_each_batch_is_found(reference: PublisherVerification[Any]) -> None:
+    found = outcome(reference, OVERRUN)
+    assert found.status == "failed"
+    assert "4000 elements were requested, and came, and on_next(4000) came" in found.why
+
+
+def test_on_complete_after_on_error_is_found(reference: PublisherVerification[Any]) -> None:
+    found = outcome(reference, AFTER_ERROR)
+    assert found.status == "failed"
+    assert "terminal signal number 2 came (1.7)" in found.why
+
+
+@pytest.mark.parametrize(("broken", "check"), [(BatchOverrun, OVERRUN), (FailsThenCompletes, AFTER_ERROR)])
+def test_the_original_kit_lets_the_same_faults_pass(jvm: Any, broken: Any, check: str) -> None:
+    """As it is set up for its reference publisher: what fails there fails before there is an iterator, and well."""
+    publisher = type(broken.__name__, (Publisher,), {"subscription": broken})
+    maker = Maker(jvm, publisher=publisher, failed=lambda: Publisher(0, OSError("no iterator")))
+    assert [it for it in results_of("PythonPublisherTest", maker) if it.status == "failed"] == []
+    assert outcome(verification_of(broken), check).status == "failed"
