@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
@@ -306,16 +307,18 @@ def _object_of(element: Any) -> Any:
 
 
 class _Errors:
-    """Which exception of Python a Throwable stands for, as long as Java has it. The map locks itself."""
+    """Which exception of Python a Throwable stands for, as long as Java has it."""
 
-    _map: Any = None
+    _lock = primitives.Lock()
+    _map: Any = None  # _lock, to make it; the map locks itself
 
     @classmethod
     def known(cls) -> Any:
-        if cls._map is None:
-            java = jpype.JPackage("java").util
-            cls._map = java.Collections.synchronizedMap(java.WeakHashMap())
-        return cls._map
+        with cls._lock:
+            if cls._map is None:
+                java = jpype.JPackage("java").util
+                cls._map = java.Collections.synchronizedMap(java.WeakHashMap())
+            return cls._map
 
 
 def _exception_of(throwable: Any) -> BaseException:

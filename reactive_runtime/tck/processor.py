@@ -9,11 +9,13 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 from reactive_runtime.tck.helper import HelperPublisher
-from reactive_runtime.tck.probes import ManualPublisher, ManualSubscriber, SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck.probes import ManualSubscriber
 from reactive_runtime.tck.publisher import PublisherVerification
-from reactive_runtime.tck.subscriber import SubscriberWhiteboxVerification, TckError
+from reactive_runtime.tck.puppets import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
+from reactive_runtime.tck.subscriber import TckError
 from reactive_runtime.tck.trial import NotVerified, Trial, shown
 from reactive_runtime.tck.verification import check
+from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification
 
 __all__ = ["IdentityProcessorVerification"]
 

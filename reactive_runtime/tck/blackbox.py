@@ -1,0 +1,160 @@
+"""Is a subscriber conformant, seen from outside? The 26 checks of the original kit, under their names."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from reactive_runtime.spec import Subscriber
+from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
+from reactive_runtime.tck.trial import Trial
+from reactive_runtime.tck.verification import check
+
+__all__ = ["SubscriberBlackboxVerification"]
+
+T = TypeVar("T")
+
+
+class SubscriberBlackboxVerification(ElementFactory[T]):
+    """Checks of a subscriber as it is."""
+
+    def create_subscriber(self) -> Subscriber[T]:
+        """A new subscriber, which requests by itself, or when `trigger_request` says so."""
+        raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self)")
+
+    def trigger_request(self, subscriber: Subscriber[T]) -> None:
+        """Make `subscriber` request something; nothing, if it does so by itself."""
+
+    def _stage(self, trial: Trial) -> Stage[T]:
+        stage = Stage(trial, self._elements(trial))
+        stage.subscribe(created(trial, "create_subscriber()", self.create_subscriber))
+        return stage
+
+    def _triggered(self, trial: Trial) -> tuple[Stage[T], int]:
+        stage = self._stage(trial)
+        trial.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
+        return stage, stage.publisher.expect_request("if it does not request by itself, define trigger_request")
+
+    @check("2.1")
+    def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, trial: Trial) -> None:
+        stage, requested = self._triggered(trial)
+        for _ in range(min(requested, 512)):
+            if stage.publisher.cancels:
+                break
+            stage.signal_next()
+        stage.publisher.send_completion()
+
+    untested_spec202_blackbox_should_asynchronously_dispatch = not_seen(
+        "untested_spec202_blackbox_should_asynchronously_dispatch"
+    )
+
+    @check("2.3")
+    def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).publisher.send_completion()
+
+    @check("2.3")
+    def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_error(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).publisher.send_error(TckError())
+
+    untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = not_seen(  # noqa: E501
+        "untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
+    )
+
+    @check("2.5")
+    def required_spec205_blackbox_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        stage = self._stage(trial)
+        stage.cancels_a_second_subscription()
+        stage.publisher.send_completion()
+
+    untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid = not_seen(
+        "untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid"
+    )
+    untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = not_seen(  # noqa: E501
+        "untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"
+    )
+    untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel = not_seen(  # noqa: E501
+        "untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel"
+    )
+
+    @check("2.9")
+    def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, _ = self._triggered(trial)
+        stage.publisher.send_completion()
+
+    @check("2.9")
+    def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).publisher.send_completion()
+
+    @check("2.10")
+    def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, _ = self._triggered(trial)
+        stage.publisher.send_error(TckError())
+
+    @check("2.10")
+    def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).publisher.send_error(TckError())
+
+    untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = not_seen(  # noqa: E501
+        "untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
+    )
+    untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality = not_seen(
+        "untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality"
+    )
+    untested_spec213_blackbox_failing_on_signal_invocation = not_seen(
+        "untested_spec213_blackbox_failing_on_signal_invocation"
+    )
+
+    @check("2.13")
+    def required_spec213_blackbox_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, trial: Trial
+    ) -> None:
+        stage = Stage[T](trial, self._elements(trial))
+        stage.publisher.subscriber = created(trial, "create_subscriber()", self.create_subscriber)
+        stage.must_refuse_none("on_subscribe")
+
+    @check("2.13")
+    def required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).must_refuse_none("on_next")
+
+    @check("2.13")
+    def required_spec213_blackbox_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, trial: Trial
+    ) -> None:
+        self._stage(trial).must_refuse_none("on_error")
+
+    untested_spec301_blackbox_must_not_be_called_outside_subscriber_context = not_seen(
+        "untested_spec301_blackbox_must_not_be_called_outside_subscriber_context"
+    )
+    untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced = not_seen(
+        "untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced"
+    )
+    untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber = not_seen(
+        "untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber"
+    )
+    untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error = not_seen(
+        "untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error"
+    )
+    untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = not_seen(
+        "untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists"
+    )
+    untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error = not_seen(
+        "untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error"
+    )
+    untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber = not_seen(
+        "untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber"
+    )

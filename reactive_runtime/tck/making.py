@@ -1,0 +1,87 @@
+"""How the kit is told to make a publisher, and what a check does with one before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime.spec import MAX_DEMAND, Publisher
+from reactive_runtime.tck.probes import ManualSubscriber
+from reactive_runtime.tck.trial import NotVerified, Trial, shown
+from reactive_runtime.tck.verification import Verification
+
+__all__ = ["PublisherFactory"]
+
+T = TypeVar("T")
+
+
+class PublisherFactory(Verification, Generic[T]):
+    """What a subclass says of its publishers, and the steps that all their checks share."""
+
+    max_elements_from_publisher: int = MAX_DEMAND - 1
+    """How many elements `create_publisher` can be asked for; checks that need more are skipped.
+
+    MAX_DEMAND says that the publisher never completes, and skips every check that needs `on_complete`.
+    """
+
+    bounded_depth_of_on_next_and_request_recursion: int = 1
+    """How deep `request` → `on_next` → `request` may recurse (3.3)."""
+
+    skip_stochastic_tests: bool = False
+    """Skip what can only be tested by repetition."""
+
+    requests_may_be_concurrent: bool = True
+    """Whether `request` is thread-safe. The letter of 2.7 lets a publisher leave that to its subscribers."""
+
+    def create_publisher(self, elements: int) -> Publisher[T]:
+        """A new publisher of exactly `elements` elements; of MAX_DEMAND: of a stream without end."""
+        raise NotImplementedError(f"{type(self).__name__} has to define create_publisher(self, elements)")
+
+    def create_failed_publisher(self) -> Publisher[T] | None:
+        """A new publisher that gives `on_subscribe` and then `on_error`; None skips the checks that need one."""
+        return None
+
+    def create_publisher_failing_after(self, elements: int) -> Publisher[T] | None:
+        """A new publisher of `elements` elements that then fails; None skips the checks that need one."""
+        return None
+
+    def _publisher(self, trial: Trial, elements: int, *, completes: bool = False) -> Publisher[T]:
+        most = self.max_elements_from_publisher
+        if elements > most:
+            raise NotVerified(f"rule {trial.rule}: needs {elements} elements; max_elements_from_publisher is {most}")
+        if completes and most == MAX_DEMAND:
+            raise NotVerified(f"rule {trial.rule}: needs on_complete; max_elements_from_publisher says it never comes")
+        trial.elements = elements
+        return self._created(trial, f"create_publisher({elements})", self.create_publisher, elements)
+
+    def _failed_publisher(self, trial: Trial) -> Publisher[T]:
+        made = trial.call("create_failed_publisher()", self.create_failed_publisher)
+        if made is None:
+            raise NotVerified(f"rule {trial.rule}: create_failed_publisher returned None: there is none to test")
+        return self._created(trial, "create_failed_publisher()", lambda: made)
+
+    def _publisher_failing_after(self, trial: Trial, elements: int) -> Publisher[T]:
+        made = trial.call(f"create_publisher_failing_after({elements})", self.create_publisher_failing_after, elements)
+        if made is None:
+            raise NotVerified(f"rule {trial.rule}: create_publisher_failing_after returned None: there is none to test")
+        return self._created(trial, "create_publisher_failing_after()", lambda: made)
+
+    def _created(self, trial: Trial, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
+        publisher = trial.call(text, factory, *arguments)
+        if publisher is None:
+            trial.fail(f"{text} returned None, where a Publisher is needed")
+        if not callable(getattr(publisher, "subscribe", None)):
+            trial.fail(f"{text} returned {shown(publisher)}, which is no Publisher: it has no subscribe")
+        made: Publisher[T] = publisher
+        return made
+
+    def _subscribe(self, trial: Trial, publisher: Publisher[T], **how: Any) -> ManualSubscriber[T]:
+        """Subscribe one of ours, and wait for its `on_subscribe`."""
+        subscriber = ManualSubscriber[T](trial, **how)
+        self._connect(trial, publisher, subscriber)
+        return subscriber
+
+    def _connect(self, trial: Trial, publisher: Publisher[T], subscriber: ManualSubscriber[T]) -> None:
+        trial.call("subscribe(subscriber)", publisher.subscribe, subscriber)
+        trial.happens(lambda: subscriber.subscriptions)
+        trial.check(subscriber.subscriptions, f"no on_subscribe within {trial.settings.default_timeout:g} s (1.9)")

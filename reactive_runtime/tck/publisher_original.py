@@ -1,0 +1,391 @@
+"""The checks of a publisher that the kit of the JVM has, under its names."""
+
+from __future__ import annotations
+
+import random
+import threading
+import weakref
+from typing import Any, ClassVar, TypeVar
+
+from reactive_runtime.spec import MAX_DEMAND, Publisher
+from reactive_runtime.tck.making import PublisherFactory
+from reactive_runtime.tck.probes import ManualSubscriber, SerialSubscriber, ask
+from reactive_runtime.tck.trial import NotVerified, Trial, shown
+from reactive_runtime.tck.verification import check, untested
+
+__all__ = ["OriginalPublisherChecks"]
+
+T = TypeVar("T")
+
+
+class OriginalPublisherChecks(PublisherFactory[T]):
+    """The 38 checks; seven of them can't be made there, and say which of the extra ones here does it."""
+
+    STOCHASTIC_RUNS: ClassVar[int] = 100
+
+    @check("1.5")
+    def required_create_publisher_1_must_produce_a_stream_of_exactly_1_element(self, trial: Trial) -> None:
+        self._exactly(trial, 1)
+
+    @check("1.5")
+    def required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements(self, trial: Trial) -> None:
+        self._exactly(trial, 3)
+
+    def _exactly(self, trial: Trial, elements: int) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, elements, completes=True))
+        for _ in range(elements):
+            subscriber.request_next()
+        subscriber.request_end()
+
+    @check("1.5")
+    def required_validate_max_elements_from_publisher(self, trial: Trial) -> None:
+        most: Any = self.max_elements_from_publisher
+        valid = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MAX_DEMAND
+        trial.check(valid, f"max_elements_from_publisher is {most!r}, and has to be an int from 0 to MAX_DEMAND")
+
+    @check("3.3")
+    def required_validate_bounded_depth_of_on_next_and_request_recursion(self, trial: Trial) -> None:
+        depth: Any = self.bounded_depth_of_on_next_and_request_recursion
+        valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
+        trial.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {depth!r}, and has to be an int from 1")
+
+    @check("1.1")
+    def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(
+        self, trial: Trial
+    ) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 5))
+        subscriber.expect_none("nothing was requested yet")
+        subscriber.request_next()
+        subscriber.expect_none("one element was requested, and came")
+        subscriber.request(1)
+        subscriber.request(2)
+        subscriber.next_elements(3)
+        subscriber.expect_none("four elements were requested, and came")
+
+    @check("1.2")
+    def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+        subscriber.request(10)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
+
+    @check("1.3")
+    def stochastic_spec103_must_signal_on_methods_sequentially(self, trial: Trial) -> None:
+        if self.skip_stochastic_tests:
+            raise NotVerified("rule 1.3: skip_stochastic_tests is set")
+        elements = 10
+        for run in range(self.STOCHASTIC_RUNS):
+            subscriber = SerialSubscriber[T](trial)
+            subscriber.subscribed = lambda it: ask(it, 1)
+            subscriber.then = lambda it, element: ask(it, 1)
+            self._connect(trial, self._publisher(trial, elements, completes=True), subscriber)
+            trial.happens(subscriber.has_ended, elements * trial.settings.default_timeout)
+            trial.check(
+                subscriber.ends,
+                f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one",
+            )
+
+    @check("1.4")
+    def optional_spec104_must_signal_on_error_when_fails(self, trial: Trial) -> None:
+        publisher = self._failed_publisher(trial)
+        subscriber = self._subscribe(trial, publisher, may_fail=True)
+        subscriber.expect_error()
+        trial.silence(lambda: subscriber.count)
+        trial.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times (1.7)")
+
+    @check("1.5")
+    def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+        for _ in range(3):
+            subscriber.request_next()
+        subscriber.request_end()
+        subscriber.expect_none("the stream has ended")
+
+    @check("1.5")
+    def optional_spec105_empty_stream_must_terminate_by_signalling_on_complete(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 0, completes=True))
+        if not subscriber.ends:
+            subscriber.request(1)
+        subscriber.expect_completion()
+        subscriber.expect_none("the stream has ended")
+
+    untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called = untested(
+        "1.6",
+        "untested_spec106_must_consider_subscription_cancelled_after_on_error_or_on_complete_has_been_called",
+        "the original leaves it open; here the two extra_spec106 checks make it",
+    )
+
+    @check("1.7")
+    def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 1, completes=True))
+        subscriber.request(10)
+        subscriber.next()
+        subscriber.expect_completion()
+        subscriber.request(10)
+        subscriber.expect_none("on_complete was signalled")
+        trial.check(subscriber.ends == 1, f"{subscriber.ends} terminal signals came")
+
+    untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled = untested(
+        "1.7",
+        "untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled",
+        "the original leaves it open; here the three extra_spec107 checks make it",
+    )
+
+    untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals = untested(
+        "1.8",
+        "untested_spec108_possibly_canceled_subscription_should_not_receive_on_error_or_on_complete_signals",
+        "the original leaves it open; here the two extra spec108 checks make it",
+    )
+
+    untested_spec109_subscribe_should_not_throw_non_fatal_throwable = untested(
+        "1.9",
+        "untested_spec109_subscribe_should_not_throw_non_fatal_throwable",
+        "no check can make every publisher fail; every check that subscribes fails where subscribe raises",
+    )
+
+    @check("1.9")
+    def required_spec109_subscribe_throw_npe_on_null_subscriber(self, trial: Trial) -> None:
+        publisher = self._publisher(trial, 0)
+        with trial.calling("subscribe(None)"):
+            try:
+                publisher.subscribe(None)  # type: ignore[arg-type]
+            except TypeError:
+                return
+            except Exception as error:
+                trial.fail(f"subscribe(None) raised {type(error).__name__}, where TypeError is due")
+        trial.fail("subscribe(None) did not raise TypeError")
+
+    @check("1.9")
+    def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 0), may_fail=True)
+        trial.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
+
+    @check("1.9")
+    def required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        subscriber = self._subscribe(trial, self._failed_publisher(trial), may_fail=True)
+        subscriber.expect_error()
+        trial.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
+
+    untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice = untested(
+        "1.10",
+        "untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice",
+        "the original leaves it open; here the two extra_spec110 checks make it",
+    )
+
+    @check("1.11")
+    def optional_spec111_may_support_multi_subscribe(self, trial: Trial) -> None:
+        publisher = self._publisher(trial, 1)
+        first, second = self._subscribe(trial, publisher), self._subscribe(trial, publisher)
+        trial.silence(lambda: first.count + second.count)
+        trial.verify()
+
+    @check("1.11")
+    def optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals(self, trial: Trial) -> None:
+        publisher = self._publisher(trial, 1)
+        both = self._subscribe(trial, publisher), self._subscribe(trial, publisher)
+        for subscriber in both:
+            if not subscriber.ends:
+                subscriber.request(1)
+            trial.happens(subscriber.was_signalled)
+            trial.check(subscriber.count, f"{subscriber.name} got neither an element nor the end")
+
+    @check("1.11")
+    def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_one_by_one(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        publisher = self._publisher(trial, 5, completes=True)
+        one, two, three = (self._subscribe(trial, publisher) for _ in range(3))
+        for subscriber, n in (
+            (one, 1),
+            (two, 2),
+            (one, 1),
+            (three, 3),
+            (three, 1),
+            (three, 1),
+            (two, 3),
+            (one, 2),
+            (one, 1),
+        ):
+            subscriber.request(n)
+            subscriber.next_elements(n)
+        for subscriber in (one, two, three):
+            subscriber.request_end()
+        self._all_got_the_same(trial, one, two, three)
+
+    @check("1.11")
+    def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        self._all_got_the_same(trial, *self._many_upfront(trial, self._publisher(trial, 3)))
+
+    @check("1.11")
+    def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront_and_complete_as_expected(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        subscribers = self._many_upfront(trial, self._publisher(trial, 3, completes=True))
+        for subscriber in subscribers:
+            subscriber.expect_completion()
+        self._all_got_the_same(trial, *subscribers)
+
+    def _many_upfront(self, trial: Trial, publisher: Publisher[T]) -> list[ManualSubscriber[T]]:
+        subscribers = [self._subscribe(trial, publisher) for _ in range(3)]
+        for subscriber in subscribers:
+            subscriber.request(4)
+        for subscriber in subscribers:
+            subscriber.next_elements(3)
+        return subscribers
+
+    def _all_got_the_same(self, trial: Trial, *subscribers: ManualSubscriber[T]) -> None:
+        first = subscribers[0]
+        for other in subscribers[1:]:
+            trial.check(
+                other.elements == first.elements,
+                f"{first.name} got {shown(first.elements)}, {other.name} got {shown(other.elements)}",
+            )
+
+    @check("3.2")
+    def required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe(self, trial: Trial) -> None:
+        def three(subscriber: ManualSubscriber[T]) -> None:
+            for _ in range(3):
+                ask(subscriber, 1)
+
+        subscriber = self._subscribe(
+            trial, self._publisher(trial, 6), subscribed=three, then=lambda it, element: ask(it, 1)
+        )
+        came = trial.happens(lambda: len(subscriber.elements) >= 6 or subscriber.ends)
+        trial.check(came, f"{len(subscriber.elements)} of 6 elements came, all requested from on_subscribe and on_next")
+
+    @check("3.3")
+    def required_spec303_must_not_allow_unbounded_recursion(self, trial: Trial) -> None:
+        bound = self.bounded_depth_of_on_next_and_request_recursion
+        depth = threading.local()
+
+        def deeper(subscriber: ManualSubscriber[T], element: T) -> None:
+            depth.now = getattr(depth, "now", 0) + 1
+            if depth.now > bound:
+                trial.fault(f"on_next ran inside on_next, {depth.now} deep on one thread; the bound is {bound}")
+            elif len(subscriber.elements) <= bound:
+                ask(subscriber, 1)
+            depth.now -= 1
+
+        subscriber = self._subscribe(trial, self._publisher(trial, bound + 1), then=deeper)
+        subscriber.request(1)
+        trial.happens(lambda: len(subscriber.elements) > bound or subscriber.ends)
+        trial.check(
+            len(subscriber.elements) > bound or subscriber.ends,
+            f"{len(subscriber.elements)} of {bound + 1} elements came, each requested from the on_next before",
+        )
+
+    untested_spec304_request_should_not_perform_heavy_computations = untested(
+        "3.4",
+        "untested_spec304_request_should_not_perform_heavy_computations",
+        "the original leaves it open; here extra_spec304 makes it, for a request that waits for its subscriber",
+    )
+
+    untested_spec305_cancel_must_not_synchronously_perform_heavy_computation = untested(
+        "3.5",
+        "untested_spec305_cancel_must_not_synchronously_perform_heavy_computation",
+        "the original leaves it open; here extra_spec305 makes it, for a cancel that waits for its subscriber",
+    )
+
+    @check("3.6")
+    def required_spec306_after_subscription_is_cancelled_request_must_be_nops(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 3))
+        subscriber.cancel()
+        for _ in range(3):
+            subscriber.request(1)
+        subscriber.expect_none("the subscription was cancelled")
+
+    @check("3.7")
+    def required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops(
+        self, trial: Trial
+    ) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 1))
+        for _ in range(3):
+            subscriber.cancel()
+        subscriber.expect_none("the subscription was cancelled")
+
+    @check("3.9")
+    def required_spec309_request_zero_must_signal_illegal_argument_exception(self, trial: Trial) -> None:
+        self._refused(trial, 0)
+
+    @check("3.9")
+    def required_spec309_request_negative_number_must_signal_illegal_argument_exception(self, trial: Trial) -> None:
+        self._refused(trial, -random.randrange(1, 2**31))
+
+    @check("3.9")
+    def optional_spec309_request_negative_number_may_signal_illegal_argument_exception_with_specific_message(
+        self, trial: Trial
+    ) -> None:
+        error = self._refused(trial, -random.randrange(1, 2**31))
+        wanted = ("3.9", "non-positive subscription request", "negative subscription request")
+        trial.check(any(it in str(error) for it in wanted), f"the message {str(error)!r} says none of {wanted}")
+
+    def _refused(self, trial: Trial, n: int) -> BaseException:
+        subscriber = self._subscribe(trial, self._publisher(trial, 10), may_fail=True)
+        subscriber.request(n)
+        return subscriber.expect_error(ValueError)
+
+    @check("3.12")
+    def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 20))
+        subscriber.request(10)
+        subscriber.request(5)
+        subscriber.next()
+        subscriber.cancel()
+        while trial.silence(lambda: len(subscriber.elements)):
+            trial.verify()
+        trial.check(
+            len(subscriber.elements) <= 15,
+            f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled",
+        )
+
+    @check("3.13")
+    def required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber(
+        self, trial: Trial
+    ) -> None:
+        publisher = self._publisher(trial, 3)
+        reference = self._cancelled(trial, publisher)
+        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
+
+    def _cancelled(self, trial: Trial, publisher: Publisher[T]) -> weakref.ref[Any]:
+        subscriber = self._subscribe(trial, publisher)
+        subscriber.request_next()
+        subscriber.cancel()
+        return weakref.ref(subscriber)
+
+    @check("3.17")
+    def required_spec317_must_support_a_pending_element_count_up_to_long_max_value(self, trial: Trial) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+        subscriber.request(MAX_DEMAND)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
+
+    @check("3.17")
+    def required_spec317_must_support_a_cumulative_pending_element_count_up_to_long_max_value(
+        self, trial: Trial
+    ) -> None:
+        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+        for n in (MAX_DEMAND // 2, MAX_DEMAND // 2, 1):
+            subscriber.request(n)
+        subscriber.next_elements(3)
+        subscriber.expect_completion()
+
+    @check("3.17")
+    def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, trial: Trial) -> None:
+        left = [10]
+
+        def more(subscriber: ManualSubscriber[T], element: T) -> None:
+            if left[0] > 0:
+                ask(subscriber, MAX_DEMAND - 1)
+                left[0] -= 1  # after the request: where that recurses (3.3), it does so without end
+            else:
+                subscriber.cancel()
+
+        subscriber = self._subscribe(trial, self._publisher(trial, 2**31 - 1), then=more)
+        subscriber.request(1)
+        while trial.silence(lambda: subscriber.count):
+            pass
+        trial.verify()

@@ -1,0 +1,191 @@
+"""Is a subscriber conformant, seen from inside? The 27 checks of the original kit, with a probe, under their names."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from reactive_runtime.spec import Subscriber
+from reactive_runtime.tck.puppets import WhiteboxSubscriberProbe
+from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
+from reactive_runtime.tck.trial import Trial
+from reactive_runtime.tck.verification import check
+
+__all__ = ["SubscriberWhiteboxVerification"]
+
+T = TypeVar("T")
+
+
+class SubscriberWhiteboxVerification(ElementFactory[T]):
+    """Checks of a subscriber that can be told what to do, and tells what it received."""
+
+    def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
+        """A new subscriber that tells `probe` each signal it gets, and gives it a puppet in `on_subscribe`."""
+        raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self, probe)")
+
+    def _stage(self, trial: Trial) -> tuple[Stage[T], WhiteboxSubscriberProbe[T]]:
+        stage, probe = Stage(trial, self._elements(trial)), WhiteboxSubscriberProbe[T](trial)
+        stage.subscribe(created(trial, "create_subscriber(probe)", self.create_subscriber, probe))
+        probe.puppet()
+        return stage, probe
+
+    @check("2.1")
+    def required_exercise_whitebox_happy_path(self, trial: Trial) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(1)
+        probe.trigger_request(1)
+        requested = stage.publisher.expect_request()
+        probe.expect_next(stage.signal_next())
+        probe.trigger_request(1)
+        if requested == 1:
+            stage.publisher.expect_request()
+        probe.expect_next(stage.signal_next())
+        probe.signal_cancel()
+        stage.publisher.expect_cancelling()
+
+    @check("2.1")
+    def required_spec201_must_signal_demand_via_subscription_request(self, trial: Trial) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(1)
+        stage.publisher.expect_request("a subscriber without demand receives nothing")
+        stage.signal_next()
+
+    untested_spec202_should_asynchronously_dispatch = not_seen("untested_spec202_should_asynchronously_dispatch")
+
+    @check("2.3")
+    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(self, trial: Trial) -> None:
+        stage, _ = self._stage(trial)
+        stage.publisher.send_completion()
+
+    @check("2.3")
+    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_error(self, trial: Trial) -> None:
+        stage, _ = self._stage(trial)
+        stage.publisher.send_error(TckError())
+
+    untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = not_seen(
+        "untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
+    )
+
+    @check("2.5")
+    def required_spec205_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
+        self, trial: Trial
+    ) -> None:
+        stage, _ = self._stage(trial)
+        stage.cancels_a_second_subscription()
+
+    untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid = not_seen(
+        "untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid"
+    )
+    untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = not_seen(  # noqa: E501
+        "untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"
+    )
+
+    @check("2.8")
+    def required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel(
+        self, trial: Trial
+    ) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(1)
+        stage.publisher.expect_request()
+        probe.signal_cancel()
+        stage.publisher.expect_cancelling()
+        stage.signal_next()
+        probe.trigger_request(1)
+        probe.trigger_request(1)
+        trial.verify()
+
+    @check("2.9")
+    def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(1)
+        stage.publisher.send_completion()
+        probe.expect_completion()
+
+    @check("2.9")
+    def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, probe = self._stage(trial)
+        stage.publisher.send_completion()
+        probe.expect_completion()
+
+    @check("2.10")
+    def required_spec210_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(1)
+        probe.trigger_request(1)
+        error = TckError()
+        stage.publisher.send_error(error)
+        probe.expect_error(error)
+
+    @check("2.10")
+    def required_spec210_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
+        self, trial: Trial
+    ) -> None:
+        stage, probe = self._stage(trial)
+        error = TckError()
+        stage.publisher.send_error(error)
+        probe.expect_error(error)
+
+    untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = not_seen(  # noqa: E501
+        "untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
+    )
+    untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation = not_seen(
+        "untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation"
+    )
+    untested_spec213_failing_on_signal_invocation = not_seen("untested_spec213_failing_on_signal_invocation")
+
+    @check("2.13")
+    def required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, trial: Trial
+    ) -> None:
+        stage, _ = self._stage(trial)
+        stage.must_refuse_none("on_subscribe")
+
+    @check("2.13")
+    def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(self, trial: Trial) -> None:
+        stage, _ = self._stage(trial)
+        stage.must_refuse_none("on_next")
+
+    @check("2.13")
+    def required_spec213_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, trial: Trial
+    ) -> None:
+        stage, _ = self._stage(trial)
+        stage.must_refuse_none("on_error")
+
+    untested_spec301_must_not_be_called_outside_subscriber_context = not_seen(
+        "untested_spec301_must_not_be_called_outside_subscriber_context"
+    )
+
+    @check("3.8")
+    def required_spec308_request_must_register_given_number_elements_to_be_produced(self, trial: Trial) -> None:
+        stage, probe = self._stage(trial)
+        probe.trigger_request(2)
+        requested = stage.publisher.expect_request()
+        probe.expect_next(stage.signal_next())
+        if requested < 2:
+            stage.publisher.expect_request("two elements were to be requested")
+        probe.expect_next(stage.signal_next())
+        probe.expect_none()
+        probe.trigger_request(3)
+        trial.verify()
+
+    untested_spec310_request_may_synchronously_call_on_next_on_subscriber = not_seen(
+        "untested_spec310_request_may_synchronously_call_on_next_on_subscriber"
+    )
+    untested_spec311_request_may_synchronously_call_on_complete_or_on_error = not_seen(
+        "untested_spec311_request_may_synchronously_call_on_complete_or_on_error"
+    )
+    untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = not_seen(
+        "untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists"
+    )
+    untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error = not_seen(
+        "untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error"
+    )
+    untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber = not_seen(
+        "untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber"
+    )
