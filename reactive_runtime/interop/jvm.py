@@ -11,19 +11,25 @@ JPype attaches to the other side. Java's `long` has the range of the demand (3.1
     an element that came from Java                  itself
     an exception                                    a RuntimeException with its text, itself again when it comes back
     a ValueError, a TypeError                       an IllegalArgumentException, a NullPointerException, likewise
-    an exception that came from Java (JException)   itself
+    a Throwable of Java                             a JException, itself again when it goes back
+    an IllegalArgumentException of Java             a ValueError (3.9), likewise
 
-What a Java method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
+Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is let
+go of here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription of
+Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. What a Java
+method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
@@ -151,30 +157,62 @@ class _JavaSubscriber:
     """A subscriber of Python behind the Java interface."""
 
     def __init__(self, subscriber: Subscriber[Any], api: Api) -> None:
-        self._subscriber = subscriber
+        # Strong until the stream has ended or was cancelled, weak from then on: what comes late still arrives, if there
+        # is anybody (2.8), but Java keeps nobody alive by it (3.13). `_let_go` sets the weak one first.
+        self._subscriber: Subscriber[Any] | None = subscriber
+        self._weak: Callable[[], Subscriber[Any] | None] = _nobody
         self._api: Api = api
+
+    def _receiver(self) -> Subscriber[Any] | None:
+        subscriber = self._subscriber
+        return self._weak() if subscriber is None else subscriber
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(TypeError):  # it can't be referred to weakly
+            self._weak = weakref.ref(self._subscriber) if self._subscriber is not None else self._weak
+        self._subscriber = None
 
     def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
         _not_null(subscription, "onSubscribe(null)")
+        subscriber = self._receiver()
+        if subscriber is None:
+            subscription.cancel()
+            return
         with _Raising():
-            self._subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription)))
+            subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), self._let_go))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
         _not_null(element, "onNext(null)")
+        subscriber = self._receiver()
+        if subscriber is None:
+            hooks.element_dropped("it came from Java after its stream had ended", _element_of(element))
+            return
         with _Raising():
-            self._subscriber.on_next(_element_of(element))
+            subscriber.on_next(_element_of(element))
 
     def onError(self, error: Any) -> None:  # noqa: N802
         _not_null(error, "onError(null)")
+        subscriber = self._receiver()
+        self._let_go()
+        if subscriber is None:
+            hooks.error_dropped("an error of Java after its stream had ended", _exception_of(error))
+            return
         with _Raising():
-            self._subscriber.on_error(_exception_of(error))
+            subscriber.on_error(_exception_of(error))
 
     def onComplete(self) -> None:  # noqa: N802
-        with _Raising():
-            self._subscriber.on_complete()
+        subscriber = self._receiver()
+        self._let_go()
+        if subscriber is not None:
+            with _Raising():
+                subscriber.on_complete()
 
     def toString(self) -> str:  # noqa: N802
-        return repr(self._subscriber)
+        return repr(self._receiver())
+
+
+def _nobody() -> None:
+    """What a weak reference gives when nobody is left."""
 
 
 class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
@@ -183,6 +221,9 @@ class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
     def __init__(self, processor: Processor[Any, Any], api: Api) -> None:
         _JavaPublisher.__init__(self, processor, api)
         _JavaSubscriber.__init__(self, processor, api)
+
+    def _let_go(self) -> None:
+        """It is a publisher as well, and is let go of with that."""
 
 
 class _JavaSubscription:
@@ -266,8 +307,9 @@ class _ProcessorView(_PublisherView, _SubscriberView):
 class _SubscriptionView:
     """A subscription of Java behind the Python interface."""
 
-    def __init__(self, subscription: Any) -> None:
+    def __init__(self, subscription: Any, let_go: Callable[[], None]) -> None:
         self._subscription = subscription
+        self._let_go = let_go
 
     def request(self, n: int, /) -> None:
         # 3.9: Java is asked for 0 instead of what is no int, and answers it with onError; 3.17: capped.
@@ -276,6 +318,7 @@ class _SubscriptionView:
 
     def cancel(self) -> None:
         self._subscription.cancel()
+        self._let_go()
 
 
 # -- elements and errors --------------------------------------------------------------------------------------
@@ -321,10 +364,21 @@ class _Errors:
             return cls._map
 
 
+class _IllegalArgumentError(ValueError):
+    """An IllegalArgumentException of Java (3.9)."""
+
+    def __init__(self, throwable: Any) -> None:
+        super().__init__(str(throwable.getMessage()))
+        self.__cause__ = self.throwable = throwable
+
+
 def _exception_of(throwable: Any) -> BaseException:
     """A Throwable that came from Java."""
     known: BaseException | None = _Errors.known().get(throwable)
-    exception: BaseException = throwable if known is None else known
+    if known is not None:
+        return known
+    illegal = isinstance(throwable, jpype.JClass("java.lang.IllegalArgumentException"))
+    exception: BaseException = _IllegalArgumentError(throwable) if illegal else throwable
     return exception
 
 
@@ -332,6 +386,8 @@ def _throwable_of(error: BaseException) -> Any:
     """An exception on its way to Java."""
     if isinstance(error, jpype.JException):
         return error
+    if isinstance(error, _IllegalArgumentError):
+        return error.throwable
     java = jpype.JPackage("java").lang
     if isinstance(error, ValueError):
         throwable = java.IllegalArgumentException(str(error))

@@ -17,7 +17,7 @@ T = TypeVar("T")
 FLOOD = 2_000
 """So many elements beyond the demand, or the length of the stream, and the kit ends the thread they come on."""
 
-FLOOD_AFTER_CANCEL = 10_000
+FLOOD_AFTER_CANCEL = 100_000
 """So many elements after a cancel, and the kit ends the thread they come on."""
 
 
@@ -170,11 +170,13 @@ class ManualSubscriber(Generic[T]):
         return self.next_elements(1)[0]
 
     def next_elements(self, n: int) -> list[T]:
-        """Wait for `n` more elements."""
-        begin, end = self.taken, self.taken + n
-        came = self.trial.happens(lambda: len(self.elements) >= end or self.ends)
+        """Wait for `n` more elements, for each as long as `default_timeout`."""
+        begin, end, came = self.taken, self.taken + n, -1
+        while len(self.elements) < end and not self.ends and len(self.elements) > came:
+            came = len(self.elements)
+            self.trial.happens(lambda came=came: len(self.elements) > came or self.ends)  # type: ignore[misc]
         self.trial.check(
-            came and len(self.elements) >= end,
+            len(self.elements) >= end,
             f"{self._missing(n)}; {len(self.elements)} of {end} elements came{self._end()}",
         )
         self.taken = end

@@ -10,7 +10,7 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow
-from reactive_runtime.tck import HelperPublisher
+from reactive_runtime.tck import HelperPublisher, PublisherVerification
 
 
 @pytest.fixture
@@ -195,3 +195,30 @@ class _plugins_quiet:  # noqa: N801
 
     def __exit__(self, *_: object) -> None:
         self.plugins.reset()
+
+
+def test_a_flowable_passes_the_kit_of_python(jvm: Any, rx: Any) -> None:
+    """The kit judges somebody else's implementation, which is known to be good."""
+    import jpype
+
+    failure = jpype.JClass("java.io.IOException")("no net")
+
+    class Flowables(PublisherVerification[Any]):
+        default_timeout = 5.0
+        default_no_signals_timeout = 0.05
+        publisher_reference_gc_timeout = 5.0
+        max_elements_from_publisher = 2**31 - 1
+
+        def create_publisher(self, elements: int) -> Any:
+            return jvm.from_java(rx.core.Flowable.range(0, elements))
+
+        def create_failed_publisher(self) -> Any:
+            return jvm.from_java(rx.core.Flowable.error(failure))
+
+        def create_publisher_failing_after(self, elements: int) -> Any:
+            broken = rx.core.Flowable.error(failure)
+            return jvm.from_java(rx.core.Flowable.range(0, elements).concatWith(broken))
+
+    with _plugins_quiet(rx):
+        not_passed = {it.check.name: it.why for it in Flowables().outcomes() if it.status != "passed"}
+    assert [name for name in not_passed if not name.startswith("untested_")] == [], not_passed
