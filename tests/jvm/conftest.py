@@ -23,10 +23,11 @@ def missing() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if reason := missing():
-        here = str(Path(__file__).parent) + os.sep
-        for item in items:
-            if str(item.path).startswith(here):
+    reason, here = missing(), str(Path(__file__).parent) + os.sep
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.timeout(900))  # the first one waits for Maven to fetch what is needed
+            if reason:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
