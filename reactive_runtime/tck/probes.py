@@ -74,6 +74,8 @@ class ManualSubscriber(Generic[T]):
             self._must_be_subscribed("on_next")
             if element is None:
                 self.trial.fault("on_next(None): None is not an element (2.13)")
+            if self.ends:
+                self.trial.fault("on_next came after a terminal signal (1.7)")
             self.elements.append(element)
             self._not_without_end()
         if self.then is not None:

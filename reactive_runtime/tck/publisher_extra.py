@@ -83,13 +83,10 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     def _nothing_after_on_error(self, trial: Trial, subscriber: ManualSubscriber[T]) -> None:
         subscriber.expect_error()
-        subscriber.request(10)
-        trial.silence(lambda: subscriber.ends)
-        trial.check(subscriber.ends == 1, f"after on_error {subscriber.ends - 1} more terminal signals came")
-        signals = subscriber.count
-        subscriber.request(10)
-        trial.check(not trial.silence(lambda: subscriber.count), "after on_error, request was answered with a signal")
-        trial.check(subscriber.count == signals, "a signal came after on_error")
+        for _ in range(2):
+            subscriber.request(10)
+            trial.silence(lambda: subscriber.count)
+            trial.verify()  # the subscriber itself finds what comes after its end
 
     @check("1.8")
     def extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested(

@@ -347,6 +347,22 @@ class GoesOnAfterInvalid(sound.Subscription):
         self.subscriber.on_error(ValueError("demand is at least 1 (3.9)"))
 
 
+@breaks("extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway")
+class OneLastElement(sound.Subscription):
+    """Signals one more element after on_error."""
+
+    def failed(self, error: BaseException) -> Signal | None:
+        subscriber = self.subscriber
+        fail = super().failed(error)
+
+        def both() -> None:
+            if fail is not None:
+                fail()
+            subscriber.on_next(99)
+
+        return both
+
+
 @breaks("extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested")
 class DeafWhenUnbounded(sound.Subscription):
     """Does not look for a cancel while its demand is unbounded."""
