@@ -5,7 +5,8 @@
     ├── ProtocolError           somebody else's publisher or subscriber broke a rule
     │   └── SubscriberError     a subscriber raised out of a signal (2.13)
     ├── TraceError              a recorded run can't be read or written
-    ├── ScenarioError           a stress scenario can't be loaded or run
+    ├── ScenarioError           a scenario can't be loaded or run
+    ├── ExploreError            a program can't be explored, or a schedule can't be replayed
     └── MissingDependencyError  something outside this package is needed and not there
 
 Wrong arguments are Python's own `TypeError` and `ValueError`.
@@ -14,6 +15,7 @@ Wrong arguments are Python's own `TypeError` and `ValueError`.
 from __future__ import annotations
 
 __all__ = [
+    "ExploreError",
     "MissingDependencyError",
     "ProtocolError",
     "ReactiveError",
@@ -48,7 +50,11 @@ class TraceError(ReactiveError):
 
 
 class ScenarioError(ReactiveError):
-    """A stress scenario can't be found, loaded or run; the message names it."""
+    """A scenario, of stress or of the explorer, can't be found, loaded or run; the message names it."""
+
+
+class ExploreError(ReactiveError):
+    """A program does what the explorer can't order, or a schedule can't be had again; the message says which."""
 
 
 class MissingDependencyError(ReactiveError, ImportError):

@@ -34,9 +34,6 @@ __all__ = ["BATCH", "CLOSED", "Drain"]
 BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
 
-LINGER: Final = 30
-"""How often a drain on an executor gives way before it leaves."""
-
 CLOSED: Final = -1
 """What a turn returns when there will be no further one."""
 
@@ -139,7 +136,7 @@ class Drain:
         if self._hasty:
             self._hasty -= 1
             return
-        for _ in range(LINGER):
+        for _ in range(primitives.LINGER):
             primitives.pause()
             if self._missed:  # a look without the lock, that decides nothing but how long to linger
                 return

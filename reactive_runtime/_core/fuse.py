@@ -40,6 +40,7 @@ import linecache
 import textwrap
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, Final, Protocol, TypeGuard
 
 from reactive_runtime._core import primitives
@@ -261,6 +262,17 @@ def _loop(stages: tuple[_Stage, ...], *, first: bool, drive: bool) -> Callable[.
 _numbers = primitives.tickets()
 
 
+def compiled(source: str, filename: str) -> CodeType:
+    """The code of a loop. A schedule explorer puts another compiler here."""
+    return compile(source, filename, "exec")
+
+
+def forget() -> None:
+    """Write the loops anew from now on."""
+    chain_of.cache_clear()
+    _loop.cache_clear()
+
+
 class _Writer:
     """Writes one loop."""
 
@@ -275,7 +287,7 @@ class _Writer:
         title = " | ".join(stage.kind.__name__.strip("_") for stage in self.stages)
         filename = f"<fused {title} {'drive' if self.drive else 'pull'} #{_numbers()}>"
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        exec(compile(source, filename, "exec"), self.namespace)  # the text is made of our own methods only
+        exec(compiled(source, filename), self.namespace)  # the text is made of our own methods only
         loop: Callable[..., Any] = self.namespace["loop"]
         return loop
 

@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
 
 __all__ = [
+    "LINGER",
     "Barrier",
     "BrokenBarrierError",
     "Condition",
@@ -34,6 +36,9 @@ __all__ = [
     "pause",
     "tickets",
 ]
+
+LINGER: Final = 30
+"""How often a drain on an executor gives way before it leaves."""
 
 Barrier = threading.Barrier
 BrokenBarrierError = threading.BrokenBarrierError

@@ -1,0 +1,131 @@
+"""The search by preemption bound: every schedule with no preemption, then with one, two, and so on to the end.
+
+A preemption is a switch away from a thread that could have gone on. Most bugs need one or two, so those schedules
+come first; what is found first has the fewest there are.
+
+Equivalent schedules run once. Two schedules are equivalent when each operation comes after the same operations that
+it depends on; then every thread has seen the same, and does the same next. `Machine.note` keeps for each thread a
+number that stands for all that its next operation comes after (its *chain*). The chains of all threads, one of them
+moved on by the operation it is about to do, are the key of a step: a step whose key has been seen, with as few
+preemptions behind it, leads nowhere new, and is not taken. (The numbers have 64 bits; that two of them should agree by
+accident is left out of account.)
+
+Where operations can't be told apart, at lines and instructions, or where an invariant looks at every state, the key is
+the whole schedule so far, and nothing is saved.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reactive_runtime.explore.machine import Logical, Machine, Stop
+
+__all__ = ["Bounded"]
+
+CUT: Final = "cut"
+"""Why a run ends that leads nowhere new."""
+
+_Step = tuple[list[int], int, int, int, int]
+"""The trail of a run, up to where, then which thread; preemptions by then; the key, for those put off."""
+
+
+class Bounded:
+    """All schedules up to a bound of preemptions, `most` of them at most (None: as many as there are)."""
+
+    name: Final = "bounded"
+
+    def __init__(self, most: int | None = None, *, reduced: bool = True) -> None:
+        self._most = most
+        self._reduced = reduced
+        self._machine: Machine
+        self._prefix: list[int] = []
+        self._preemptions = 0
+        self._restart()
+
+    def _restart(self) -> None:
+        self.bound = 0
+        """The bound that is being searched."""
+        self.complete: int | None = None
+        """The largest bound that has been searched to its end."""
+        self.exhausted = False
+        """Whether there is no schedule left, of any bound."""
+        self._stack: list[_Step] = [([], 0, -1, 0, 0)]
+        self._deferred: list[_Step] = []
+        self._beyond = False  # there are schedules with more preemptions than are asked for
+        self._seen: dict[int, int] = {}
+        self._hot = -1
+
+    def begin(self, machine: Machine) -> bool:
+        self._machine = machine
+        if machine.version != self._hot:  # there are more points than before: what was seen was seen through fewer
+            self._restart()
+            self._hot = machine.version
+        while True:
+            while not self._stack:
+                self.complete = self.bound
+                if not self._deferred:
+                    self.exhausted = not self._beyond
+                    return False
+                self.bound += 1
+                self._stack, self._deferred = self._deferred, []
+            trail, length, index, self._preemptions, key = self._stack.pop()
+            if not key:
+                break
+            seen = self._seen.get(key)
+            if seen is None or seen > self._preemptions:  # else it was reached meanwhile, on another way
+                self._seen[key] = self._preemptions
+                break
+        self._prefix = trail[:length]
+        if index >= 0:
+            self._prefix.append(index)
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        machine = self._machine
+        at = len(machine.trail)
+        if at < len(self._prefix):
+            wanted = self._prefix[at]
+            for it in ready:
+                if it.index == wanted:
+                    return it
+            machine.abort(Stop("diverged", f"step {at + 1}: thread {wanted} should go on, and can't"))
+        goes_on = me in ready
+        order = sorted(ready, key=lambda it: (it is not me, it.index), reverse=True)
+        chosen: Logical | None = None
+        chosen_cost = 0
+        for it in order:  # the one that runs comes last, and is preferred
+            cost = self._preemptions + (goes_on and it is not me)
+            key = self._key(it)
+            seen = self._seen.get(key)
+            if seen is not None and seen <= cost:
+                continue
+            if cost > self.bound:
+                if self._most is None or cost <= self._most:
+                    self._deferred.append((machine.trail, at, it.index, cost, key))
+                else:
+                    self._beyond = True
+                continue
+            self._seen[key] = cost
+            if chosen is not None:
+                self._stack.append((machine.trail, at, chosen.index, chosen_cost, 0))
+            chosen, chosen_cost = it, cost
+        if chosen is None:
+            machine.abort(Stop(CUT, "equivalent to a schedule that has run"))
+        assert chosen is not None
+        self._preemptions = chosen_cost
+        return chosen
+
+    def _key(self, thread: Logical) -> int:
+        machine = self._machine
+        if not (self._reduced and machine.tracking):
+            return hash((tuple(machine.trail), thread.index))
+        key = machine.ahead(thread) ^ hash(thread.index)
+        for it in machine.threads:
+            if it is not thread:
+                key ^= hash((it.index, it.chain, it.ended))
+        if machine.resting:
+            key ^= hash(tuple(sorted(it.index for it in machine.resting)))
+        return hash((key, thread.index))
+
+    def end(self, machine: Machine) -> None:
+        pass

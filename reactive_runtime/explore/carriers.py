@@ -1,0 +1,130 @@
+"""What carries the logical threads: kept OS threads that hand each other the baton.
+
+A thread that waits sleeps on a lock of its own, and whoever hands it the baton releases that lock. Starting a thread
+costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a baton
+that goes from core to core costs several times as much.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore.machine import Logical, Machine
+
+__all__ = ["Carrier", "Pinned", "ThreadCarriers"]
+
+real_ident = _thread.get_ident
+"""Of the OS thread, whatever stands in for the threads of a program meanwhile."""
+
+
+class Carrier:
+    """One OS thread, which waits for the baton, and for the next logical thread to carry."""
+
+    def __init__(self) -> None:
+        self._baton = _thread.allocate_lock()
+        self._baton.acquire()
+        self.go: Callable[[], object] = self._baton.release
+        """Hand it the baton."""
+        self.wait: Callable[[], object] = self._baton.acquire
+        """Called on the thread itself: sleep until it has the baton."""
+        self.ident = real_ident()
+        self.thread: Logical | None = None
+        self.lost = False  # written by who gives it up: it hangs in something that nobody controls
+
+
+class ThreadCarriers:
+    """The kept threads of one exploration."""
+
+    def __init__(self, core: int | None = None) -> None:
+        self._core = core
+        self._kept: list[Carrier] = []
+        self._main = Carrier()
+        self._ended = False
+
+    def main(self) -> Carrier:
+        """The carrier of the thread that explores."""
+        return self._main
+
+    def carrier(self, number: int, machine: Machine) -> Carrier:
+        """The one with that number, in the order of its thread's creation."""
+        while number >= len(self._kept):
+            self._kept.append(self._start(machine))
+        return self._kept[number]
+
+    def _start(self, machine: Machine) -> Carrier:
+        carrier = Carrier()
+        up = _thread.allocate_lock()
+        up.acquire()
+
+        def live() -> None:
+            pin(self._core)
+            carrier.ident = real_ident()
+            up.release()
+            while True:
+                carrier.wait()
+                thread = carrier.thread
+                if self._ended or thread is None:
+                    return
+                carrier.thread = None
+                successor = machine.body(thread)
+                del thread
+                if carrier.lost:
+                    return
+                successor.go()
+                del successor
+
+        _thread.start_new_thread(live, ())
+        up.acquire()
+        return carrier
+
+    def give_up(self) -> None:
+        """Leave all the threads to themselves: one of them hangs."""
+        for carrier in self._kept:
+            carrier.lost = True
+        self._kept = []
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._ended = True
+        for carrier in self._kept:
+            carrier.thread = None
+            carrier.go()
+        self._kept = []
+
+
+def pin(core: int | None) -> None:
+    """Keep the calling thread on one core, where the system knows how."""
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+class Pinned:
+    """The calling thread is on one core for as long as the block runs; gives that core.
+
+    `number` tells explorations apart that run side by side, so that each gets a core of its own.
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        self._number = number
+
+    def __enter__(self) -> int | None:
+        self._before: Any = None
+        if not hasattr(os, "sched_getaffinity"):
+            return None
+        self._before = os.sched_getaffinity(0)
+        core = sorted(self._before)[self._number % len(self._before)]
+        pin(core)
+        return core
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            os.sched_setaffinity(0, self._before)
+
+
+def made(engine: str, core: int | None) -> ThreadCarriers:
+    """The carriers of that kind."""
+    return ThreadCarriers(core)

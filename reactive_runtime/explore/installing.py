@@ -1,0 +1,162 @@
+"""Puts the stand-ins in place for the time of an exploration, and takes them away again.
+
+Three doors lead to threads: the package's own (`_core.primitives`), the modules of the standard library, and names
+that a module under exploration has imported from those, `from threading import Lock`, or holds at its top, a lock
+made when it was imported. Each is changed in one place, `installed`, and restored when the block ends, whatever
+happened in it. Production classes are not touched but for three methods of `threading.Thread`, which are needed for
+the classes that derive from it.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import concurrent.futures._base
+import concurrent.futures.process
+import concurrent.futures.thread
+import contextlib
+import gc
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from reactive_runtime._core import fuse, primitives
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore import standins, threads
+from reactive_runtime.explore.machine import Machine
+
+__all__ = ["installed"]
+
+_NAMES: Final[dict[str, Any]] = {
+    "Lock": standins.Lock,
+    "RLock": standins.RLock,
+    "Condition": standins.Condition,
+    "Event": standins.Event,
+    "Semaphore": standins.Semaphore,
+}
+_REAL_LOCK: Final = type(threading.Lock())
+_REAL_RLOCK: Final = type(threading.RLock())
+
+
+def _changes() -> Iterator[tuple[Any, str, Any]]:
+    """Which name of which module or class becomes what."""
+    for name, it in _NAMES.items():
+        yield threading, name, it
+        yield primitives, name, it
+    yield threading, "BoundedSemaphore", standins.bounded
+    yield threading, "_allocate_lock", standins.Lock
+    yield threading, "_time", threads.monotonic
+    yield threading, "current_thread", threads.current_thread
+    yield threading.Thread, "start", threads.start
+    yield threading.Thread, "join", threads.join
+    yield threading.Thread, "is_alive", threads.is_alive
+    yield queue, "SimpleQueue", queue._PySimpleQueue  # type: ignore[attr-defined]
+    yield queue, "time", threads.monotonic
+    for module in (concurrent.futures, concurrent.futures.thread, primitives):
+        yield module, "ThreadPoolExecutor", threads.Pool
+    yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
+    yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
+    yield time, "sleep", threads.sleep
+    yield time, "time", threads.time_of_day
+    for name in ("monotonic", "perf_counter"):
+        yield time, name, threads.monotonic
+        yield time, f"{name}_ns", threads.now_ns
+    yield primitives, "monotonic", threads.monotonic
+    yield primitives, "now_ns", threads.now_ns
+    yield primitives, "pause", threads.pause
+    yield primitives, "LINGER", 1
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None:
+        yield asyncio.events, "new_event_loop", _event_loop
+        yield asyncio, "new_event_loop", _event_loop
+        if hasattr(asyncio, "runners"):
+            yield asyncio.runners, "run", _event_loop
+
+
+def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError(
+        "a task was submitted to a pool that was made outside of the scenario, whose threads nobody controls:"
+        " make the pool in the scenario's set-up, or in an actor"
+    )
+
+
+def _processes(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
+    raise ExploreError("a task was submitted to a pool of processes: the explorer orders threads, not processes")
+
+
+def _event_loop(*_: Any, **__: Any) -> NoReturn:
+    raise ExploreError(
+        "an event loop of asyncio was asked for: the explorer orders threads; coroutines of one loop switch at their"
+        " `await` only, which needs no explorer"
+    )
+
+
+class _Undo:
+    """What was there before."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, bool, Any]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        namespace = vars(owner)
+        self._before.append((owner, name, name in namespace, namespace.get(name)))
+        setattr(owner, name, value)
+
+    def undo(self) -> None:
+        while self._before:
+            owner, name, had, value = self._before.pop()
+            if had:
+                setattr(owner, name, value)
+            else:
+                delattr(owner, name)
+
+
+@contextlib.contextmanager
+def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]:
+    """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
+    undo = _Undo()
+    collecting = gc.isenabled()
+    before = standins.standing_for(machine)
+    try:
+        changes = list(_changes())
+        renamed = {id(vars(owner)[name]): it for owner, name, it in changes if name in vars(owner) and _is_api(owner)}
+        renamed |= {id(_REAL_LOCK): standins.Lock}
+        for module in modules:
+            for name, value in list(vars(module).items()):
+                stand_in = renamed.get(id(value)) if callable(value) else None
+                if stand_in is not None and module is not primitives:
+                    undo.set(module, name, stand_in)
+                elif isinstance(value, _REAL_LOCK) and not value.locked():
+                    undo.set(module, name, standins.Lock())
+                elif isinstance(value, _REAL_RLOCK):
+                    undo.set(module, name, standins.RLock())
+        _logging(undo)
+        for owner, name, it in changes:
+            undo.set(owner, name, it)
+        fuse.forget()
+        gc.disable()
+        yield
+    finally:
+        undo.undo()
+        standins.standing_for(before)
+        fuse.forget()
+        if collecting:
+            gc.enable()
+
+
+def _is_api(owner: Any) -> bool:
+    return owner in (threading, time, concurrent.futures) or owner is queue
+
+
+def _logging(undo: _Undo) -> None:
+    """Handlers hold locks while they write."""
+    for reference in list(logging._handlerList):
+        handler = reference()
+        if handler is not None and getattr(handler, "lock", None) is not None:
+            undo.set(handler, "lock", standins.RLock())
+    if isinstance(logging._lock, _REAL_RLOCK):
+        undo.set(logging, "_lock", standins.RLock())

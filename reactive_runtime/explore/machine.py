@@ -1,0 +1,467 @@
+"""Runs threads one at a time: the heart of the explorer.
+
+A *logical thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
+Each is carried by an OS thread that is kept from run to run, and exactly one holds the *baton*: it is the only one
+that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
+comes to a *point*: it says what it is about to do, and a strategy chooses who goes on. So the order of all that
+matters is the order of the points, which is decided here, can be written down, and can be had again.
+
+    ready ──chosen──▶ running ──point──▶ ready
+                        ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
+                        └──returns──▶ ended
+
+Who owns what: every field of the machine and of its threads belongs to the holder of the baton. The baton changes
+hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
+*watch* are read by a second real thread, the watchdog, which decides nothing from them but whether to complain.
+
+Time is virtual: the clock stands still while anybody can run, and then moves to the next deadline.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any, Final
+
+from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
+
+__all__ = ["Aborted", "Logical", "Machine", "Stop"]
+
+PATIENCE: Final = 60.0
+"""Virtual seconds for which timers go on after the last actor has ended."""
+
+
+class Aborted(BaseException):
+    """Unwinds a thread whose run is over. Not an Exception: a program that catches those does not catch this."""
+
+
+class Stop:
+    """Why a run came to an end before its threads did."""
+
+    __slots__ = ("error", "kind", "thread", "what")
+
+    def __init__(self, kind: str, what: str, thread: Logical | None = None, error: BaseException | None = None) -> None:
+        self.kind = kind
+        self.what = what
+        self.thread = thread
+        self.error = error
+
+
+class Logical:
+    """One thread of the program, in one run."""
+
+    __slots__ = (
+        "carrier",
+        "chain",
+        "children",
+        "daemon",
+        "deadline",
+        "ended",
+        "error",
+        "frame",
+        "go",
+        "ident",
+        "index",
+        "joiners",
+        "location",
+        "name",
+        "object",
+        "priority",
+        "rights",
+        "started",
+        "steps",
+        "target",
+        "timed_out",
+        "vc",
+        "wait",
+        "what",
+        "writes",
+    )
+
+    def __init__(self, index: int, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool) -> None:
+        self.index = index  # in order of creation: the same in every run that goes the same way
+        self.name = name
+        self.target = target
+        self.carrier = carrier
+        self.go = carrier.go
+        self.wait = carrier.wait
+        self.ident = carrier.ident
+        self.daemon = daemon
+        self.object: Any = None  # the threading.Thread that the program sees, if it made one
+        self.started = self.ended = False
+        self.error: BaseException | None = None
+        self.steps = 0
+        # What it is about to do, said at its point:
+        self.what: Any = "start"
+        self.location: Any = None  # what it touches: an object with the fields `w` and `r`
+        self.writes = True
+        # What it waits for:
+        self.deadline: float | None = None
+        self.timed_out = False
+        self.joiners: list[Logical] = []
+        # For strategies and watchers:
+        self.priority = 0.0
+        self.chain = 0  # a number for everything that happened before what it does next
+        self.children = 0
+        self.vc: list[int] = []  # vector clock, by index
+        self.rights = 0  # how often it may pass through after its run was aborted
+        self.frame: Any = None
+
+
+class Machine:
+    """Runs one schedule after another."""
+
+    def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
+        self.carriers = carriers or ThreadCarriers()
+        self.limit = limit
+        self.choose: Callable[[list[Logical], Logical], Logical] = lambda ready, me: ready[0]
+        self.always: Callable[[], object] | None = None
+        self.details: Any = None  # told of every step, when a run is to be shown
+        self.watching = False  # whether accesses are looked at for races: in the actors' phase, where fields are points
+        self.races = False  # whether vector clocks are kept
+        self.tracking = False  # whether chains are kept, for partial-order reduction
+        self.tried = False  # somebody has tried a lock without waiting:
+        self.releases = False  # from the next run on, letting a lock go is a point
+        self.version = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
+        self.active = False
+        self.aborting = False
+        self.settling = False  # the main thread waits for the others to come to rest
+        self.tracer: Any = None  # makes points of lines or instructions
+        self.quiet = 0  # > 0: an invariant looks at the state, and nothing is a point
+        self.run = 0  # watch
+        self.steps = 0  # watch
+        self.current: Logical = None  # type: ignore[assignment]  # watch
+        self.threads: list[Logical] = []
+        self.ready: list[Logical] = []
+        self.resting: list[Logical] = []  # gave way; ready again when another has done a step
+        self.trail: list[int] = []  # who did each step: the schedule
+        self.clock = 0.0
+        self.timers: list[tuple[float, int, Logical]] = []
+        self.horizon = 0.0
+        self.stop: Stop | None = None
+        self.main: Logical = None  # type: ignore[assignment]
+
+    # -- a run -------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a run, on the calling thread, as its logical thread 0."""
+        self.run += 1
+        self.steps = 0
+        if self.tried and not self.releases:
+            self.releases = True
+            self.version += 1
+        self.clock = 0.0
+        self.threads = []
+        self.ready = []
+        self.resting = []
+        self.trail = []
+        self.timers = []
+        self.stop = None
+        self.aborting = self.settling = False
+        self.watching = False
+        self.main = main = self._thread("main", lambda: None, self.carriers.main())
+        main.started = True
+        main.vc = [1]
+        self.current = main
+        self.ready.append(main)
+        self.active = True
+
+    def settle(self) -> None:
+        """On the main thread: let the others run until they have ended, or nothing will happen any more."""
+        main = self.main
+        self.ready.remove(main)
+        self.settling = True
+        self.horizon = self.clock + PATIENCE
+        if self.ready or self._idle():
+            chosen = self._next(main)
+            if chosen is not main:
+                self.current = chosen
+                chosen.go()
+                main.wait()
+        self.current = main
+        self.settling = False
+        if self.stop is not None:
+            self._unwind()
+        if main not in self.ready:
+            self.ready.append(main)
+
+    def end(self) -> None:
+        """End the run: threads that are left, daemons and such that wait for ever, are unwound."""
+        self.watching = False
+        if any(not it.ended for it in self.threads if it is not self.main):
+            self._unwind()
+        self.active = False
+
+    def _unwind(self) -> None:
+        """On the main thread: let each thread that is left come to its end, one after the other."""
+        self.aborting = True
+        self.current = nxt = self._to_unwind()
+        if nxt is not self.main:
+            nxt.go()
+            self.main.wait()
+            self.current = self.main
+
+    def _to_unwind(self) -> Logical:
+        for it in self.threads:
+            if not it.ended and it is not self.main:
+                if it.started:
+                    return it
+                it.ended = True
+        return self.main
+
+    def abort(self, stop: Stop) -> None:
+        """End the run for a reason. On the thread with the baton; returns only where the main one settles."""
+        if self.stop is None:
+            self.stop = stop
+        self.aborting = True
+        if not self.settling or self.current is not self.main:
+            raise Aborted
+
+    # -- threads -----------------------------------------------------------------------------------------------
+
+    def _thread(self, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool = False) -> Logical:
+        thread = Logical(len(self.threads), name, target, carrier, daemon)
+        self.threads.append(thread)
+        return thread
+
+    def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Logical:
+        """A new thread, ready to run. The one that spawns it goes on."""
+        carrier = self.carriers.carrier(len(self.threads) - 1, self)
+        if self.tracer is not None:
+            target = self.tracer.traced(target)
+        thread = self._thread(name, target, carrier, daemon)
+        parent = self.current
+        parent.children += 1
+        thread.chain = hash((parent.chain, parent.children))
+        if self.races:
+            thread.vc = vc = parent.vc.copy()
+            vc.extend([0] * (thread.index + 1 - len(vc)))
+            vc[thread.index] = 1
+            parent.vc = parent.vc.copy()
+            parent.vc[parent.index] += 1
+        carrier.thread = thread
+        self.ready.append(thread)
+        return thread
+
+    def body(self, me: Logical) -> Logical:
+        """The life of a thread, on its carrier, which holds the baton; returns who gets it next."""
+        if not self.aborting:
+            me.started = True
+            self.trail.append(me.index)
+            if self.tracking:
+                me.chain = hash((me.chain, 1))
+            if self.details is not None:
+                self.details.step(me)
+            try:
+                me.target()
+            except Aborted:
+                pass
+            except BaseException as error:
+                me.error = error
+                if not self.aborting:
+                    self.stop = self.stop or Stop("raised", f"{me.name} raised {type(error).__name__}: {error}", me, error)
+                    self.aborting = True
+        me.ended = True
+        return self._after(me)
+
+    def _after(self, me: Logical) -> Logical:
+        if not self.aborting:
+            if self.always is not None:
+                self._look(me)
+            self.ready.remove(me)
+            if me.joiners:
+                for joiner in me.joiners:
+                    self.wake(joiner)
+                me.joiners.clear()
+            if self.resting:
+                self._rested()
+            if not self.aborting:
+                try:
+                    if self.ready or self._idle():
+                        chosen = self._next(me)
+                        self.current = chosen
+                        return chosen
+                except Aborted:
+                    pass
+        self.current = nxt = self._to_unwind()
+        return nxt
+
+    def _next(self, me: Logical) -> Logical:
+        ready = self.ready
+        return ready[0] if len(ready) == 1 else self.choose(ready, me)
+
+    # -- points ------------------------------------------------------------------------------------------------
+
+    def step(self, me: Logical) -> None:
+        """`me`, which runs and could go on, is about to do what it has said: who goes next? Returns when it is `me`."""
+        if self.aborting:
+            self.pass_through(me)
+            return
+        self._count(me)
+        ready = self.ready
+        if len(ready) > 1 or self.resting:
+            if self.resting:
+                self._rested()
+            chosen = self.choose(ready, me)
+            if chosen is not me:
+                self.current = chosen
+                chosen.go()
+                me.wait()
+                if self.aborting:
+                    raise Aborted
+        self.trail.append(me.index)
+        if self.details is not None:
+            self.details.step(me)
+
+    def wait(self, me: Logical, deadline: float | None = None) -> None:
+        """`me` can't go on until it is woken, or the clock has come to `deadline`. It is not among the ready ones."""
+        if self.aborting:
+            raise Aborted
+        self._count(me)
+        me.timed_out = False
+        me.deadline = deadline
+        if deadline is not None:
+            heapq.heappush(self.timers, (deadline, self.steps, me))
+        if self.resting:
+            self._rested()
+        if self.ready or self._idle():
+            chosen = self._next(me)
+            if chosen is not me:
+                self.current = chosen
+                chosen.go()
+                me.wait()
+        if self.aborting:
+            raise Aborted
+        me.deadline = None
+        self.trail.append(me.index)
+        if self.details is not None:
+            self.details.step(me)
+
+    def _count(self, me: Logical) -> None:
+        self.steps += 1
+        if self.steps > self.limit:
+            self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
+        if self.always is not None:
+            self._look(me)
+
+    def wake(self, thread: Logical) -> None:
+        """`thread`, which waits, can go on."""
+        thread.deadline = None
+        self.ready.append(thread)
+
+    def pause(self, me: Logical) -> None:
+        """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
+        if self.aborting or len(self.ready) == 1 and not self.resting:
+            self.step(me)
+            return
+        self._count(me)
+        if self.resting:
+            self._rested()
+        self.ready.remove(me)
+        self.resting.append(me)
+        chosen = self._next(me)
+        self.current = chosen
+        chosen.go()
+        me.wait()
+        if self.aborting:
+            raise Aborted
+        self.trail.append(me.index)
+        if self.details is not None:
+            self.details.step(me)
+
+    def _rested(self) -> None:
+        self.ready.extend(self.resting)
+        self.resting.clear()
+
+    def _idle(self) -> bool:
+        """Nobody is ready: who rests goes on, or the clock moves. False: the run has come to a standstill."""
+        if self.resting:
+            self._rested()
+            return True
+        while self.timers:
+            deadline, _, thread = self.timers[0]
+            if thread.ended or thread.deadline != deadline:
+                heapq.heappop(self.timers)
+                continue
+            if self.settling and deadline > self.horizon and self._unfinished() is None:
+                break
+            heapq.heappop(self.timers)
+            self.clock = deadline
+            thread.timed_out = True
+            if self.tracking:
+                thread.chain = hash((thread.chain, deadline))
+            self.wake(thread)
+            return True
+        if self.settling and self._unfinished() is None:
+            self.ready.append(self.main)
+            return True
+        main = self.main if self.settling else None
+        waiting = [it for it in self.threads if it.started and not it.ended and it is not main and not it.daemon]
+        names = ", ".join(f"{it.name} ({it.what})" for it in waiting)
+        self.abort(Stop("deadlock", f"nobody can go on: {names}"))
+        return False
+
+    def _unfinished(self) -> Logical | None:
+        """A thread whose end the run has to wait for."""
+        for it in self.threads:
+            if not it.ended and not it.daemon and it is not self.main:
+                return it
+        return None
+
+    def _look(self, me: Logical) -> None:
+        """Let the invariant look at the state. Nothing it does is a point."""
+        assert self.always is not None
+        self.quiet += 1
+        watching, self.watching = self.watching, False
+        try:
+            self.always()
+        except Exception as error:
+            self.quiet -= 1
+            self.watching = watching
+            self.stop = self.stop or Stop("invariant", str(error) or type(error).__name__, me, error)
+            self.aborting = True
+            if not me.ended:
+                raise Aborted from None
+            return
+        self.quiet -= 1
+        self.watching = watching
+
+    def pass_through(self, me: Logical) -> None:
+        """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""
+        me.rights += 1
+        if me.rights > 1_000:
+            raise Aborted
+
+    # -- what happened before what -----------------------------------------------------------------------------
+
+    def note(self, me: Logical, location: Any, writes: bool) -> None:
+        """`me` has done something to `location`: it happens after what was done there before."""
+        if writes:
+            location.w = me.chain = hash((me.chain, location.w, location.r))
+            location.r = 0
+        else:
+            me.chain = hash((me.chain, location.w))
+            location.r = (location.r + me.chain) & 0xFFFF_FFFF_FFFF_FFFF
+
+    def ahead(self, thread: Logical) -> int:
+        """The chain of `thread` after what it is about to do."""
+        location = thread.location
+        if location is None:
+            return hash((thread.chain, 1))
+        if thread.writes:
+            return hash((thread.chain, location.w, location.r))
+        return hash((thread.chain, location.w))
+
+    def leave(self, me: Logical) -> list[int]:
+        """The vector clock that `me` leaves behind for whoever comes after; its own moves on."""
+        vc = me.vc
+        me.vc = mine = vc.copy()
+        mine[me.index] += 1
+        return vc
+
+    def join(self, me: Logical, vc: list[int]) -> None:
+        """`me` comes after what was left behind with `vc`."""
+        mine = me.vc
+        if len(vc) > len(mine):
+            mine = mine + [0] * (len(vc) - len(mine))
+        me.vc = [a if a > b else b for a, b in zip(mine, vc + [0] * (len(mine) - len(vc)), strict=True)]

@@ -1,0 +1,466 @@
+"""Makes points of the loads and stores of a module's code, with the object in hand.
+
+A tracer is told which instruction comes next, but not which object it is about to touch; and it costs a call for
+every instruction. So the source of a module is compiled a second time, with each access turned into a call, and the
+functions run that code while they are explored:
+
+    self.demand += n        store(iadd(load(self, "demand", 7), n), self, "demand", 8)
+
+The numbers are *sites*: where in the source the access stands. Functions keep their identity; only their `__code__`
+is exchanged, and given back. Lines stay what they are, for tracebacks and debuggers.
+
+What counts as an access: attributes, items, the methods of built-in containers (called through a wrapper), `next`,
+and names declared `global` or `nonlocal`. What does not: local names, and whatever happens inside of code that is not
+rewritten, in C, or in a module that was not named.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import linecache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+__all__ = ["SITES", "Exchange", "Site", "compiled", "sites_of"]
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an access stands."""
+
+    filename: str
+    line: int
+    column: int
+    what: str
+    """In words: `store self.demand`."""
+
+
+SITES: Final[list[Site]] = []
+"""Where the accesses of all rewritten files stand, by number. Written by the one exploration that runs."""
+
+_PURE: Final = frozenset(
+    "len list tuple sum min max sorted any all iter bool str repr print set dict frozenset enumerate zip isinstance"
+    " type id hash reversed map filter range callable getattr hasattr int float abs round".split()
+)
+"""Functions that only look at what they are given."""
+
+_IN_PLACE: Final = {
+    ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv",
+    ast.Mod: "imod", ast.Pow: "ipow", ast.LShift: "ilshift", ast.RShift: "irshift", ast.BitOr: "ior",
+    ast.BitXor: "ixor", ast.BitAnd: "iand", ast.MatMult: "imatmul",
+}  # fmt: skip
+
+
+def hook_name(hook: str) -> str:
+    """The name under which a hook is found by rewritten code, in `builtins`."""
+    return f"explore·{hook}"
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites the bodies of functions; the rest of a module has run already."""
+
+    def __init__(self, filename: str, tree: ast.Module) -> None:
+        self._filename = filename
+        self._classes: list[str] = []
+        self._functions: list[set[str]] = []  # names that are shared cells, by function
+        self._temporaries = 0
+        self._globals = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+
+    # -- where we are ------------------------------------------------------------------------------------------
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self._classes.append(node.name)
+        node.body = [self.visit(it) for it in node.body]
+        self._classes.pop()
+        return node
+
+    def _function(self, node: Any) -> ast.AST:
+        outermost = not self._functions
+        if outermost:
+            shared = {name for it in ast.walk(node) if isinstance(it, ast.Nonlocal) for name in it.names}
+            self._functions.append(shared)
+        else:
+            node.decorator_list = [self.visit(it) for it in node.decorator_list]
+        body: list[ast.stmt] = []
+        for it in node.body:
+            body.extend(_many(self.visit(it)))
+        node.body = body
+        if outermost:
+            self._functions.pop()
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _function  # noqa: N815
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        outermost = not self._functions
+        if outermost:
+            self._functions.append(set())
+        node.body = self.visit(node.body)
+        if outermost:
+            self._functions.pop()
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        if self._functions or isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return super().visit(node)
+        # Outside of functions there is nothing to rewrite but the functions inside.
+        return self.generic_visit(node)
+
+    # -- small pieces ------------------------------------------------------------------------------------------
+
+    def _site(self, node: ast.AST, verb: str) -> ast.Constant:
+        SITES.append(Site(self._filename, node.lineno, node.col_offset, f"{verb} {ast.unparse(node)}"))  # type: ignore[attr-defined]
+        return ast.Constant(len(SITES) - 1)
+
+    def _call(self, hook: str, *arguments: ast.expr) -> ast.Call:
+        return ast.Call(ast.Name(hook_name(hook), ast.Load()), list(arguments), [])
+
+    def _mangled(self, name: str) -> ast.Constant:
+        if name.startswith("__") and not name.endswith("__") and self._classes:
+            name = f"_{self._classes[-1].lstrip('_')}{name}"
+        return ast.Constant(name)
+
+    def _temporary(self) -> str:
+        self._temporaries += 1
+        return f"explore·{self._temporaries}"
+
+    def _shared_name(self, name: str) -> bool:
+        return name in self._globals or name in self._functions[0]
+
+    @staticmethod
+    def _at(new: Any, old: ast.AST) -> Any:
+        return ast.fix_missing_locations(ast.copy_location(new, old))
+
+    # -- loads -------------------------------------------------------------------------------------------------
+
+    def _load(self, node: ast.expr, hook: str) -> ast.expr:
+        """`node`, loaded; `hook` says what becomes of the value: load (looked into), use, give (to a function)."""
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super":
+                return node
+            site = self._site(node, "load")
+            base = self._load(node.value, "load")
+            return self._at(self._call(hook, base, self._mangled(node.attr), site), node)  # type: ignore[no-any-return]
+        result: ast.expr = self.visit(node)
+        return result
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._load(node, "use")
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        site = self._site(node, "load")
+        base = self._load(node.value, "load")
+        return self._at(self._call("item", base, self.visit(node.slice), site), node)  # type: ignore[no-any-return]
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        if isinstance(function, ast.Name) and function.id == "next" and node.args and not node.keywords:
+            site = self._site(node, "next")
+            arguments = [self._load(it, "load") for it in node.args]
+            return self._at(self._call("next_of", site, *arguments), node)  # type: ignore[no-any-return]
+        pure = isinstance(function, ast.Name) and function.id in _PURE
+        node.func = self._load(function, "load")
+        node.args = [self._load(it, "use" if pure else "give") for it in node.args]
+        node.keywords = [self.visit(it) for it in node.keywords]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load) or not self._shared_name(node.id):
+            return node
+        return self._at(self._call("second", self._name_point(node, "load", False), node), node)  # type: ignore[no-any-return]
+
+    def _name_point(self, node: ast.Name, verb: str, writes: bool) -> ast.Call:
+        key = ast.Constant(f"{self._filename}:{node.id}")
+        return self._call("at", key, self._site(node, verb), ast.Constant(writes))
+
+    # -- stores ------------------------------------------------------------------------------------------------
+
+    def _stores(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        """`target = value`, where `value` may be evaluated once only."""
+        if isinstance(target, ast.Attribute):
+            site = self._site(target, "store")
+            call = self._call("store", value, self._load(target.value, "load"), self._mangled(target.attr), site)
+            return [self._at(ast.Expr(call), target)]
+        if isinstance(target, ast.Subscript):
+            site = self._site(target, "store")
+            call = self._call("set_item", value, self._load(target.value, "load"), self.visit(target.slice), site)
+            return [self._at(ast.Expr(call), target)]
+        if isinstance(target, ast.Name) and self._shared_name(target.id):
+            stored = self._call("first", value, self._name_point(target, "store", True))
+            return [self._at(ast.Assign([target], stored), target)]
+        if isinstance(target, ast.Name):
+            return [self._at(ast.Assign([target], value), target)]
+        later: list[ast.stmt] = []
+        simple = self._simple(target, later)
+        return [self._at(ast.Assign([simple], value), target), *later]
+
+    def _simple(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
+        """`target` with its attributes and items replaced by temporary names, which are stored `later`."""
+        if isinstance(target, ast.Tuple | ast.List):
+            target.elts = [self._simple(it, later) for it in target.elts]
+            return target
+        if isinstance(target, ast.Starred):
+            target.value = self._simple(target.value, later)
+            return target
+        if isinstance(target, ast.Name) and not self._shared_name(target.id):
+            return target
+        name = self._temporary()
+        later.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), target)))
+        return self._at(ast.Name(name, ast.Store()), target)  # type: ignore[no-any-return]
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self._stores(node.targets[0], value)
+        name = self._temporary()
+        statements = [self._at(ast.Assign([ast.Name(name, ast.Store())], value), node)]
+        for target in node.targets:
+            statements.extend(self._stores(target, self._at(ast.Name(name, ast.Load()), node)))
+        return statements
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return node if isinstance(node.target, ast.Name) else self._at(ast.Pass(), node)
+        if isinstance(node.target, ast.Name):
+            node.value = self.visit(node.value)
+            return node
+        return self._stores(node.target, self.visit(node.value))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target = node.target
+        operator = self._at(ast.Name(hook_name(_IN_PLACE[type(node.op)]), ast.Load()), node)
+        if isinstance(target, ast.Name):
+            if not self._shared_name(target.id):
+                node.value = self.visit(node.value)
+                return node
+            loaded = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
+            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            return self._stores(target, self._at(changed, node))
+        statements: list[ast.stmt] = []
+
+        def once(expression: ast.expr) -> tuple[ast.expr, ast.expr]:
+            if isinstance(expression, ast.Name | ast.Constant):
+                return expression, expression
+            name = self._temporary()
+            statements.append(self._at(ast.Assign([ast.Name(name, ast.Store())], self._load(expression, "load")), node))
+            return self._at(ast.Name(name, ast.Load()), node), self._at(ast.Name(name, ast.Load()), node)
+
+        assert isinstance(target, ast.Attribute | ast.Subscript)
+        one, other = once(target.value)
+        if isinstance(target, ast.Attribute):
+            name_ = self._mangled(target.attr)
+            loaded = self._call("load", one, name_, self._site(target, "load"))
+            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            stored = self._call("store", changed, other, name_, self._site(target, "store"))
+        else:
+            key, again = once(target.slice)
+            loaded = self._call("item", one, key, self._site(target, "load"))
+            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            stored = self._call("set_item", changed, other, again, self._site(target, "store"))
+        return [*statements, self._at(ast.Expr(stored), node)]
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        statements: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Attribute):
+                site = self._site(target, "delete")
+                call = self._call("delete", self._load(target.value, "load"), self._mangled(target.attr), site)
+                statements.append(self._at(ast.Expr(call), node))
+            elif isinstance(target, ast.Subscript):
+                site = self._site(target, "delete")
+                call = self._call("delete_item", self._load(target.value, "load"), self.visit(target.slice), site)
+                statements.append(self._at(ast.Expr(call), node))
+            else:
+                statements.append(self._at(ast.Delete([target]), node))
+        return statements
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.visit(node.iter)
+        later: list[ast.stmt] = []
+        node.target = self._simple(node.target, later)
+        node.body = [*later, *self._block(node.body)]
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        later: list[ast.stmt] = []
+        for item in node.items:
+            item.context_expr = self.visit(item.context_expr)
+            if item.optional_vars is not None:
+                item.optional_vars = self._simple(item.optional_vars, later)
+        node.body = [*later, *self._block(node.body)]
+        return node
+
+    def _block(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
+        return [one for it in statements for one in _many(self.visit(it))]
+
+    # -- what is left alone ------------------------------------------------------------------------------------
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
+        return node
+
+    def visit_AsyncWith(self, node: ast.AsyncWith) -> ast.AST:
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        node.subject = self.visit(node.subject)
+        for case in node.cases:
+            case.guard = None if case.guard is None else self.visit(case.guard)
+            case.body = self._block(case.body)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self.visit(node.iter)
+        node.ifs = [self.visit(it) for it in node.ifs]
+        return node
+
+    def visit_arguments(self, node: ast.arguments) -> ast.AST:
+        return node
+
+
+def _many(statements: Any) -> list[ast.stmt]:
+    return statements if isinstance(statements, list) else [statements]
+
+
+def compiled(source: str, filename: str) -> CodeType:
+    """`source`, compiled with its accesses as calls. Raises SyntaxError as `compile` does."""
+    tree = ast.parse(source, filename)
+    tree = _Rewriter(filename, tree).visit(tree)
+    code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
+    return code
+
+
+# -- exchanging code ------------------------------------------------------------------------------------------
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The codes of the functions in `code`, however deep."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _key(code: CodeType) -> tuple[Any, ...]:
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code.co_qualname, code.co_firstlineno, arguments, tuple(sorted(code.co_freevars))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file, rewritten."""
+
+    source: str
+    table: dict[tuple[Any, ...], CodeType | None]
+    """The code of each function; None where two can't be told apart."""
+    sites: range
+
+
+_files: dict[str, _File] = {}
+"""Rewritten once in a process; written by the one exploration that runs."""
+
+
+def _file(filename: str, source: str) -> _File:
+    known = _files.get(filename)
+    if known is not None and known.source == source:
+        return known
+    first = len(SITES)
+    table: dict[tuple[Any, ...], CodeType | None] = {}
+    for code in _codes(compiled(source, filename)):
+        key = _key(code)
+        table[key] = None if key in table else code
+    _files[filename] = known = _File(source, table, range(first, len(SITES)))
+    return known
+
+
+def sites_of(filename: str) -> range:
+    """The numbers of the sites of a rewritten file."""
+    return _files[filename].sites if filename in _files else range(0)
+
+
+def functions_in(roots: Iterable[Any], filenames: frozenset[str]) -> list[FunctionType]:
+    """The functions, of those files, that can be reached from modules, classes, functions and their closures."""
+    found: list[FunctionType] = []
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        it = stack.pop()
+        if id(it) in seen:
+            continue
+        seen.add(id(it))
+        if isinstance(it, FunctionType):
+            if it.__code__.co_filename in filenames:
+                found.append(it)
+            stack.extend(cell.cell_contents for cell in it.__closure__ or () if _filled(cell))
+            stack.extend(it.__dict__.values())
+            stack.extend(it.__defaults__ or ())
+        elif isinstance(it, ModuleType):
+            if getattr(it, "__file__", None) in filenames:
+                stack.extend(vars(it).values())
+        elif isinstance(it, type):
+            module = inspect.getmodule(it) if it.__module__ != "builtins" else None
+            if module is not None and getattr(module, "__file__", None) in filenames:
+                stack.extend(vars(it).values())
+                stack.extend(it.__mro__[1:-1])
+        elif isinstance(it, staticmethod | classmethod | MethodType):
+            stack.append(it.__func__)
+        elif isinstance(it, property):
+            stack.extend(one for one in (it.fget, it.fset, it.fdel) if one is not None)
+        elif isinstance(it, functools.partial):
+            stack.extend((it.func, *it.args, *it.keywords.values()))
+        elif isinstance(it, functools.cached_property):
+            stack.append(it.func)
+        elif isinstance(it, list | tuple):
+            stack.extend(it[:50])
+        elif isinstance(it, dict):
+            stack.extend(list(it.values())[:50])
+    return found
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+class Exchange:
+    """While the block runs, the functions of `filenames` that can be reached from `roots` run rewritten code."""
+
+    def __init__(self, roots: Iterable[Any], filenames: Iterable[str], hooks: dict[str, Any]) -> None:
+        self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
+        self.unreadable: list[str] = []
+        """Files without a source: their accesses are no points."""
+        files: dict[str, _File] = {}
+        for filename in sorted(set(filenames)):
+            source = "".join(linecache.getlines(filename))
+            if source:
+                files[filename] = _file(filename, source)
+            else:
+                self.unreadable.append(filename)
+        self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
+        for function in functions_in(roots, frozenset(files)):
+            code = function.__code__
+            new = files[code.co_filename].table.get(_key(code))
+            if new is not None and new.co_freevars == code.co_freevars:
+                self._pairs.append((function, code, new))
+
+    def __enter__(self) -> Exchange:
+        for name, hook in self._hooks.items():
+            setattr(builtins, name, hook)
+        for function, _, new in self._pairs:
+            function.__code__ = new
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for function, old, _ in self._pairs:
+            function.__code__ = old
+        for name in self._hooks:
+            delattr(builtins, name)

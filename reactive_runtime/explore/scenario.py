@@ -1,0 +1,121 @@
+"""What is explored: a state, the threads that work on it, and what has to hold.
+
+Either a class, which reads best where a scenario is written by hand:
+
+    class LostUpdate:
+        def __init__(self): self.count = 0
+        def actor_a(self): self.count += 1
+        def actor_b(self): self.count += 1
+        def at_end(self): assert self.count == 2
+
+or a `Scenario`, where it is put together; or a function without arguments, which starts threads of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from reactive_runtime.errors import ScenarioError
+
+__all__ = ["Scenario", "nothing", "scenario_of"]
+
+S = TypeVar("S")
+
+ACTOR = "actor_"
+
+
+def nothing(*_: object) -> None:
+    """Holds always."""
+
+
+@dataclass(frozen=True)
+class Scenario(Generic[S]):
+    """A program of a few threads.
+
+    `setup` makes the state, anew for each schedule, on the main thread, before any other runs. `actors` are the
+    threads, by name: each makes its calls one after the other, with the state as argument. `at_end` is called with the
+    state when all threads have ended and nothing is left to happen; `at_each_step`, if there is one, between any two
+    steps. Both fail by raising (an AssertionError, say) or by returning False, and must only look.
+
+    A scenario has to do the same each time the schedule is the same: no dice, no clock but `time`'s (which is virtual
+    here), no order of sets. What is not so is noticed when a failure is replayed.
+    """
+
+    setup: Callable[[], S]
+    actors: Mapping[str, Sequence[Callable[[S], object]]]
+    at_end: Callable[[S], object] = nothing
+    at_each_step: Callable[[S], object] | None = None
+    name: str = "scenario"
+    parts: Sequence[Any] = field(default=(), compare=False)
+    """Functions and classes it is made of, beyond those above: their modules are looked at as well."""
+
+    def reduced(self, program: Sequence[tuple[str, Sequence[int]]]) -> Scenario[S]:
+        """The same with fewer calls: for each actor that is kept, the numbers of the calls that are."""
+        return replace(self, actors={name: [self.actors[name][it] for it in calls] for name, calls in program})
+
+    @property
+    def program(self) -> list[tuple[str, list[int]]]:
+        """All its calls, by number."""
+        return [(name, list(range(len(calls)))) for name, calls in self.actors.items()]
+
+    def roots(self) -> list[Any]:
+        """All it is made of."""
+        found: list[Any] = [self.setup, self.at_end, *self.parts]
+        for calls in self.actors.values():
+            found.extend(calls)
+        return found
+
+
+def scenario_of(it: Any) -> Scenario[Any]:
+    """`it` as a scenario; ScenarioError where it is none."""
+    if isinstance(it, Scenario):
+        scenario: Scenario[Any] = it
+    elif inspect.isclass(it):
+        scenario = _of_class(it)
+    elif inspect.iscoroutinefunction(it):
+        raise ScenarioError(f"{it.__qualname__} is a coroutine function: the explorer orders threads, not coroutines")
+    elif callable(it):
+        name = getattr(it, "__qualname__", type(it).__name__)
+        scenario = Scenario(lambda: None, {"main": [lambda _: it()]}, name=name, parts=[it])
+    else:
+        raise ScenarioError(f"a scenario is a class with methods {ACTOR}…, a Scenario, or a function; not {it!r}")
+    for name, calls in scenario.actors.items():
+        for call in calls:
+            if inspect.iscoroutinefunction(call):
+                raise ScenarioError(
+                    f"actor {name} of {scenario.name} is a coroutine function: the explorer orders threads, not coroutines"
+                )
+    return scenario
+
+
+def _of_class(cls: type[Any]) -> Scenario[Any]:
+    names = [
+        name for base in reversed(cls.__mro__) for name in vars(base) if name.startswith(ACTOR) and name != ACTOR
+    ]
+    if not names:
+        raise ScenarioError(f"{cls.__qualname__} has no actors: name the methods that threads shall run {ACTOR}…")
+    return Scenario(
+        cls,
+        {name.removeprefix(ACTOR): [getattr(cls, name)] for name in dict.fromkeys(names)},
+        at_end=getattr(cls, "at_end", nothing),
+        at_each_step=getattr(cls, "at_each_step", None),
+        name=cls.__qualname__,
+        parts=[cls],
+    )
+
+
+def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
+    """The modules that functions and classes come from, with those of their bases, without the standard library's."""
+    for it in parts:
+        it = inspect.unwrap(it) if callable(it) else it
+        while hasattr(it, "func"):
+            it = it.func
+        for one in inspect.getmro(it) if inspect.isclass(it) else [getattr(it, "__func__", it)]:
+            module = sys.modules.get(getattr(one, "__module__", None) or "")
+            if module is not None and module.__name__ not in sys.stdlib_module_names and module.__name__ != __name__:
+                yield module

@@ -1,0 +1,201 @@
+"""Who goes next: strategies that sample.
+
+A strategy is told of each schedule's beginning and end, and asked at each point where there is a choice. All draw
+from one seeded generator, so the same seed gives the same schedules.
+
+- *random*: anybody, with the same chance. Finds what needs several switches close together.
+- *PCT(d)* (Burckhardt and others, 2010): threads have random priorities, and d - 1 times in a schedule the one that
+  runs drops to the lowest. Finds a bug that needs d orderings with a chance that is known beforehand, and switches
+  rarely.
+- *POS* (Yuan and others, 2018): each operation has a random priority, drawn again when a competing one went first.
+  Even over the orders of competing operations, not over the switches.
+- *URW*: anybody, in proportion to the steps that are left to do. Even over whole schedules.
+- *portfolio*: each in turn, and with them the search by preemption bound. What one is blind to another sees.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from reactive_runtime.explore.machine import Logical, Machine
+
+__all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
+
+
+class Strategy(Protocol):
+    """Chooses who goes next."""
+
+    name: str
+
+    def begin(self, machine: Machine) -> bool:
+        """A schedule begins; False: there is none left to try."""
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        """One of `ready`, which are two or more; `me` ran until now, and may not be among them."""
+
+    def end(self, machine: Machine) -> None:
+        """The schedule has ended."""
+
+
+class Random:
+    """See `random` above."""
+
+    name: Final = "random"
+
+    def __init__(self, dice: random.Random) -> None:
+        self._random = dice.random
+
+    def begin(self, machine: Machine) -> bool:
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        return ready[int(self._random() * len(ready))]
+
+    def end(self, machine: Machine) -> None:
+        pass
+
+
+class PCT:
+    """See `PCT` above; `depth` is d."""
+
+    def __init__(self, dice: random.Random, depth: int = 3) -> None:
+        self.name = f"pct{depth}"
+        self._dice = dice
+        self._depth = depth
+        self._longest = 20
+        self._machine: Machine
+        self._changes: list[int] = []
+        self._next = 0
+        self._lowest = 0.0
+
+    def begin(self, machine: Machine) -> bool:
+        self._machine = machine
+        random_ = self._dice.random
+        self._changes = sorted((1 + int(random_() * self._longest) for _ in range(self._depth - 1)), reverse=True)
+        self._next = self._changes.pop() if self._changes else machine.limit + 1
+        self._lowest = 0.0
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        if self._machine.steps >= self._next:
+            self._lowest -= 1.0
+            me.priority = self._lowest
+            self._next = self._changes.pop() if self._changes else self._machine.limit + 1
+        best = ready[0]
+        highest = -1e9
+        for it in ready:
+            priority = it.priority
+            if priority == 0.0:
+                priority = it.priority = 1.0 + self._dice.random()
+            if priority > highest:
+                best, highest = it, priority
+        return best
+
+    def end(self, machine: Machine) -> None:
+        self._longest = max(self._longest, machine.steps)
+
+
+class POS:
+    """See `POS` above."""
+
+    name: Final = "pos"
+
+    def __init__(self, dice: random.Random) -> None:
+        self._random = dice.random
+        self._drawn: dict[int, tuple[int, float]] = {}
+
+    def begin(self, machine: Machine) -> bool:
+        self._drawn.clear()
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        random_ = self._random
+        best, highest = ready[0], -1.0
+        for it in ready:
+            priority = it.priority
+            # A new operation has a new priority: the one that ran has come to another point.
+            if priority == 0.0 or it is me:
+                priority = it.priority = random_()
+            if priority > highest:
+                best, highest = it, priority
+        location = best.location
+        if location is not None:
+            for it in ready:
+                if it.location is location and it is not best and (it.writes or best.writes):
+                    it.priority = 0.0
+        best.priority = 0.0
+        return best
+
+    def end(self, machine: Machine) -> None:
+        pass
+
+
+class URW:
+    """See `URW` above. How many steps are left is guessed from how many there were before."""
+
+    name: Final = "urw"
+
+    def __init__(self, dice: random.Random) -> None:
+        self._random = dice.random
+        self._expected: dict[int, float] = {}
+        self._trail: list[int] = []
+
+    def begin(self, machine: Machine) -> bool:
+        self._trail = machine.trail
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        trail, expected = self._trail, self._expected
+        weights = [max(1.0, expected.get(it.index, 10.0) - trail.count(it.index)) for it in ready]
+        at = self._random() * sum(weights)
+        for it, weight in zip(ready, weights, strict=True):
+            at -= weight
+            if at < 0:
+                return it
+        return ready[-1]
+
+    def end(self, machine: Machine) -> None:
+        for it in machine.threads[1:]:
+            steps = machine.trail.count(it.index)
+            before = self._expected.get(it.index, float(steps))
+            self._expected[it.index] = before * 0.75 + steps * 0.25
+
+
+class Replayed:
+    """Follows a schedule; where that can't be, says so.
+
+    With `exactly`, a thread that can't go on when it should is an end of the run (`diverged` says where). Without, the
+    one that ran goes on, else the first: a schedule with pieces cut out is tried for what is left of it.
+    """
+
+    name: Final = "replay"
+
+    def __init__(self, schedule: Sequence[int], *, exactly: bool = True) -> None:
+        self._schedule = schedule
+        self._exactly = exactly
+        self._machine: Machine
+        self.diverged: str | None = None
+
+    def begin(self, machine: Machine) -> bool:
+        self._machine = machine
+        self.diverged = None
+        return True
+
+    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+        at = len(self._machine.trail)
+        if at < len(self._schedule):
+            wanted = self._schedule[at]
+            for it in ready:
+                if it.index == wanted:
+                    return it
+            if self._exactly and self.diverged is None:
+                names = ", ".join(it.name for it in ready)
+                self.diverged = f"step {at + 1}: thread {wanted} should go on, and only {names} can"
+        if me in ready:
+            return me
+        return min(ready, key=lambda it: it.index)
+
+    def end(self, machine: Machine) -> None:
+        pass

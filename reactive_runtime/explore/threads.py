@@ -1,0 +1,276 @@
+"""What stands in for what starts work, and for the clock: `Thread`'s methods, `ThreadPoolExecutor`, `time`.
+
+The classes of the standard library that are written in Python, `Future`, `Queue`, `Barrier`, `Timer`, need no
+stand-in: they take their locks from `threading` when they are made, and find the ones of `standins` there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final
+
+from reactive_runtime._core import primitives
+from reactive_runtime.explore import standins
+from reactive_runtime.explore.machine import Aborted, Logical, Machine
+
+__all__ = ["Pool", "current_thread", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
+
+EPOCH: Final = 1_000_000_000.0
+"""The time of day at which every run begins."""
+
+real_start = primitives.Thread.start
+real_join = primitives.Thread.join
+real_is_alive = primitives.Thread.is_alive
+real_current_thread = threading.current_thread
+
+
+def _machine() -> Machine | None:
+    return standins._machine
+
+
+# -- threads --------------------------------------------------------------------------------------------------
+
+
+def start(self: primitives.Thread) -> None:
+    """`Thread.start`: a logical thread."""
+    me = standins.caller()
+    machine = _machine()
+    if me is None or machine is None:
+        real_start(self)
+        return
+    if machine.aborting:
+        raise Aborted
+    if "_logical" in self.__dict__:
+        raise RuntimeError("threads can only be started once")
+    thread = machine.spawn(self.name, lambda: _live(self, machine.current), self.daemon)
+    thread.object = self
+    self.__dict__["_logical"] = thread
+    if machine.tracking:
+        me.chain = hash((me.chain, 2))
+
+
+def _live(thread: primitives.Thread, me: Logical) -> None:
+    state = thread.__dict__
+    state["_ident"] = me.ident
+    started = state.get("_started")
+    if started is not None:
+        started._flag = True
+    thread.run()
+
+
+def join(self: primitives.Thread, timeout: float | None = None) -> None:
+    """`Thread.join`."""
+    me = standins.caller()
+    machine = _machine()
+    other: Logical | None = self.__dict__.get("_logical")
+    if me is None or machine is None or other is None:
+        if other is None:
+            real_join(self, timeout)
+        return
+    if other is me:
+        raise RuntimeError("cannot join current thread")
+    if other.ended:
+        me.location, me.what = None, "join"
+        machine.step(me)
+    elif timeout is not None and timeout <= 0:
+        me.location, me.what = None, "join"
+        machine.step(me)
+    else:
+        other.joiners.append(me)
+        me.location, me.what = None, "join"
+        machine.ready.remove(me)
+        machine.wait(me, standins._until(machine, timeout))
+        if not other.ended and me in other.joiners:
+            other.joiners.remove(me)
+    if other.ended:
+        if machine.tracking:
+            me.chain = hash((me.chain, other.chain))
+        if machine.races:
+            machine.join(me, other.vc)
+
+
+def is_alive(self: primitives.Thread) -> bool:
+    """`Thread.is_alive`."""
+    other: Logical | None = self.__dict__.get("_logical")
+    if other is None:
+        return real_is_alive(self)
+    me = standins.caller()
+    machine = _machine()
+    if me is not None and machine is not None:
+        me.location, me.what = None, "is_alive"
+        machine.step(me)
+    return not other.ended
+
+
+def current_thread() -> primitives.Thread:
+    """`threading.current_thread`: the thread the program has made, or one that stands for an actor."""
+    me = standins.caller()
+    if me is None or me is standins.running().main:
+        return real_current_thread()
+    if me.object is None:
+        me.object = primitives.Thread(name=me.name, daemon=me.daemon)
+        me.object.__dict__.update(_logical=me, _ident=me.ident)
+    thread: primitives.Thread = me.object
+    return thread
+
+
+# -- the clock ------------------------------------------------------------------------------------------------
+
+
+def monotonic() -> float:
+    """Virtual seconds since the run began."""
+    machine = _machine()
+    return 0.0 if machine is None else machine.clock
+
+
+def now_ns() -> int:
+    """The same, in nanoseconds."""
+    return int(monotonic() * 1e9)
+
+
+def time_of_day() -> float:
+    """Virtual seconds, as of a day long ago."""
+    return EPOCH + monotonic()
+
+
+def sleep(seconds: float) -> None:
+    """Virtual sleep: the others go on, and where none can, the clock moves."""
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    me = standins.caller()
+    machine = _machine()
+    if me is None or machine is None:
+        return
+    me.location, me.what = None, "sleep"
+    if seconds == 0:
+        pause()
+    else:
+        machine.ready.remove(me)
+        machine.wait(me, machine.clock + seconds)
+
+
+def pause() -> None:
+    """Give way."""
+    me = standins.caller()
+    machine = _machine()
+    if me is not None and machine is not None:
+        me.location, me.what = None, "give way"
+        machine.pause(me)
+        if machine.tracking:
+            me.chain = hash((me.chain, 3))
+
+
+# -- pools ----------------------------------------------------------------------------------------------------
+
+
+class Pool(ThreadPoolExecutor):
+    """Stands in for `ThreadPoolExecutor`: at most `max_workers` logical threads, each as long as there are tasks."""
+
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        thread_name_prefix: str = "",
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+    ) -> None:
+        if max_workers is None:
+            max_workers = 4
+        if max_workers <= 0:
+            raise ValueError("max_workers must be greater than 0")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        self._max_workers = max_workers
+        self._thread_name_prefix = thread_name_prefix or "pool"
+        self._initializer = initializer
+        self._initargs = initargs
+        self._at = standins.Location()
+        self._tasks: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = deque()
+        self._busy: set[int] = set()  # numbers of the workers that have a thread
+        self._numbers = itertools.count()
+        self._shutdown = False
+        self._waiting: list[Logical] = []  # inside of shutdown(wait=True)
+
+    def _enter(self, what: str) -> tuple[Machine | None, Logical | None]:
+        me = standins.caller()
+        machine = _machine()
+        if me is None or machine is None:
+            return None, None
+        if machine.aborting:
+            raise Aborted
+        standins._point(machine, me, self._at, what)
+        standins._met(machine, me, self._at)
+        return machine, me
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        machine, me = self._enter("submit")
+        if self._shutdown:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        if machine is None or me is None:
+            raise RuntimeError("this pool belongs to a run that has ended")
+        future: Future[Any] = Future()
+        self._tasks.append((future, fn, args, kwargs))
+        if len(self._busy) < self._max_workers:
+            number = next(free for free in itertools.count() if free not in self._busy)
+            self._busy.add(number)
+            machine.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
+        standins._left(machine, me, self._at)
+        return future
+
+    def _work(self, number: int) -> None:
+        """The life of a worker."""
+        if self._initializer is not None:
+            self._initializer(*self._initargs)
+        try:
+            while self._tasks:
+                future, fn, args, kwargs = self._tasks.popleft()
+                machine = _machine()
+                assert machine is not None
+                standins._met(machine, machine.current, self._at)
+                if future.set_running_or_notify_cancel():
+                    try:
+                        result = fn(*args, **kwargs)
+                    except Aborted:
+                        raise
+                    except BaseException as error:
+                        future.set_exception(error)
+                    else:
+                        future.set_result(result)
+                del future, fn, args, kwargs
+                self._enter("next task")
+        finally:
+            self._busy.discard(number)
+            machine = _machine()
+            if machine is not None and not machine.aborting:
+                standins._left(machine, machine.current, self._at)
+                if not self._busy:
+                    for it in self._waiting:
+                        machine.wake(it)
+                    self._waiting.clear()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        machine, me = self._enter("shutdown") if _running() else (None, None)
+        self._shutdown = True
+        if cancel_futures:
+            while self._tasks:
+                self._tasks.popleft()[0].cancel()
+        if machine is None or me is None:
+            return
+        if wait and self._busy:
+            self._waiting.append(me)
+            me.location, me.what = self._at, "shutdown"
+            machine.ready.remove(me)
+            machine.wait(me)
+        standins._met(machine, me, self._at)
+
+    def __exit__(self, *_: object) -> bool | None:
+        self.shutdown(wait=True)
+        return False
+
+
+def _running() -> bool:
+    machine = _machine()
+    return machine is not None and machine.active and not machine.quiet and not machine.aborting

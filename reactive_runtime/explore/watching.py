@@ -1,0 +1,246 @@
+"""Finds the fields that threads race for, and makes points of them.
+
+Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
+no primitive puts in order, are a race: from then on both sites are points of choice. What is always guarded by a
+lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and no other order can
+be told apart. So a schedule has few points, and those are where threads can disagree.
+
+Order is kept by vector clocks: a release leaves the clock of its thread behind, an acquire takes it over. A race that
+one schedule hides, because a lock happened to be taken in between, is seen in another; an exhaustive search begins
+anew when it has seen one.
+
+Locations live for one run: an attribute of an object, a built-in container as a whole, a shared name. They keep their
+objects alive until the run has ended, so that no two of them have the same `id`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from typing import Any, Final
+
+from reactive_runtime.explore.machine import Logical, Machine
+from reactive_runtime.explore.rewriting import SITES
+
+__all__ = ["Watcher"]
+
+CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
+_LOOKING: Final = frozenset(
+    "get keys values items copy index count difference intersection isdisjoint issubset issuperset union"
+    " symmetric_difference find rfind startswith endswith decode hex __len__ __contains__ __getitem__ __iter__".split()
+)
+"""Methods of containers that do not change them."""
+
+
+class _Location:
+    """One location, in one run."""
+
+    __slots__ = ("it", "looked", "r", "stored", "stored_at", "stored_by", "w")
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+        self.w = self.r = 0  # chains, as those of stand-ins
+        self.stored_by = -1  # the thread that stored last,
+        self.stored = 0  # when, by its own clock,
+        self.stored_at = 0  # and its site
+        self.looked: dict[int, tuple[int, int]] | None = None  # thread: when it looked last, and its site
+
+
+class Watcher:
+    """Watches the accesses of one exploration."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.hot = bytearray(len(SITES) + 1024)
+        """Which sites are points."""
+        self.found = 0
+        """How many sites are; more of them: what was seen before does not hold any more."""
+        self._locations: dict[Any, _Location] = {}
+        self._racing: set[int] = set()  # sites that are points from the next run on
+
+    def begin(self) -> None:
+        """Before each run."""
+        self._locations.clear()
+        if self._racing:
+            self.heat(sorted(self._racing))
+            self._racing.clear()
+        if len(self.hot) < len(SITES):
+            self.hot.extend(bytes(len(SITES) - len(self.hot) + 1024))
+
+    def heat(self, sites: list[int]) -> None:
+        """Make points of these."""
+        for site in sites:
+            if not self.hot[site]:
+                self.hot[site] = 1
+                self.found += 1
+
+    def hooks(self) -> dict[str, Any]:
+        """What the calls of rewritten code call."""
+        machine, watcher = self._machine, self
+        locations = self._locations
+        reached, touched = self._reached, self._touched
+
+        def load(it: Any, name: str, site: int) -> Any:
+            """An attribute, to look into further."""
+            # `access`, written out: most accesses are of this kind.
+            if type(it) in CONTAINERS:
+                return _Method(watcher, it, name, site)
+            if machine.watching:
+                key = (id(it), name)
+                location = locations.get(key)
+                if location is None:
+                    location = locations[key] = _Location(it)
+                if watcher.hot[site]:
+                    reached(location, site, False, it, name)
+                touched(location, site, False)
+            return getattr(it, name)
+
+        def use(it: Any, name: str, site: int) -> Any:
+            """An attribute whose value is looked at: a container's contents count as read."""
+            value = load(it, name, site)
+            if type(value) in CONTAINERS and machine.watching:
+                access(value, "", value, site, False)
+                return getattr(it, name)
+            return value
+
+        def give(it: Any, name: str, site: int) -> Any:
+            """An attribute that is handed to a function: it may change a container."""
+            value = load(it, name, site)
+            if type(value) in CONTAINERS and machine.watching:
+                access(value, "", value, site, True)
+                return getattr(it, name)
+            return value
+
+        def store(value: Any, it: Any, name: str, site: int) -> None:
+            if machine.watching:
+                access(it, name, value, site, True)
+            setattr(it, name, value)
+
+        def delete(it: Any, name: str, site: int) -> None:
+            if machine.watching:
+                access(it, name, None, site, True)
+            delattr(it, name)
+
+        def access(it: Any, name: str, value: Any, site: int, writes: bool) -> None:
+            key = (id(it), name)
+            location = locations.get(key)
+            if location is None:
+                location = locations[key] = _Location(it)
+            if watcher.hot[site]:
+                reached(location, site, writes, it, name, value)
+            touched(location, site, writes)
+
+        def item(it: Any, key: Any, site: int) -> Any:
+            if type(it) in CONTAINERS and machine.watching:
+                access(it, "", None, site, False)
+            return it[key]
+
+        def set_item(value: Any, it: Any, key: Any, site: int) -> None:
+            if type(it) in CONTAINERS and machine.watching:
+                access(it, "", value, site, True)
+            it[key] = value
+
+        def delete_item(it: Any, key: Any, site: int) -> None:
+            if type(it) in CONTAINERS and machine.watching:
+                access(it, "", None, site, True)
+            del it[key]
+
+        def next_of(site: int, *arguments: Any) -> Any:
+            if machine.watching:
+                access(arguments[0], "next", None, site, True)
+            return next(*arguments)
+
+        def at(key: str, site: int, writes: bool) -> None:
+            """A name that functions share."""
+            if machine.watching:
+                location = locations.get(key)
+                if location is None:
+                    location = locations[key] = _Location(key)
+                if watcher.hot[site]:
+                    reached(location, site, writes, None, key)
+                touched(location, site, writes)
+
+        self._access = access
+        in_place = {
+            name: getattr(operator, name)
+            for name in "iadd isub imul itruediv ifloordiv imod ipow ilshift irshift ior ixor iand imatmul".split()
+        }
+        return {
+            "load": load,
+            "use": use,
+            "give": give,
+            "store": store,
+            "delete": delete,
+            "item": item,
+            "set_item": set_item,
+            "delete_item": delete_item,
+            "next_of": next_of,
+            "at": at,
+            "first": lambda one, other: one,
+            "second": lambda one, other: other,
+            **in_place,
+        }
+
+    def method(self, it: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """A method of a container is called."""
+        if self._machine.watching:
+            self._access(it, "", arguments, site, name not in _LOOKING)
+        return getattr(it, name)(*arguments, **keywords)
+
+    def _reached(
+        self, location: _Location, site: int, writes: bool, it: Any, name: str, value: Any = None
+    ) -> None:
+        """A point, before a racing access."""
+        machine = self._machine
+        me = machine.current
+        me.location, me.writes, me.what = location, writes, site
+        if machine.details is not None:
+            machine.details.about(me, it, name, writes, value)
+        machine.step(me)
+        if machine.tracking:
+            machine.note(me, location, writes)
+
+    def _touched(self, location: _Location, site: int, writes: bool) -> None:
+        """An access takes place: is it in order with those before?"""
+        me: Logical = self._machine.current
+        index, vc = me.index, me.vc
+        by = location.stored_by
+        if by >= 0 and by != index and (by >= len(vc) or vc[by] < location.stored):
+            self._race(location.stored_at, site)
+        looked = location.looked
+        if writes:
+            if looked is not None:
+                for other, (when, where) in looked.items():
+                    if other != index and (other >= len(vc) or vc[other] < when):
+                        self._race(where, site)
+                location.looked = None
+            location.stored_by, location.stored, location.stored_at = index, vc[index], site
+        elif looked is None:
+            location.looked = {index: (vc[index], site)}
+        else:
+            looked[index] = (vc[index], site)
+
+    def _race(self, one: int, other: int) -> None:
+        hot = self.hot
+        if not hot[one]:
+            self._racing.add(one)
+        if not hot[other]:
+            self._racing.add(other)
+
+
+class _Method:
+    """A method of a built-in container, which is a point when it is called, not when it is looked up."""
+
+    __slots__ = ("_it", "_name", "_site", "_watcher")
+
+    def __init__(self, watcher: Watcher, it: Any, name: str, site: int) -> None:
+        self._watcher = watcher
+        self._it = it
+        self._name = name
+        self._site = site
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._watcher.method(self._it, self._name, self._site, arguments, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(self._it, self._name), name)
