@@ -39,7 +39,8 @@ class Bounded:
         self._reduced = reduced
         self._machine: Machine
         self._prefix: list[int] = []
-        self._preemptions = 0
+        self.preemptions = 0
+        """Of the schedule that is run."""
         self._restart()
 
     def _restart(self) -> None:
@@ -68,12 +69,12 @@ class Bounded:
                     return False
                 self.bound += 1
                 self._stack, self._deferred = self._deferred, []
-            trail, length, index, self._preemptions, key = self._stack.pop()
+            trail, length, index, self.preemptions, key = self._stack.pop()
             if not key:
                 break
             seen = self._seen.get(key)
-            if seen is None or seen > self._preemptions:  # else it was reached meanwhile, on another way
-                self._seen[key] = self._preemptions
+            if seen is None or seen > self.preemptions:  # else it was reached meanwhile, on another way
+                self._seen[key] = self.preemptions
                 break
         self._prefix = trail[:length]
         if index >= 0:
@@ -94,7 +95,7 @@ class Bounded:
         chosen: Logical | None = None
         chosen_cost = 0
         for it in order:  # the one that runs comes last, and is preferred
-            cost = self._preemptions + (goes_on and it is not me)
+            cost = self.preemptions + (goes_on and it is not me)
             key = self._key(it)
             seen = self._seen.get(key)
             if seen is not None and seen <= cost:
@@ -112,7 +113,7 @@ class Bounded:
         if chosen is None:
             machine.abort(Stop(CUT, "equivalent to a schedule that has run"))
         assert chosen is not None
-        self._preemptions = chosen_cost
+        self.preemptions = chosen_cost
         return chosen
 
     def _key(self, thread: Logical) -> int:

@@ -93,7 +93,9 @@ class Details:
             text = about
         elif isinstance(about, tuple):
             it, name, writes, new = about
-            if name and it is not None and not writes:
+            if name == "next":
+                value = ""
+            elif name and it is not None and not writes:
                 value = _text(getattr(it, name, "(unset)"))
             elif name and it is not None:
                 value = f"{_text(getattr(it, name, '(unset)'))} → {_text(new)}"

@@ -1,3 +1,121 @@
-"""The failing schedule as text."""
-def text_of(failure):
-    return "\n".join(f"{s.thread} {s.name:10} {s.what:30} {s.source:50} {s.value}" for s in failure.steps)
+"""A failing schedule, drawn: a column for each thread, time downwards.
+
+    ▶ marks a switch away from a thread that could have gone on, ▷ one from a thread that had ended or had to wait.
+
+`rows_of` is what the text, the picture and the page have in common: the lines of the source at which something was done
+that another thread could notice, each with the values that it saw, or changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore.details import Step
+    from reactive_runtime.explore.exploration import Failure
+
+__all__ = ["Row", "columns_of", "end_of", "rows_of", "text_of"]
+
+WIDTH: Final = 58
+"""Characters of a column, at most."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the diagram."""
+
+    column: int
+    mark: str
+    """▶, ▷, or nothing."""
+    line: int
+    """The number of the source line; 0 where there is none."""
+    source: str
+    values: str
+
+
+def columns_of(failure: Failure) -> list[str]:
+    """The names of the threads that did something, in order of their creation."""
+    names = {step.thread: step.name for step in failure.steps if step.thread}
+    return [names[it] for it in sorted(names)]
+
+
+def rows_of(failure: Failure) -> list[Row]:
+    """The lines of the diagram."""
+    numbers = sorted({step.thread for step in failure.steps if step.thread})
+    rows: list[Row] = []
+    before: Step | None = None
+    preempts = False
+    for step in failure.steps:
+        preempts = preempts or step.preempts
+        if not step.thread or step.what == "start":
+            continue
+        mark = ""
+        if before is not None and before.thread != step.thread:
+            mark = "▶" if preempts else "▷"
+        same = before is not None and not mark and (before.filename, before.line) == (step.filename, step.line)
+        if same and step.line:
+            rows[-1].values = _joined(rows[-1].values, step.value)
+        else:
+            source = step.source or step.what
+            rows.append(Row(numbers.index(step.thread), mark, step.line, source, step.value))
+        before = step
+        preempts = False
+    return rows
+
+
+def _joined(one: str, other: str) -> str:
+    if not one or not other or one == other:
+        return one or other
+    if other.startswith(f"{one.rpartition('; ')[2]} → "):  # loaded, then stored
+        return f"{one[: -len(one.rpartition('; ')[2])]}{other}"
+    return f"{one}; {other}"
+
+
+def end_of(failure: Failure) -> str:
+    """What is wrong, in a line."""
+    where = f" in thread {failure.thread}" if failure.thread and failure.kind == "raised" else ""
+    rule = f"rule {failure.rule}: " if failure.rule and not failure.message.startswith("rule ") else ""
+    return f"{failure.kind}{where}: {rule}{failure.message}"
+
+
+def text_of(failure: Failure) -> str:
+    """The diagram as text."""
+    names, rows = columns_of(failure), rows_of(failure)
+    cells = [_cell(row) for row in rows]
+    widths = [
+        min(WIDTH, max([len(name), *(len(cell) for row, cell in zip(rows, cells, strict=True) if row.column == n)]))
+        for n, name in enumerate(names)
+    ]
+    lines = [_line("", names, widths), _rule(widths)]
+    for row, cell in zip(rows, cells, strict=True):
+        lines.append(_line(row.mark, [_cut(cell) if n == row.column else "" for n in range(len(names))], widths))
+    lines.append(_rule(widths))
+    lines.append(f"✗ {end_of(failure)}")
+    return "\n".join(lines)
+
+
+def _cell(row: Row) -> str:
+    number = f"{row.line:>4} " if row.line else ""
+    return f"{number}{row.source}{'   # ' + row.values if row.values else ''}"
+
+
+def _cut(text: str) -> str:
+    """The values are what matters: the source gives way."""
+    if len(text) <= WIDTH:
+        return text
+    source, sign, values = text.rpartition("   # ")
+    if not sign or len(values) > WIDTH // 2:
+        return f"{text[: WIDTH - 1]}…"
+    return f"{source[: WIDTH - len(values) - 6]}…   # {values}"
+
+
+def _line(mark: str, cells: Sequence[str], widths: Sequence[int]) -> str:
+    return (
+        f"{mark or ' '} " + " │ ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    ).rstrip()
+
+
+def _rule(widths: Sequence[int]) -> str:
+    return "──" + "─┼─".join("─" * width for width in widths)

@@ -1,15 +1,14 @@
 """`explore`: run a scenario under many schedules, and say what was found, and how much was looked at.
 
-    prepare    stand-ins in place, code exchanged, threads kept ready      (`_Bench`, once)
-    run        set-up, actors, invariants, under a schedule of a strategy  (`_Bench.run`, many times)
-    show       the failing schedule again, with every step written down    (`details`)
-    shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinking`)
+prepare    stand-ins in place, code exchanged, threads kept ready      (`Bench`, once)
+run        set-up, actors, invariants, under a schedule of a strategy  (`Bench.run`, many times)
+show       the failing schedule again, with every step written down    (`details`)
+shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinking`)
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from reactive_runtime.explore.hanging import Watchdog
 from reactive_runtime.explore.installing import installed
 from reactive_runtime.explore.machine import Aborted, Machine, Stop
 from reactive_runtime.explore.scenario import Scenario, modules_of, scenario_of
+from reactive_runtime.explore.shrinking import shrunk
 from reactive_runtime.explore.standins import Foreign
 from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Replayed, Strategy
 from reactive_runtime.explore.tokens import Token, source_hash
@@ -75,6 +75,7 @@ class Verdict:
 class Failure:
     """A schedule under which something does not hold."""
 
+    scenario: str
     kind: str
     """invariant, raised, deadlock, livelock, limit."""
     message: str
@@ -195,7 +196,7 @@ def explore(
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
     dice = random.Random(seed)
     searching = _strategies(strategy, dice, bound)
-    with _Bench(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as bench:
+    with Bench(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as bench:
         return _search(bench, program, searching, strategy, schedules, seed, shrink)
 
 
@@ -208,14 +209,21 @@ def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (
     it = Token.parse(token)
     program = scenario_of(scenario)
     it.check(program)
-    program = program.reduced(it.program)
-    with _Bench(program, it.points, modules, limit=it.limit, hang=hang) as bench:  # type: ignore[arg-type]
+    calls = [(name, list(numbers)) for name, numbers in it.program]
+    program = program.reduced(calls)
+    with Bench(program, it.points, modules, limit=it.limit, hang=hang) as bench:  # type: ignore[arg-type]
         bench.resume(it)
         began = _seconds()
         steps, stop = bench.show(program, it.schedule, it)
         seconds = _seconds() - began
-        failure = None if stop is None else _failure(bench, program, stop, steps, it.strategy, it.seed, it.index, False)
-        return Result(program.name, Verdict("sampled", 1), 1, seconds, "replay", it.points, it.seed, failure, bench.notes)
+        failure = (
+            None
+            if stop is None
+            else _failure(bench, program, calls, stop, steps, it.strategy, it.seed, it.index, False)
+        )
+        return Result(
+            program.name, Verdict("sampled", 1), 1, seconds, "replay", it.points, it.seed, failure, bench.notes
+        )
 
 
 # -- the search -----------------------------------------------------------------------------------------------
@@ -241,7 +249,7 @@ def _strategies(name: str, dice: random.Random, bound: int | None) -> list[Strat
 
 
 def _search(
-    bench: _Bench, program: Scenario[Any], searching: list[Strategy], name: str, schedules: int, seed: int, shrink: bool
+    bench: Bench, program: Scenario[Any], searching: list[Strategy], name: str, schedules: int, seed: int, shrink: bool
 ) -> Result:
     began = _seconds()
     bounded = next((it for it in searching if isinstance(it, Bounded)), None)
@@ -273,21 +281,22 @@ def _search(
 
 
 def _found(
-    bench: _Bench, program: Scenario[Any], stop: Stop, strategy: Strategy, seed: int, index: int, shrink: bool
+    bench: Bench, program: Scenario[Any], stop: Stop, strategy: Strategy, seed: int, index: int, shrink: bool
 ) -> Failure:
     schedule = list(bench.machine.trail)
     if stop.kind == "diverged":
         raise ExploreError(f"{program.name} {_NOT_THE_SAME}: {stop.what}")
     minimal = False
+    bench.watcher.frozen = True  # what the schedule says holds for the points there are
+    calls = program.program
     if shrink:
-        from reactive_runtime.explore.shrinking import shrunk
-
-        program, schedule, minimal = shrunk(bench, program, stop, schedule)
-    steps, again = bench.show(program, schedule)
+        calls, schedule, minimal = shrunk(bench, program, stop, schedule)
+    reduced = program.reduced(calls)
+    steps, again = bench.show(reduced, schedule)
     if again is None or again.kind != stop.kind:
         was = "nothing failed" if again is None else again.what
         raise ExploreError(f"{program.name} {_NOT_THE_SAME}: {stop.what}; and the second time, {was}")
-    return _failure(bench, program, again, steps, strategy.name, seed, index, minimal)
+    return _failure(bench, reduced, calls, again, steps, strategy.name, seed, index, minimal)
 
 
 _NOT_THE_SAME: Final = (
@@ -297,12 +306,21 @@ _NOT_THE_SAME: Final = (
 
 
 def _failure(
-    bench: _Bench, program: Scenario[Any], stop: Stop, steps: list[Step], strategy: str, seed: int, index: int, minimal: bool
+    bench: Bench,
+    program: Scenario[Any],
+    calls: list[tuple[str, list[int]]],
+    stop: Stop,
+    steps: list[Step],
+    strategy: str,
+    seed: int,
+    index: int,
+    minimal: bool,
 ) -> Failure:
     machine = bench.machine
     schedule = list(machine.trail)
-    token = bench.token(program, schedule, steps, strategy, seed, index)
+    token = bench.token(program, calls, schedule, steps, strategy, seed, index)
     return Failure(
+        scenario=program.name,
         kind=stop.kind,
         message=stop.what,
         rule=getattr(stop.error, "rule", None),
@@ -310,7 +328,7 @@ def _failure(
         schedule=schedule,
         preemptions=sum(step.preempts for step in steps),
         steps=steps,
-        program=program.program,
+        program=calls,
         token=token,
         found_after=index,
         minimal=minimal,
@@ -320,7 +338,7 @@ def _failure(
 # -- the bench ------------------------------------------------------------------------------------------------
 
 
-class _Bench:
+class Bench:
     """Everything in place to run schedules of one scenario."""
 
     def __init__(
@@ -347,32 +365,29 @@ class _Bench:
         self.machine: Machine
         self.watcher: Watcher
 
-    def __enter__(self) -> _Bench:
-        if _Bench.busy:
+    def __enter__(self) -> Bench:
+        if Bench.busy:
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
-        _Bench.busy = True
-        try:
-            with contextlib.ExitStack() as stack:
-                stack.callback(setattr, _Bench, "busy", False)
-                core = stack.enter_context(carriers.Pinned(self._job))
-                kept = carriers.made(self._engine, core)
-                stack.callback(kept.close)
-                self.machine = machine = Machine(kept, self.limit)
-                self.watcher = Watcher(machine)
-                if self.points == "shared":
-                    exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
-                    self.notes += [f"{it} has no source: its loads and stores are no points" for it in exchange.unreadable]
-                    stack.enter_context(exchange)
-                    compiled, fuse.compiled = fuse.compiled, rewriting.compiled
-                    stack.callback(setattr, fuse, "compiled", compiled)
-                    machine.races = True
-                elif self.points in ("line", "opcode"):
-                    machine.tracer = stack.enter_context(tracing.Tracer(machine, self._roots, self._files, self.points))
-                stack.enter_context(installed(machine, self._modules))
-                self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
-                self._stack = stack.pop_all()
-        except ScenarioError:
-            raise
+        Bench.busy = True
+        with contextlib.ExitStack() as stack:
+            stack.callback(setattr, Bench, "busy", False)
+            core = stack.enter_context(carriers.Pinned(self._job))
+            kept = carriers.made(self._engine, core)
+            stack.callback(kept.close)
+            self.machine = machine = Machine(kept, self.limit)
+            self.watcher = Watcher(machine)
+            if self.points == "shared":
+                exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
+                self.notes += [f"{it} has no source: its loads and stores are no points" for it in exchange.unreadable]
+                stack.enter_context(exchange)
+                compiled, fuse.compiled = fuse.compiled, rewriting.compiled
+                stack.callback(setattr, fuse, "compiled", compiled)
+                machine.races = True
+            elif self.points in ("line", "opcode"):
+                machine.tracer = stack.enter_context(tracing.Tracer(machine, self._files, self.points))
+            stack.enter_context(installed(machine, self._modules))
+            self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
+            self._stack = stack.pop_all()
         return self
 
     busy = False
@@ -398,7 +413,7 @@ class _Bench:
                 machine.spawn(name, _Actor(state, calls))
             if program.at_each_step is not None:
                 machine.always = lambda: _judge(program.at_each_step, state)
-            machine.watching = self.points == "shared"
+            machine.watching = self.points != "sync"
             machine.settle()
             machine.watching = False
             machine.always = None
@@ -434,7 +449,9 @@ class _Bench:
         finally:
             machine.quiet -= 1
 
-    def show(self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None) -> tuple[list[Step], Stop | None]:
+    def show(
+        self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None
+    ) -> tuple[list[Step], Stop | None]:
         """Run one schedule again, and write down every step."""
         machine = self.machine
         self.tracks(False)
@@ -453,11 +470,21 @@ class _Bench:
         return details.steps, stop
 
     def token(
-        self, program: Scenario[Any], schedule: list[int], steps: list[Step], strategy: str, seed: int, index: int
+        self,
+        program: Scenario[Any],
+        calls: list[tuple[str, list[int]]],
+        schedule: list[int],
+        steps: list[Step],
+        strategy: str,
+        seed: int,
+        index: int,
     ) -> str:
         """What has this schedule again."""
-        hot = [(it, [site - rewriting.sites_of(it)[0] for site in rewriting.sites_of(it) if self.watcher.hot[site]])
-               for it in sorted(self._files) if rewriting.sites_of(it)]
+        hot = [
+            (it, [site - rewriting.sites_of(it)[0] for site in rewriting.sites_of(it) if self.watcher.hot[site]])
+            for it in sorted(self._files)
+            if rewriting.sites_of(it)
+        ]
         named = [(_short(it), sites) for it, sites in hot if sites]
         return Token(
             scenario=program.name,
@@ -470,7 +497,7 @@ class _Bench:
             limit=self.limit,
             releases=self.machine.releases,
             hot=named,
-            program=program.program,
+            program=calls,
             schedule=schedule,
             prints=[step.print for step in steps],
         ).text()
@@ -486,6 +513,7 @@ class _Bench:
                 " was made: explore again"
             )
         self.machine.releases = token.releases
+        self.watcher.frozen = True
         by_name = {_short(it): it for it in self._files}
         for name, sites in token.hot:
             numbers = rewriting.sites_of(by_name[name])
@@ -546,6 +574,3 @@ def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Ite
 def _in_room(name: str, package: str) -> bool:
     inner = name.removeprefix(f"{package}.")
     return any(inner == room or inner.startswith(f"{room}.") for room in _UNWATCHED)
-
-
-_ = gc

@@ -12,6 +12,7 @@ from reactive_runtime.explore.machine import Machine, Stop
 
 __all__ = ["Watchdog"]
 
+
 class Watchdog:
     """A real thread that looks now and then whether the machine has moved."""
 
@@ -39,7 +40,11 @@ class Watchdog:
             if now == before and machine.active and current is not machine.main and current is not None:
                 frame = sys._current_frames().get(current.ident)
                 stack = traceback.extract_stack(frame)[-1] if frame is not None else None
-                where = "somewhere" if stack is None else f"at {stack.filename}:{stack.lineno}, in {stack.name}: {stack.line}"
+                where = (
+                    "somewhere"
+                    if stack is None
+                    else f"at {stack.filename}:{stack.lineno}, in {stack.name}: {stack.line}"
+                )
                 self._complaint = (
                     f"thread {current.name} has come to no point for {self._seconds:g} s, {where}. It is blocked by"
                     " something the explorer does not control (a lock made outside of the scenario, a C extension, a"

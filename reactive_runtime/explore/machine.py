@@ -259,7 +259,9 @@ class Machine:
             except BaseException as error:
                 me.error = error
                 if not self.aborting:
-                    self.stop = self.stop or Stop("raised", f"{me.name} raised {type(error).__name__}: {error}", me, error)
+                    self.stop = self.stop or Stop(
+                        "raised", f"{me.name} raised {type(error).__name__}: {error}", me, error
+                    )
                     self.aborting = True
         me.ended = True
         return self._after(me)
@@ -351,7 +353,7 @@ class Machine:
 
     def pause(self, me: Logical) -> None:
         """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
-        if self.aborting or len(self.ready) == 1 and not self.resting:
+        if self.aborting or (len(self.ready) == 1 and not self.resting):
             self.step(me)
             return
         self._count(me)
@@ -462,6 +464,7 @@ class Machine:
     def join(self, me: Logical, vc: list[int]) -> None:
         """`me` comes after what was left behind with `vc`."""
         mine = me.vc
-        if len(vc) > len(mine):
-            mine = mine + [0] * (len(vc) - len(mine))
-        me.vc = [a if a > b else b for a, b in zip(mine, vc + [0] * (len(mine) - len(vc)), strict=True)]
+        if len(vc) != len(mine):
+            size = max(len(vc), len(mine))
+            vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
+        me.vc = list(map(max, mine, vc))

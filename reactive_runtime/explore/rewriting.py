@@ -22,11 +22,12 @@ import functools
 import inspect
 import linecache
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 __all__ = ["SITES", "Exchange", "Site", "compiled", "sites_of"]
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -43,8 +44,7 @@ SITES: Final[list[Site]] = []
 """Where the accesses of all rewritten files stand, by number. Written by the one exploration that runs."""
 
 _PURE: Final = frozenset(
-    "len list tuple sum min max sorted any all iter bool str repr print set dict frozenset enumerate zip isinstance"
-    " type id hash reversed map filter range callable getattr hasattr int float abs round".split()
+    ["len", "list", "tuple", "sum", "min", "max", "sorted", "any", "all", "iter", "bool", "str", "repr", "print", "set", "dict", "frozenset", "enumerate", "zip", "isinstance", "type", "id", "hash", "reversed", "map", "filter", "range", "callable", "getattr", "hasattr", "int", "float", "abs", "round"]
 )
 """Functions that only look at what they are given."""
 
@@ -105,7 +105,9 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit(self, node: ast.AST) -> Any:
-        if self._functions or isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if self._functions or isinstance(
+            node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+        ):
             return super().visit(node)
         # Outside of functions there is nothing to rewrite but the functions inside.
         return self.generic_visit(node)

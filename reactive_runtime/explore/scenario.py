@@ -94,9 +94,7 @@ def scenario_of(it: Any) -> Scenario[Any]:
 
 
 def _of_class(cls: type[Any]) -> Scenario[Any]:
-    names = [
-        name for base in reversed(cls.__mro__) for name in vars(base) if name.startswith(ACTOR) and name != ACTOR
-    ]
+    names = [name for base in reversed(cls.__mro__) for name in vars(base) if name.startswith(ACTOR) and name != ACTOR]
     if not names:
         raise ScenarioError(f"{cls.__qualname__} has no actors: name the methods that threads shall run {ACTOR}…")
     return Scenario(

@@ -19,7 +19,18 @@ from typing import Any
 from reactive_runtime.explore.carriers import real_ident
 from reactive_runtime.explore.machine import Aborted, Logical, Machine
 
-__all__ = ["Condition", "Event", "Foreign", "Location", "Lock", "RLock", "Semaphore", "bounded", "caller", "standing_for"]
+__all__ = [
+    "Condition",
+    "Event",
+    "Foreign",
+    "Location",
+    "Lock",
+    "RLock",
+    "Semaphore",
+    "bounded",
+    "caller",
+    "standing_for",
+]
 
 _machine: Machine | None = None
 """The machine that runs; written before and after an exploration, by its thread."""
@@ -79,7 +90,10 @@ def _left(machine: Machine, me: Logical, it: Location) -> None:
     if machine.races:
         vc = machine.leave(me)
         if it.vc:  # others have left it as well: a semaphore, an event
-            vc = [max(a, b) for a, b in zip(vc + [0] * (len(it.vc) - len(vc)), it.vc + [0] * (len(vc) - len(it.vc)), strict=True)]
+            vc = [
+                max(a, b)
+                for a, b in zip(vc + [0] * (len(it.vc) - len(vc)), it.vc + [0] * (len(vc) - len(it.vc)), strict=True)
+            ]
         it.vc = vc
 
 
@@ -95,11 +109,12 @@ def _until(machine: Machine, timeout: float | None) -> float | None:
 class Lock(Location):
     """Stands in for `threading.Lock`."""
 
-    __slots__ = ("owner", "wanted")
+    __slots__ = ("left_by", "owner", "wanted")
 
     def __init__(self) -> None:
         self.w = self.r = 0
         self.vc = []
+        self.left_by = -1  # the thread that let it go last
         self.owner: Any = None  # the logical thread that has it, or True where it was taken outside of a run
         self.wanted: list[Logical] = []  # those that wait for it, or are about to take it
 
@@ -137,7 +152,7 @@ class Lock(Location):
         self.owner = me
         for it in wanted:
             machine.ready.remove(it)
-        if machine.races and self.vc:
+        if machine.races and self.left_by != me.index and self.vc:
             machine.join(me, self.vc)
         if machine.tracking:
             machine.note(me, self, True)
@@ -198,7 +213,10 @@ class Lock(Location):
                 it.deadline = None
             machine.ready.extend(self.wanted)
         if machine.races:
-            self.vc = machine.leave(me)
+            self.left_by = index = me.index
+            self.vc = vc = me.vc
+            me.vc = vc = vc.copy()
+            vc[index] += 1
         if machine.tracking:
             machine.note(me, self, True)
 
@@ -519,5 +537,3 @@ class Event(Location):
             self.waiting.remove(me)
         _met(machine, me, self, writes=False)
         return self._flag or not me.timed_out
-
-

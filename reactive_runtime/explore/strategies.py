@@ -177,10 +177,12 @@ class Replayed:
         self._exactly = exactly
         self._machine: Machine
         self.diverged: str | None = None
+        self.preemptions = 0
 
     def begin(self, machine: Machine) -> bool:
         self._machine = machine
         self.diverged = None
+        self.preemptions = 0
         return True
 
     def choose(self, ready: list[Logical], me: Logical) -> Logical:
@@ -189,6 +191,7 @@ class Replayed:
             wanted = self._schedule[at]
             for it in ready:
                 if it.index == wanted:
+                    self.preemptions += it is not me and me in ready
                     return it
             if self._exactly and self.diverged is None:
                 names = ", ".join(it.name for it in ready)

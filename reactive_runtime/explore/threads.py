@@ -73,10 +73,7 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
         return
     if other is me:
         raise RuntimeError("cannot join current thread")
-    if other.ended:
-        me.location, me.what = None, "join"
-        machine.step(me)
-    elif timeout is not None and timeout <= 0:
+    if other.ended or (timeout is not None and timeout <= 0):
         me.location, me.what = None, "join"
         machine.step(me)
     else:

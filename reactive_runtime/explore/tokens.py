@@ -81,11 +81,15 @@ class Token:
         """Raise ExploreError where it is for another interpreter or another scenario."""
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if self.python != here:
-            raise ExploreError(f"this token was made by Python {self.python}, and this is {here}: steps differ between them")
+            raise ExploreError(
+                f"this token was made by Python {self.python}, and this is {here}: steps differ between them"
+            )
         known = {name: len(calls) for name, calls in scenario.actors.items()}
         for name, calls in self.program:
             if name not in known or any(not 0 <= it < known[name] for it in calls):
-                raise ExploreError(f"this token is for a scenario {self.scenario} with an actor {name} that makes other calls")
+                raise ExploreError(
+                    f"this token is for a scenario {self.scenario} with an actor {name} that makes other calls"
+                )
 
 
 def source_hash(filenames: Iterable[str]) -> str:

@@ -1,5 +1,138 @@
-"""Placeholder"""
+"""Makes points of lines, or of instructions, by watching the interpreter.
+
+For programs whose accesses can't be had as calls (`rewriting`), and to see what happens between them. On CPython 3.11 a
+thread is traced by `sys.settrace`; from 3.12 on `sys.monitoring` serves, since there `settrace` misses the instructions
+of a function's first call.
+
+An instruction that touches its own frame only, a local name, a constant, a jump, is no point: nobody can tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore.carriers import real_ident
+from reactive_runtime.explore.machine import Machine
+
+__all__ = ["Tracer"]
+
+_ON_THE_FRAME: Final = (
+    "LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_CONST", "LOAD_SMALL", "LOAD_CLOSURE", "RESUME", "POP_", "PUSH_", "COPY",
+    "SWAP", "NOP", "CACHE", "JUMP", "RETURN", "PRECALL", "KW_NAMES", "MAKE_", "EXTENDED_ARG", "BUILD_TUPLE", "END_", "SETUP",
+    "CHECK_", "RERAISE", "IS_OP", "UNARY_NOT", "TO_BOOL", "NOT_TAKEN", "LOAD_ASSERTION", "INTERPRETER_EXIT",
+)  # fmt: skip
+
+
+@cache
+def _touching(code: CodeType) -> frozenset[int]:
+    """The offsets of the instructions that can touch what is shared."""
+    return frozenset(it.offset for it in dis.get_instructions(code) if not it.opname.startswith(_ON_THE_FRAME))
+
+
 class Tracer:
-    def __init__(self, *a): pass
-    def __enter__(self): return self
-    def __exit__(self, *_): pass
+    """Stops threads before each line or instruction of `files`."""
+
+    def __init__(self, machine: Machine, files: Iterable[str], points: str) -> None:
+        self._machine = machine
+        self._files = frozenset(files)
+        self._lines = points == "line"
+        self._tool: int | None = None
+
+    def _point(self, what: str) -> None:
+        machine = self._machine
+        me = machine.current
+        if not machine.watching or machine.quiet or real_ident() != me.ident:
+            return
+        me.location, me.writes, me.what = None, True, what
+        machine.step(me)
+
+    if sys.version_info >= (3, 12):
+        _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
+
+        def __enter__(self) -> Tracer:
+            monitoring = sys.monitoring
+            for tool in self._TOOLS:
+                with contextlib.suppress(ValueError):
+                    monitoring.use_tool_id(tool, "reactive_runtime.explore")
+                    self._tool = tool
+                    break
+            if self._tool is None:
+                raise ExploreError("points at lines and instructions need a tool of sys.monitoring, and all are taken")
+            event = monitoring.events.LINE if self._lines else monitoring.events.INSTRUCTION
+            monitoring.register_callback(self._tool, event, self._line if self._lines else self._instruction)
+            monitoring.restart_events()
+            monitoring.set_events(self._tool, event)
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            monitoring = sys.monitoring
+            assert self._tool is not None
+            monitoring.set_events(self._tool, monitoring.events.NO_EVENTS)
+            event = monitoring.events.LINE if self._lines else monitoring.events.INSTRUCTION
+            monitoring.register_callback(self._tool, event, None)
+            monitoring.free_tool_id(self._tool)
+
+        def _line(self, code: CodeType, line: int) -> Any:
+            if code.co_filename not in self._files:
+                return sys.monitoring.DISABLE
+            self._point("line")
+            return None
+
+        def _instruction(self, code: CodeType, offset: int) -> Any:
+            if code.co_filename not in self._files or offset not in _touching(code):
+                return sys.monitoring.DISABLE
+            self._point("instruction")
+            return None
+
+        def traced(self, target: Callable[[], object]) -> Callable[[], object]:
+            """`target`, for a thread that is watched."""
+            return target
+
+    else:
+
+        def __enter__(self) -> Tracer:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def traced(self, target: Callable[[], object]) -> Callable[[], object]:
+            """`target`, for a thread that is watched."""
+            files = self._files
+            point = self._point
+
+            def enter(frame: FrameType, event: str, argument: Any) -> Any:
+                code = frame.f_code
+                if code.co_filename not in files:
+                    return None
+                if self._lines:
+                    return line
+                frame.f_trace_opcodes, frame.f_trace_lines = True, False
+                return instruction
+
+            def line(frame: FrameType, event: str, argument: Any) -> Any:
+                if event == "line":
+                    point("line")
+                return line
+
+            def instruction(frame: FrameType, event: str, argument: Any) -> Any:
+                if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
+                    point("instruction")
+                return instruction
+
+            def run() -> None:
+                before = sys.gettrace()
+                sys.settrace(enter)
+                try:
+                    target()
+                finally:
+                    sys.settrace(before)
+
+            return run

@@ -1,7 +1,7 @@
 """Finds the fields that threads race for, and makes points of them.
 
 Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
-no primitive puts in order, are a race: from then on both sites are points of choice. What is always guarded by a
+no primitive puts in order, are a race: from the next run on, all sites that accessed it are points of choice. What is always guarded by a
 lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and no other order can
 be told apart. So a schedule has few points, and those are where threads can disagree.
 
@@ -26,8 +26,7 @@ __all__ = ["Watcher"]
 
 CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
 _LOOKING: Final = frozenset(
-    "get keys values items copy index count difference intersection isdisjoint issubset issuperset union"
-    " symmetric_difference find rfind startswith endswith decode hex __len__ __contains__ __getitem__ __iter__".split()
+    ["get", "keys", "values", "items", "copy", "index", "count", "difference", "intersection", "isdisjoint", "issubset", "issuperset", "union", "symmetric_difference", "find", "rfind", "startswith", "endswith", "decode", "hex", "__len__", "__contains__", "__getitem__", "__iter__"]
 )
 """Methods of containers that do not change them."""
 
@@ -35,15 +34,15 @@ _LOOKING: Final = frozenset(
 class _Location:
     """One location, in one run."""
 
-    __slots__ = ("it", "looked", "r", "stored", "stored_at", "stored_by", "w")
+    __slots__ = ("it", "looked", "r", "sites", "stored", "stored_by", "w")
 
     def __init__(self, it: Any) -> None:
         self.it = it
         self.w = self.r = 0  # chains, as those of stand-ins
         self.stored_by = -1  # the thread that stored last,
-        self.stored = 0  # when, by its own clock,
-        self.stored_at = 0  # and its site
-        self.looked: dict[int, tuple[int, int]] | None = None  # thread: when it looked last, and its site
+        self.stored = 0  # and when, by its own clock
+        self.looked: dict[int, int] = {}  # thread: when it looked last, since then
+        self.sites: set[int] = set()  # where it was accessed
 
 
 class Watcher:
@@ -55,14 +54,19 @@ class Watcher:
         """Which sites are points."""
         self.found = 0
         """How many sites are; more of them: what was seen before does not hold any more."""
+        self.frozen = False
+        """Whether there shall be no further points."""
         self._locations: dict[Any, _Location] = {}
-        self._racing: set[int] = set()  # sites that are points from the next run on
+        self._by_site: dict[int, _Location] = {}  # where a load was last
+        self._racing: set[_Location] = set()  # whose sites are points from the next run on
 
     def begin(self) -> None:
         """Before each run."""
         self._locations.clear()
+        self._by_site.clear()
         if self._racing:
-            self.heat(sorted(self._racing))
+            if not self.frozen:
+                self.heat(sorted({site for it in self._racing for site in it.sites}))
             self._racing.clear()
         if len(self.hot) < len(SITES):
             self.hot.extend(bytes(len(SITES) - len(self.hot) + 1024))
@@ -77,23 +81,38 @@ class Watcher:
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
         machine, watcher = self._machine, self
-        locations = self._locations
+        locations, hot = self._locations, self.hot
         reached, touched = self._reached, self._touched
 
+        by_site = self._by_site
+
         def load(it: Any, name: str, site: int) -> Any:
-            """An attribute, to look into further."""
-            # `access`, written out: most accesses are of this kind.
-            if type(it) in CONTAINERS:
-                return _Method(watcher, it, name, site)
-            if machine.watching:
-                key = (id(it), name)
-                location = locations.get(key)
-                if location is None:
-                    location = locations[key] = _Location(it)
-                if watcher.hot[site]:
-                    reached(location, site, False, it, name)
-                touched(location, site, False)
+            """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
+            if not machine.watching:
+                return getattr(it, name)
+            location = by_site.get(site)
+            if location is None or location.it is not it:
+                if type(it) in CONTAINERS:
+                    return _Method(watcher, it, name, site)
+                location = by_site[site] = find(it, name)
+                location.sites.add(site)
+            if hot[site]:
+                reached(location, site, False, it, name)
+            me = machine.current
+            index = me.index
+            by = location.stored_by
+            if by >= 0 and by != index and (by >= len(me.vc) or me.vc[by] < location.stored):
+                touched(location, False)
+            else:
+                location.looked[index] = me.vc[index]
             return getattr(it, name)
+
+        def find(it: Any, name: str) -> _Location:
+            key = (id(it), name)
+            location = locations.get(key)
+            if location is None:
+                location = locations[key] = _Location(it)
+            return location
 
         def use(it: Any, name: str, site: int) -> Any:
             """An attribute whose value is looked at: a container's contents count as read."""
@@ -122,13 +141,11 @@ class Watcher:
             delattr(it, name)
 
         def access(it: Any, name: str, value: Any, site: int, writes: bool) -> None:
-            key = (id(it), name)
-            location = locations.get(key)
-            if location is None:
-                location = locations[key] = _Location(it)
-            if watcher.hot[site]:
+            location = find(it, name)
+            if hot[site]:
                 reached(location, site, writes, it, name, value)
-            touched(location, site, writes)
+            location.sites.add(site)
+            touched(location, writes)
 
         def item(it: Any, key: Any, site: int) -> Any:
             if type(it) in CONTAINERS and machine.watching:
@@ -156,14 +173,15 @@ class Watcher:
                 location = locations.get(key)
                 if location is None:
                     location = locations[key] = _Location(key)
-                if watcher.hot[site]:
+                if hot[site]:
                     reached(location, site, writes, None, key)
-                touched(location, site, writes)
+                location.sites.add(site)
+                touched(location, writes)
 
         self._access = access
         in_place = {
             name: getattr(operator, name)
-            for name in "iadd isub imul itruediv ifloordiv imod ipow ilshift irshift ior ixor iand imatmul".split()
+            for name in ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "ior", "ixor", "iand", "imatmul"]
         }
         return {
             "load": load,
@@ -187,9 +205,7 @@ class Watcher:
             self._access(it, "", arguments, site, name not in _LOOKING)
         return getattr(it, name)(*arguments, **keywords)
 
-    def _reached(
-        self, location: _Location, site: int, writes: bool, it: Any, name: str, value: Any = None
-    ) -> None:
+    def _reached(self, location: _Location, site: int, writes: bool, it: Any, name: str, value: Any = None) -> None:
         """A point, before a racing access."""
         machine = self._machine
         me = machine.current
@@ -200,32 +216,22 @@ class Watcher:
         if machine.tracking:
             machine.note(me, location, writes)
 
-    def _touched(self, location: _Location, site: int, writes: bool) -> None:
+    def _touched(self, location: _Location, writes: bool) -> None:
         """An access takes place: is it in order with those before?"""
         me: Logical = self._machine.current
         index, vc = me.index, me.vc
         by = location.stored_by
         if by >= 0 and by != index and (by >= len(vc) or vc[by] < location.stored):
-            self._race(location.stored_at, site)
+            self._racing.add(location)
         looked = location.looked
         if writes:
-            if looked is not None:
-                for other, (when, where) in looked.items():
-                    if other != index and (other >= len(vc) or vc[other] < when):
-                        self._race(where, site)
-                location.looked = None
-            location.stored_by, location.stored, location.stored_at = index, vc[index], site
-        elif looked is None:
-            location.looked = {index: (vc[index], site)}
+            for other, when in looked.items():
+                if other != index and (other >= len(vc) or vc[other] < when):
+                    self._racing.add(location)
+            looked.clear()
+            location.stored_by, location.stored = index, vc[index]
         else:
-            looked[index] = (vc[index], site)
-
-    def _race(self, one: int, other: int) -> None:
-        hot = self.hot
-        if not hot[one]:
-            self._racing.add(one)
-        if not hot[other]:
-            self._racing.add(other)
+            looked[index] = vc[index]
 
 
 class _Method:
