@@ -1,4 +1,40 @@
-"""The schedule explorer."""
+"""The schedule explorer: finds races by order, repeats them, makes them small, and draws them.
 
-from reactive_runtime.explore.exploration import explore, replay
+    explore             run a program of threads under many schedules
+    explore_publisher   the same for a publisher, judged by the rules
+    replay              one schedule again
+"""
+
+from reactive_runtime.explore.exploration import BrokenRule, Failure, Result, ScheduleFailed, Verdict, explore, replay
+from reactive_runtime.explore.publisher import (
+    Call,
+    Driven,
+    call,
+    cancel,
+    explore_publisher,
+    programs,
+    publisher_scenario,
+    request,
+    subscribe,
+)
 from reactive_runtime.explore.scenario import Scenario
+
+__all__ = [
+    "BrokenRule",
+    "Call",
+    "Driven",
+    "Failure",
+    "Result",
+    "Scenario",
+    "ScheduleFailed",
+    "Verdict",
+    "call",
+    "cancel",
+    "explore",
+    "explore_publisher",
+    "programs",
+    "publisher_scenario",
+    "replay",
+    "request",
+    "subscribe",
+]

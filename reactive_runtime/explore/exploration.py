@@ -323,7 +323,7 @@ def _failure(
         scenario=program.name,
         kind=stop.kind,
         message=stop.what,
-        rule=getattr(stop.error, "rule", None),
+        rule=getattr(stop.error, "rule", program.rule if stop.kind == "invariant" else None),
         thread=None if stop.thread is None else stop.thread.name,
         schedule=schedule,
         preemptions=sum(step.preempts for step in steps),
@@ -407,6 +407,7 @@ class Bench:
         machine.choose = strategy.choose
         self.watcher.begin()
         machine.begin()
+        state: Any = None
         try:
             state = self._set_up(program)
             for name, calls in program.actors.items():
@@ -425,6 +426,8 @@ class Bench:
         finally:
             machine.always = None
             machine.end()
+            if state is not None:
+                program.close(state)
             self._watchdog.complain()
         stop = machine.stop
         if stop is not None and isinstance(stop.error, Foreign | ExploreError):

@@ -50,7 +50,11 @@ class Scenario(Generic[S]):
     actors: Mapping[str, Sequence[Callable[[S], object]]]
     at_end: Callable[[S], object] = nothing
     at_each_step: Callable[[S], object] | None = None
+    close: Callable[[S], object] = nothing
+    """Called with the state after each run, however it ended."""
     name: str = "scenario"
+    rule: str | None = None
+    """The rule of Reactive Streams that the invariants stand for, if they do."""
     parts: Sequence[Any] = field(default=(), compare=False)
     """Functions and classes it is made of, beyond those above: their modules are looked at as well."""
 
@@ -102,7 +106,9 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
         {name.removeprefix(ACTOR): [getattr(cls, name)] for name in dict.fromkeys(names)},
         at_end=getattr(cls, "at_end", nothing),
         at_each_step=getattr(cls, "at_each_step", None),
+        close=getattr(cls, "close", nothing),
         name=cls.__qualname__,
+        rule=getattr(cls, "rule", None),
         parts=[cls],
     )
 

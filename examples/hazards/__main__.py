@@ -1,0 +1,7 @@
+"""All lessons, one after the other."""
+
+from examples.hazards import COURSE, lesson
+
+for number, name in enumerate(COURSE, start=1):
+    print(f"{number}. ", end="")
+    lesson(name).teach()

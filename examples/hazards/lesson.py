@@ -1,0 +1,47 @@
+"""What each lesson is made of, and how it is told."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from reactive_runtime.explore import Result, explore
+
+__all__ = ["Lesson"]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A hazard, a program that has it, and one that does not."""
+
+    title: str
+    hazard: str
+    """In two sentences."""
+    broken: Any
+    fixed: Any
+    fix: str
+    """In one sentence or two."""
+
+    def fails(self, schedules: int = 2_000, seed: int = 0) -> Result:
+        """Explore the broken program."""
+        return explore(self.broken, schedules=schedules, seed=seed)
+
+    def survives(self, schedules: int = 2_000, seed: int = 0) -> Result:
+        """Explore the fixed one in the same way."""
+        return explore(self.fixed, schedules=schedules, seed=seed)
+
+    def teach(self) -> None:
+        """Print the hazard, a schedule that shows it, the fix, and that the fixed program survives."""
+        print(f"{self.title}\n{'=' * len(self.title)}\n")
+        print(_paragraph(self.hazard))
+        failure = self.fails().failure
+        assert failure is not None, f"{self.title}: the hazard was not found"
+        print(failure.diagram())
+        print(f"\n{_paragraph('The fix: ' + self.fix)}")
+        result = self.survives().assert_holds()
+        print(f"Fixed, under the same exploration: it holds, {result.verdict}.\n")
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 100) + "\n"

@@ -1,0 +1,304 @@
+"""Explores any publisher: a subscriber that notes every signal, threads that call its subscription, the rules as judge.
+
+    explore_publisher(lambda: MyPublisher(), actors=[request(1), request(MAX_DEMAND), cancel()]).assert_holds()
+
+The subscriber subscribes in the set-up. Each actor is a thread that makes one call, or several. Every signal begins with
+a point, and `on_next` has another inside, so that signals which overlap (1.3) are seen to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime import hooks
+from reactive_runtime.errors import MissingDependencyError
+from reactive_runtime.explore import standins
+from reactive_runtime.explore.exploration import BrokenRule, Result, explore
+from reactive_runtime.explore.scenario import Scenario, nothing
+from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime.testing.checker import RuleChecker
+from reactive_runtime.testing.records import Record, Signal
+from reactive_runtime.testing.rules import RULES
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["Call", "Driven", "call", "cancel", "explore_publisher", "programs", "publisher_scenario", "request", "subscribe"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """Something that an actor does."""
+
+    name: str
+    make: Callable[[Driven], object]
+
+    def __call__(self, driven: Driven) -> object:
+        return self.make(driven)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def request(n: Any) -> Call:
+    """`subscription.request(n)`; any `n`, also such as are not allowed (3.9)."""
+    shown = "MAX_DEMAND" if n == MAX_DEMAND and n is not True else repr(n)
+    return Call(f"request({shown})", lambda driven: driven.first.request(n))
+
+
+def cancel() -> Call:
+    """`subscription.cancel()`."""
+    return Call("cancel()", lambda driven: driven.first.cancel())
+
+
+def subscribe(demand: int = 0) -> Call:
+    """A further subscriber, which requests `demand` in its `on_subscribe`."""
+    return Call(f"subscribe({demand})", lambda driven: driven.subscribe(demand))
+
+
+def call(name: str, make: Callable[[Driven], object]) -> Call:
+    """Anything else: `call("close()", lambda driven: driven.publisher.close())`."""
+    return Call(name, make)
+
+
+Program = Sequence[Call | Sequence[Call]] | Mapping[str, Call | Sequence[Call]]
+
+
+class Driven:
+    """The state of the scenario: a publisher, its subscribers, and what passed between them."""
+
+    def __init__(self, factory: Callable[[], Publisher[Any]], options: _Options) -> None:
+        self._options = options
+        self._tick = 0
+        self._tape = standins.Location()
+        self.records: list[Record] = []
+        """What was signalled, in order of its beginning, from all subscriptions."""
+        self.dropped: list[hooks.Dropped] = []
+        """What went to the hook of what can't be delivered."""
+        self.before = hooks.set_handler(self.dropped.append)
+        self.subscribers: list[_Subscriber] = []
+        self.publisher = factory()
+        self.first = self.subscribe(options.demand)
+        """The subscriber that subscribed in the set-up."""
+
+    def subscribe(self, demand: int = 0) -> _Subscriber:
+        """A further subscriber, which requests `demand` in its `on_subscribe`."""
+        subscriber = _Subscriber(self, len(self.subscribers), demand)
+        self.subscribers.append(subscriber)
+        subscriber.noted(Signal.SUBSCRIBE, partial(self.publisher.subscribe, subscriber))
+        return subscriber
+
+    @property
+    def elements(self) -> list[Any]:
+        """The elements that came to the first subscriber."""
+        return self.first.elements
+
+    def ticket(self) -> int:
+        """The next number."""
+        self._tick += 1
+        return self._tick
+
+    def point(self, text: str) -> None:
+        """A point of choice, at a signal."""
+        me = standins.caller()
+        if me is None:
+            return
+        machine = standins.running()
+        if machine.aborting:
+            machine.pass_through(me)
+            return
+        if machine.details is not None:
+            machine.details.say(me, text)
+        standins._point(machine, me, self._tape, text)
+        standins._met(machine, me, self._tape)
+        standins._left(machine, me, self._tape)
+
+    def judge(self) -> None:
+        """Raise BrokenRule for the first rule that was broken."""
+        checker = RuleChecker(self._options.late_signals, context=8)
+        for it in self.subscribers:
+            it.note(Signal.SETTLED)
+        for record in sorted(self.records, key=lambda record: record.begin):
+            checker.feed(record)
+        for violation in checker.violations:
+            raise BrokenRule(violation.rule, f"rule {violation.rule}: {RULES[violation.rule]}; {violation.seen}")
+
+    def close(self) -> None:
+        """After the run."""
+        hooks.set_handler(self.before)
+
+
+class _Subscriber:
+    """Notes what is signalled to it, and what is called through it."""
+
+    def __init__(self, driven: Driven, number: int, demand: int) -> None:
+        self._driven = driven
+        self._number = number
+        self._demand = demand
+        self._subscription: Subscription | None = None
+        self.elements: list[Any] = []
+        self.error: BaseException | None = None
+        self.completed = False
+
+    def noted(self, signal: Signal, make: Callable[[], object], n: Any = None, value: Any = None) -> None:
+        """A call in either direction, with its beginning and end."""
+        driven = self._driven
+        options = driven._options
+        text = f"{signal.value}({value if signal is Signal.ON_NEXT else '' if n is None else n})"
+        driven.point(text)
+        begin = driven.ticket()
+        at = len(driven.records)
+        me = standins.caller()
+        thread = 0 if me is None else me.index
+        wrong = type(n) is not int
+        record = Record(
+            "explore", "", self._number, True, options.ascending, options.elements, thread, signal.value,
+            None if wrong else n, begin, None, 0, None, value if type(value) is int else None, None,
+        )  # fmt: skip
+        driven.records.append(record)
+        error = None
+        try:
+            make()
+        except Exception as raised:
+            error = f"raised {type(raised).__name__}: {raised}"
+        finally:
+            driven.records[at] = record._replace(end=driven.ticket(), end_ns=0, error=error)
+
+    def note(self, signal: Signal) -> None:
+        """Something that takes no time."""
+        driven = self._driven
+        options = driven._options
+        begin, end = driven.ticket(), driven.ticket()
+        driven.records.append(
+            Record("explore", "", self._number, True, options.ascending, options.elements, 0, signal.value, None,
+                   begin, end, 0, 0, None, None)
+        )  # fmt: skip
+
+    # -- as a subscriber ---------------------------------------------------------------------------------------
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.noted(Signal.ON_SUBSCRIBE, partial(self._on_subscribe, subscription))
+
+    def _on_subscribe(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        if self._demand:
+            self.request(self._demand)
+
+    def on_next(self, element: Any, /) -> None:
+        self.noted(Signal.ON_NEXT, partial(self._on_next, element), value=element)
+
+    def _on_next(self, element: Any) -> None:
+        self.elements.append(element)
+        self._driven.point("inside of on_next")
+        for make in self._driven._options.inside.get(len(self.elements), ()):
+            make(self._driven)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.noted(Signal.ON_ERROR, partial(setattr, self, "error", error))
+
+    def on_complete(self) -> None:
+        self.noted(Signal.ON_COMPLETE, partial(setattr, self, "completed", True))
+
+    # -- as a subscription -------------------------------------------------------------------------------------
+
+    def request(self, n: Any) -> None:
+        """Pass it on."""
+        if self._subscription is not None:
+            self.noted(Signal.REQUEST, partial(self._subscription.request, n), n=n)
+
+    def cancel(self) -> None:
+        """Pass it on."""
+        if self._subscription is not None:
+            self.noted(Signal.CANCEL, self._subscription.cancel)
+
+
+@dataclass(frozen=True)
+class _Options:
+    demand: int
+    elements: int | None
+    ascending: bool
+    late_signals: int
+    inside: Mapping[int, Sequence[Call]] = field(default_factory=dict)
+
+
+def publisher_scenario(
+    factory: Callable[[], Publisher[Any]],
+    actors: Program,
+    *,
+    demand: int = 0,
+    elements: int | None = None,
+    ascending: bool = True,
+    late_signals: int = 1,
+    inside: Mapping[int, Call | Sequence[Call]] | None = None,
+    at_end: Callable[[Driven], object] = nothing,
+    parts: Sequence[Any] = (),
+) -> Scenario[Driven]:
+    """The scenario that `explore_publisher` explores."""
+    named = actors if isinstance(actors, Mapping) else dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", actors, strict=False))
+    calls = {name: [it] if isinstance(it, Call) else list(it) for name, it in named.items()}
+    within = {n: [it] if isinstance(it, Call) else list(it) for n, it in (inside or {}).items()}
+    options = _Options(demand, elements, ascending, late_signals, within)
+
+    def judged(driven: Driven) -> None:
+        driven.judge()
+        if at_end(driven) is False:
+            raise AssertionError(f"{getattr(at_end, '__qualname__', 'the invariant')} does not hold")
+
+    name = getattr(factory, "__qualname__", type(factory).__name__)
+    return Scenario(
+        lambda: Driven(factory, options), calls, judged, name=name, parts=[factory, at_end, *parts], close=Driven.close
+    )
+
+
+def explore_publisher(
+    factory: Callable[[], Publisher[Any]],
+    actors: Program,
+    *,
+    demand: int = 0,
+    elements: int | None = None,
+    ascending: bool = True,
+    late_signals: int = 1,
+    inside: Mapping[int, Call | Sequence[Call]] | None = None,
+    at_end: Callable[[Driven], object] = nothing,
+    **options: Any,
+) -> Result:
+    """Explore the publisher that `factory` makes, called by `actors`, and judge every schedule by the rules.
+
+    `factory` is called in the set-up of each schedule, on the main thread; pools, threads and timers that it makes
+    are part of the program. Each actor is a call, or a list of calls that one thread makes: `request(n)`, `cancel()`,
+    `subscribe()`, `call(name, function)`. `demand` is requested inside `on_subscribe`; `inside={2: cancel()}` makes a
+    call from inside the second `on_next`. `elements` is how many the publisher has, where that is known: then none may
+    be missing at `on_complete`; `ascending` says that they are ints, each larger than the one before. `late_signals`
+    may come after a `cancel` from outside has returned (1.8). `at_end` is a further invariant. The other options are
+    those of `explore`.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.explore import cancel, explore_publisher, request
+    >>> result = explore_publisher(lambda: Flow.range(3), [request(1), request(2)], elements=3, strategy="bounded", bound=2)
+    >>> str(result.assert_holds().verdict)
+    'bounded(2)'
+    """
+    scenario = publisher_scenario(
+        factory, actors, demand=demand, elements=elements, ascending=ascending, late_signals=late_signals,
+        inside=inside, at_end=at_end,
+    )  # fmt: skip
+    return explore(scenario, **options)
+
+
+def programs(
+    calls: Iterable[Call] = (), *, actors: int = 2, length: int = 2
+) -> SearchStrategy[list[list[Call]]]:
+    """Programs for `explore_publisher`, as a strategy of hypothesis: 1 to `actors` threads, each with 1 to `length` calls.
+
+    Raises MissingDependencyError where hypothesis is not installed.
+    """
+    try:
+        from hypothesis import strategies
+    except ImportError as error:
+        raise MissingDependencyError("programs are generated by hypothesis: pip install hypothesis") from error
+    choices = list(calls) or [request(1), request(2), request(MAX_DEMAND), request(0), cancel()]
+    actor = strategies.lists(strategies.sampled_from(choices), min_size=1, max_size=length)
+    return strategies.lists(actor, min_size=1, max_size=actors)
