@@ -62,19 +62,19 @@ class _Book:
         self._name = type(executor).__name__
         self._changed = primitives.Condition()
         self._open = True  # _changed
-        self._unfinished: set[Future[Any]] = set()  # _changed
+        self._unfinished: dict[Future[Any], None] = {}  # _changed; in the order of submission
 
     def enter(self, future: Future[Any]) -> None:
         """Take a task on; RuntimeError after shutdown."""
         with self._changed:
             if not self._open:
                 raise RuntimeError(f"cannot schedule new futures after shutdown of this {self._name}")
-            self._unfinished.add(future)
+            self._unfinished[future] = None
         future.add_done_callback(self._leave)
 
     def _leave(self, future: Future[Any]) -> None:
         with self._changed:
-            self._unfinished.discard(future)
+            self._unfinished.pop(future, None)
             self._changed.notify_all()
 
     def close(self, cancel_futures: bool) -> None:

@@ -3,5 +3,4 @@
 from examples.hazards import COURSE, lesson
 
 for number, name in enumerate(COURSE, start=1):
-    print(f"{number}. ", end="")
-    lesson(name).teach()
+    lesson(name).teach(number)

@@ -31,9 +31,10 @@ class Lesson:
         """Explore the fixed one in the same way."""
         return explore(self.fixed, schedules=schedules, seed=seed)
 
-    def teach(self) -> None:
+    def teach(self, number: int | None = None) -> None:
         """Print the hazard, a schedule that shows it, the fix, and that the fixed program survives."""
-        print(f"{self.title}\n{'=' * len(self.title)}\n")
+        title = self.title if number is None else f"{number}. {self.title}"
+        print(f"{title}\n{'=' * len(title)}\n")
         print(_paragraph(self.hazard))
         failure = self.fails().failure
         assert failure is not None, f"{self.title}: the hazard was not found"

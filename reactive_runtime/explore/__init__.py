@@ -1,8 +1,8 @@
 """The schedule explorer: finds races by order, repeats them, makes them small, and draws them.
 
-    explore             run a program of threads under many schedules
-    explore_publisher   the same for a publisher, judged by the rules
-    replay              one schedule again
+explore             run a program of threads under many schedules
+explore_publisher   the same for a publisher, judged by the rules
+replay              one schedule again
 """
 
 from reactive_runtime.explore.exploration import BrokenRule, Failure, Result, ScheduleFailed, Verdict, explore, replay

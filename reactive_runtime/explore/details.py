@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import zlib
+from collections import deque
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime import atomics
 from reactive_runtime.explore.machine import Logical, Machine
 from reactive_runtime.explore.rewriting import SITES
+from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.tokens import Token
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Details", "Step"]
 
 _ATOMICS: Final = atomics.__file__
+UNSET: Final = object()
 _LONGEST: Final = 40
 """Characters that are shown of a value."""
 
@@ -42,8 +45,12 @@ class Step:
     """Whether the thread of the step before could have gone on."""
     print: int
     """A byte, by which a replay knows the step again."""
-    location: str = ""
-    after: str = field(default="", repr=False)
+    point: bool = True
+    """Whether it was a point of choice; else it is shown for its value only."""
+    waits: bool = False
+    """Whether the thread never came back from it."""
+    location: tuple[int, str] | None = field(default=None, repr=False)
+    writes: bool = field(default=False, repr=False)
 
 
 class Details:
@@ -56,7 +63,10 @@ class Details:
         self.steps: list[Step] = []
         self.diverged: str | None = None
         """The first step that was another than the token says."""
-        self._about: tuple[Any, str, bool, Any] | None = None
+        self._count = 0
+        self._last = 0  # the thread of the step before
+        self._kept: list[Any] = []  # so that no two have the same id
+        self._numbers: dict[str, list[Any]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
 
     def about(self, me: Logical, it: Any, name: str, writes: bool, value: Any) -> None:
@@ -86,7 +96,7 @@ class Details:
         held: tuple[Any, str, str] | None = None
         if atomic is not None:
             it, method = atomic
-            before = _text(it._value)
+            before = self._text(it._value)
             text, value = method, before
             held = (it, "_value", before)
         elif isinstance(about, str):
@@ -96,13 +106,12 @@ class Details:
             if name == "next":
                 value = ""
             elif name and it is not None and not writes:
-                value = _text(getattr(it, name, "(unset)"))
+                value = self._text(getattr(it, name, UNSET))
             elif name and it is not None:
-                value = f"{_text(getattr(it, name, '(unset)'))} → {_text(new)}"
+                value = f"{self._text(getattr(it, name, UNSET))} → {self._text(new)}"
             elif it is not None:
-                value = _text(it)
+                value = self._text(it)
                 held = (it, "", value)
-        index = len(self.steps)
         key = f"{me.index}|{text}|{function}|{line}"
         step = Step(
             me.index, me.name, text, filename, line, linecache.getline(filename, line).strip(), function, value,
@@ -110,19 +119,44 @@ class Details:
         )  # fmt: skip
         if self._token is not None and self.diverged is None:
             prints = self._token.prints
-            if index >= len(prints) or prints[index] != step.print:
-                self.diverged = f"step {index + 1} is {me.name}: {text}, line {line}, and was another"
+            if self._count >= len(prints) or prints[self._count] != step.print:
+                self.diverged = f"step {self._count + 1} is {me.name}: {text}, line {line}, and was another"
+        self._count += 1
+        self._last = me.index
+        if isinstance(about, tuple) and about[0] is not None:
+            self._kept.append(about[0])
+            step.location, step.writes = (id(about[0]), about[1]), about[2]
+        self.steps.append(step)
+        if held is not None:
+            self._pending = (step, *held)
+
+    def access(self, me: Logical, it: Any, name: str, site: int, writes: bool, value: Any) -> None:
+        """An access that is no point takes place."""
+        self._settle()
+        where = SITES[site]
+        held = None
+        if it is None or name == "next":
+            text = ""
+        elif not name:
+            text = self._text(it)
+            held = (it, "", text) if writes else None
+        elif writes:
+            text = f"{self._text(getattr(it, name, UNSET))} → {self._text(value)}"
+        else:
+            text = self._text(getattr(it, name, UNSET))
+        source = linecache.getline(where.filename, where.line).strip()
+        self._kept.append(it)
+        step = Step(
+            me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
+            point=False, location=(id(it), name), writes=writes,
+        )  # fmt: skip
         self.steps.append(step)
         if held is not None:
             self._pending = (step, *held)
 
     def _preempts(self, me: Logical) -> bool:
-        if not self.steps:
-            return False
-        before = self.steps[-1].thread
-        if before == me.index:
-            return False
-        return any(it.index == before for it in self._machine.ready)
+        before = self._last
+        return before != me.index and any(it.index == before for it in self._machine.ready)
 
     def _settle(self) -> None:
         """What became of the value of the step before."""
@@ -130,12 +164,40 @@ class Details:
             return
         step, it, name, before = self._pending
         self._pending = None
-        after = _text(getattr(it, name) if name else it)
+        after = self._text(getattr(it, name) if name else it)
         step.value = before if after == before else f"{before} → {after}"
 
     def finish(self) -> None:
-        """The run has ended."""
+        """The run has ended. What only one thread touched, or nobody changed, need not be shown."""
         self._settle()
+        threads: dict[Any, set[int]] = {}
+        changed = set()
+        for step in self.steps:
+            if step.location is not None:
+                threads.setdefault(step.location, set()).add(step.thread)
+                if step.writes:
+                    changed.add(step.location)
+        alone = not any(len(it) > 1 for it in threads.values()) and not any(it.point and it.line for it in self.steps)
+        self.steps = [
+            it
+            for it in self.steps
+            if it.point or it.waits or it.location in changed and (alone or len(threads[it.location]) > 1)
+        ]
+
+    def stuck(self) -> None:
+        """Nobody can go on: where does each thread wait?"""
+        self._settle()
+        frames = sys._current_frames()
+        for it in self._machine.threads[1:]:
+            if it.ended or not it.started or it.daemon:
+                continue
+            frame = self._frame(sys._getframe(1) if it is self._machine.current else frames.get(it.ident))
+            if frame is not None:
+                name, line = frame.f_code.co_filename, frame.f_lineno
+                source = linecache.getline(name, line).strip()
+                self.steps.append(
+                    Step(it.index, it.name, str(it.what), name, line, source, "", "", False, 0, point=False, waits=True)
+                )
 
     def _frame(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the modules that are looked at."""
@@ -145,28 +207,45 @@ class Details:
             frame = frame.f_back
         return None
 
-    @staticmethod
-    def _atomic(frame: FrameType | None) -> tuple[Any, str] | None:
+    def _atomic(self, frame: FrameType | None) -> tuple[Any, str] | None:
         """The atomic whose method this step is inside of, and the call."""
         for _ in range(4):
             if frame is None:
                 return None
             if frame.f_code.co_filename == _ATOMICS:
                 names = frame.f_code.co_varnames[1 : frame.f_code.co_argcount]
-                arguments = ", ".join(_text(frame.f_locals.get(it)) for it in names)
+                arguments = ", ".join(self._text(frame.f_locals.get(it)) for it in names)
                 return frame.f_locals["self"], f"{frame.f_code.co_name}({arguments})"
             frame = frame.f_back
         return None
 
+    def _text(self, value: Any) -> str:
+        """A value, short, and without the addresses that differ from run to run."""
+        if value is UNSET:
+            return "(unset)"
+        if type(value) is int and value == MAX_DEMAND:
+            return "MAX_DEMAND"
+        if isinstance(value, bool | int | float | str | bytes | type(None)):
+            text = repr(value)
+        elif isinstance(value, list | tuple | set | frozenset | deque):
+            text = f"{type(value).__name__} of {len(value)}" if len(value) > 5 else self._items(value)
+        elif isinstance(value, dict):
+            text = f"dict of {len(value)}"
+        elif isinstance(value, atomics.AtomicReference):
+            text = self._text(value._value)
+        elif isinstance(value, BaseException):
+            text = f"{type(value).__name__}: {value}"
+        elif callable(value):
+            text = getattr(value, "__qualname__", type(value).__name__).rpartition(".")[2]
+        else:
+            name = type(value).__name__
+            known = self._numbers.setdefault(name, [])
+            number = next((n for n, it in enumerate(known) if it is value), len(known))
+            if number == len(known):
+                known.append(value)
+            text = f"{name}#{number + 1}"
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
-def _text(value: Any) -> str:
-    """A value, short, and without the addresses that differ from run to run."""
-    if isinstance(value, bool | int | float | str | bytes | type(None) | list | tuple | dict | set | frozenset):
-        text = repr(value)
-        if " at 0x" in text:
-            text = f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else type(value).__name__
-    elif isinstance(value, atomics.AtomicReference):
-        text = _text(value._value)
-    else:
-        text = type(value).__name__
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    def _items(self, value: Any) -> str:
+        inside = ", ".join(map(self._text, value))
+        return f"[{inside}]" if isinstance(value, list | deque) else f"({inside})"

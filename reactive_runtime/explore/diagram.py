@@ -1,6 +1,7 @@
 """A failing schedule, drawn: a column for each thread, time downwards.
 
-    ▶ marks a switch away from a thread that could have gone on, ▷ one from a thread that had ended or had to wait.
+    ▶ marks a switch away from a thread that could have gone on, ▷ one from a thread that had ended or had to wait,
+    ◆ where a thread waits for ever.
 
 `rows_of` is what the text, the picture and the page have in common: the lines of the source at which something was done
 that another thread could notice, each with the values that it saw, or changed.
@@ -28,7 +29,7 @@ class Row:
 
     column: int
     mark: str
-    """▶, ▷, or nothing."""
+    """▶, ▷, ◆ or nothing."""
     line: int
     """The number of the source line; 0 where there is none."""
     source: str
@@ -49,17 +50,19 @@ def rows_of(failure: Failure) -> list[Row]:
     preempts = False
     for step in failure.steps:
         preempts = preempts or step.preempts
-        if not step.thread or step.what == "start":
+        if not step.thread or not (step.line or "(" in step.what or " " in step.what):
             continue
         mark = ""
-        if before is not None and before.thread != step.thread:
+        if step.waits:
+            mark = "◆"
+        elif before is not None and before.thread != step.thread:
             mark = "▶" if preempts else "▷"
         same = before is not None and not mark and (before.filename, before.line) == (step.filename, step.line)
         if same and step.line:
             rows[-1].values = _joined(rows[-1].values, step.value)
         else:
             source = step.source or step.what
-            rows.append(Row(numbers.index(step.thread), mark, step.line, source, step.value))
+            rows.append(Row(numbers.index(step.thread), mark, step.line, source, "waits" if step.waits else step.value))
         before = step
         preempts = False
     return rows

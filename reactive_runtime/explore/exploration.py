@@ -401,11 +401,13 @@ class Bench:
         self.watcher.begin()
         self.machine.version = self.watcher.found + self.machine.releases
 
-    def run(self, program: Scenario[Any], strategy: Strategy) -> Stop | None:
+    def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:
         """One schedule. None: all held."""
         machine = self.machine
         machine.choose = strategy.choose
         self.watcher.begin()
+        if shown:
+            self.watcher.show(True)
         machine.begin()
         state: Any = None
         try:
@@ -427,7 +429,7 @@ class Bench:
             machine.always = None
             machine.end()
             if state is not None:
-                program.close(state)
+                program.tear_down(state)
             self._watchdog.complain()
         stop = machine.stop
         if stop is not None and isinstance(stop.error, Foreign | ExploreError):
@@ -462,9 +464,10 @@ class Bench:
         machine.details = details = Details(machine, self._files, token)
         strategy.begin(machine)
         try:
-            stop = self.run(program, strategy)
+            stop = self.run(program, strategy, shown=True)
         finally:
             machine.details = None
+            self.watcher.show(False)
         details.finish()
         where = details.diverged or strategy.diverged
         if where is not None or (len(machine.trail) != len(schedule) and schedule):
@@ -502,7 +505,7 @@ class Bench:
             hot=named,
             program=calls,
             schedule=schedule,
-            prints=[step.print for step in steps],
+            prints=[step.print for step in steps if step.point],
         ).text()
 
     def _own_files(self) -> list[str]:

@@ -60,6 +60,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
         yield module, "ThreadPoolExecutor", threads.Pool
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
     yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
+    yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
     yield time, "sleep", threads.sleep
     yield time, "time", threads.time_of_day
     for name in ("monotonic", "perf_counter"):

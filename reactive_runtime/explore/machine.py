@@ -135,6 +135,7 @@ class Machine:
         self.ready: list[Logical] = []
         self.resting: list[Logical] = []  # gave way; ready again when another has done a step
         self.trail: list[int] = []  # who did each step: the schedule
+        self.made = 0  # conditions
         self.clock = 0.0
         self.timers: list[tuple[float, int, Logical]] = []
         self.horizon = 0.0
@@ -150,6 +151,7 @@ class Machine:
         if self.tried and not self.releases:
             self.releases = True
             self.version += 1
+        self.made = 0
         self.clock = 0.0
         self.threads = []
         self.ready = []
@@ -229,6 +231,8 @@ class Machine:
         carrier = self.carriers.carrier(len(self.threads) - 1, self)
         if self.tracer is not None:
             target = self.tracer.traced(target)
+        if name.startswith("Thread-"):  # numbered by a counter that goes on from run to run
+            name = f"thread {len(self.threads)}"
         thread = self._thread(name, target, carrier, daemon)
         parent = self.current
         parent.children += 1
@@ -347,9 +351,10 @@ class Machine:
             self._look(me)
 
     def wake(self, thread: Logical) -> None:
-        """`thread`, which waits, can go on."""
+        """`thread`, which waits, can go on; if the clock has not woken it already."""
         thread.deadline = None
-        self.ready.append(thread)
+        if thread not in self.ready:
+            self.ready.append(thread)
 
     def pause(self, me: Logical) -> None:
         """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
@@ -380,19 +385,7 @@ class Machine:
         if self.resting:
             self._rested()
             return True
-        while self.timers:
-            deadline, _, thread = self.timers[0]
-            if thread.ended or thread.deadline != deadline:
-                heapq.heappop(self.timers)
-                continue
-            if self.settling and deadline > self.horizon and self._unfinished() is None:
-                break
-            heapq.heappop(self.timers)
-            self.clock = deadline
-            thread.timed_out = True
-            if self.tracking:
-                thread.chain = hash((thread.chain, deadline))
-            self.wake(thread)
+        if self._tick():
             return True
         if self.settling and self._unfinished() is None:
             self.ready.append(self.main)
@@ -400,8 +393,32 @@ class Machine:
         main = self.main if self.settling else None
         waiting = [it for it in self.threads if it.started and not it.ended and it is not main and not it.daemon]
         names = ", ".join(f"{it.name} ({it.what})" for it in waiting)
+        if self.details is not None:
+            self.details.stuck()
         self.abort(Stop("deadlock", f"nobody can go on: {names}"))
         return False
+
+    def _tick(self) -> bool:
+        """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""
+        timers = self.timers
+        now: float | None = None
+        while timers:
+            deadline, _, thread = timers[0]
+            if thread.ended or thread.deadline != deadline:
+                heapq.heappop(timers)  # it was woken before
+                continue
+            if now is None:
+                if self.settling and deadline > self.horizon and self._unfinished() is None:
+                    return False
+                self.clock = now = deadline
+            elif deadline > now:
+                break
+            heapq.heappop(timers)
+            thread.timed_out = True
+            if self.tracking:
+                thread.chain = hash((thread.chain, deadline))
+            self.wake(thread)
+        return now is not None
 
     def _unfinished(self) -> Logical | None:
         """A thread whose end the run has to wait for."""

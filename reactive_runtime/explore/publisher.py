@@ -26,7 +26,17 @@ from reactive_runtime.testing.rules import RULES
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Call", "Driven", "call", "cancel", "explore_publisher", "programs", "publisher_scenario", "request", "subscribe"]
+__all__ = [
+    "Call",
+    "Driven",
+    "call",
+    "cancel",
+    "explore_publisher",
+    "programs",
+    "publisher_scenario",
+    "request",
+    "subscribe",
+]
 
 
 @dataclass(frozen=True)
@@ -249,7 +259,7 @@ def publisher_scenario(
 
     name = getattr(factory, "__qualname__", type(factory).__name__)
     return Scenario(
-        lambda: Driven(factory, options), calls, judged, name=name, parts=[factory, at_end, *parts], close=Driven.close
+        lambda: Driven(factory, options), calls, judged, name=name, parts=[factory, at_end, *parts], tear_down=Driven.close
     )
 
 
@@ -288,9 +298,7 @@ def explore_publisher(
     return explore(scenario, **options)
 
 
-def programs(
-    calls: Iterable[Call] = (), *, actors: int = 2, length: int = 2
-) -> SearchStrategy[list[list[Call]]]:
+def programs(calls: Iterable[Call] = (), *, actors: int = 2, length: int = 2) -> SearchStrategy[list[list[Call]]]:
     """Programs for `explore_publisher`, as a strategy of hypothesis: 1 to `actors` threads, each with 1 to `length` calls.
 
     Raises MissingDependencyError where hypothesis is not installed.

@@ -44,7 +44,42 @@ SITES: Final[list[Site]] = []
 """Where the accesses of all rewritten files stand, by number. Written by the one exploration that runs."""
 
 _PURE: Final = frozenset(
-    ["len", "list", "tuple", "sum", "min", "max", "sorted", "any", "all", "iter", "bool", "str", "repr", "print", "set", "dict", "frozenset", "enumerate", "zip", "isinstance", "type", "id", "hash", "reversed", "map", "filter", "range", "callable", "getattr", "hasattr", "int", "float", "abs", "round"]
+    [
+        "len",
+        "list",
+        "tuple",
+        "sum",
+        "min",
+        "max",
+        "sorted",
+        "any",
+        "all",
+        "iter",
+        "bool",
+        "str",
+        "repr",
+        "print",
+        "set",
+        "dict",
+        "frozenset",
+        "enumerate",
+        "zip",
+        "isinstance",
+        "type",
+        "id",
+        "hash",
+        "reversed",
+        "map",
+        "filter",
+        "range",
+        "callable",
+        "getattr",
+        "hasattr",
+        "int",
+        "float",
+        "abs",
+        "round",
+    ]
 )
 """Functions that only look at what they are given."""
 

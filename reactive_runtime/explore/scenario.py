@@ -50,7 +50,7 @@ class Scenario(Generic[S]):
     actors: Mapping[str, Sequence[Callable[[S], object]]]
     at_end: Callable[[S], object] = nothing
     at_each_step: Callable[[S], object] | None = None
-    close: Callable[[S], object] = nothing
+    tear_down: Callable[[S], object] = nothing
     """Called with the state after each run, however it ended."""
     name: str = "scenario"
     rule: str | None = None
@@ -106,7 +106,7 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
         {name.removeprefix(ACTOR): [getattr(cls, name)] for name in dict.fromkeys(names)},
         at_end=getattr(cls, "at_end", nothing),
         at_each_step=getattr(cls, "at_each_step", None),
-        close=getattr(cls, "close", nothing),
+        tear_down=getattr(cls, "tear_down", nothing),
         name=cls.__qualname__,
         rule=getattr(cls, "rule", None),
         parts=[cls],

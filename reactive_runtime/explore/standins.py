@@ -12,7 +12,6 @@ Outside of a run, or while an invariant looks at the state, a stand-in works as 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +134,7 @@ class Lock(Location):
         me.location, me.writes, me.what = self, True, "acquire"
         wanted = self.wanted
         wanted.append(me)
+        me.timed_out = False
         if self.owner is None:
             machine.step(me)
         else:
@@ -151,7 +151,8 @@ class Lock(Location):
         wanted.remove(me)
         self.owner = me
         for it in wanted:
-            machine.ready.remove(it)
+            if not it.timed_out:
+                machine.ready.remove(it)
         if machine.races and self.left_by != me.index and self.vc:
             machine.join(me, self.vc)
         if machine.tracking:
@@ -163,7 +164,7 @@ class Lock(Location):
         if self.owner is None:
             self.wanted.append(me)
             for it in self.wanted:
-                if it is not me:
+                if it is not me and not it.timed_out:
                     machine.ready.remove(it)
             self.wanted.remove(me)
             self.owner = me
@@ -210,8 +211,7 @@ class Lock(Location):
         self.owner = None
         if self.wanted:
             for it in self.wanted:
-                it.deadline = None
-            machine.ready.extend(self.wanted)
+                machine.wake(it)
         if machine.races:
             self.left_by = index = me.index
             self.vc = vc = me.vc
@@ -301,15 +301,21 @@ class RLock(Lock):
 class Condition(Location):
     """Stands in for `threading.Condition`. Wakes in the order of waiting, as the original does, and never spuriously."""
 
-    __slots__ = ("_lock", "acquire", "release", "waiting")
+    __slots__ = ("_lock", "acquire", "number", "release", "waiting")
 
     def __init__(self, lock: Any = None) -> None:
+        if lock is not None and not isinstance(lock, Lock):
+            raise Foreign("a condition on a lock that was made outside of the scenario, which nobody controls")
         self.w = self.r = 0
         self.vc = []
+        self.number = 0  # in the order of their making: the same in every run that goes the same way
+        if _machine is not None:
+            _machine.made += 1
+            self.number = _machine.made
         self._lock: Lock = RLock() if lock is None else lock
         self.acquire: Callable[..., bool] = self._lock.acquire
         self.release: Callable[[], None] = self._lock.release
-        self.waiting: deque[Logical] = deque()
+        self.waiting: list[Logical] = []
 
     def __enter__(self) -> bool:
         return self._lock.acquire()
@@ -379,8 +385,8 @@ class Condition(Location):
         if not self.waiting:
             return
         _left(machine, me, self)
-        for _ in range(min(n, len(self.waiting))):
-            thread = self.waiting.popleft()
+        for thread in [it for it in self.waiting if not it.timed_out][:n]:
+            self.waiting.remove(thread)
             thread.deadline = None
             lock.wanted.append(thread)  # ready when the lock is free, which this thread still has
 
@@ -416,6 +422,7 @@ class Semaphore(Location):
         if machine.aborting:
             machine.pass_through(me)
             return True
+        me.timed_out = False
         if not blocking or timeout is not None:
             _point(machine, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
             if not self._value and (not blocking or timeout is None or timeout <= 0):
@@ -440,7 +447,7 @@ class Semaphore(Location):
         self._value -= 1
         if not self._value:
             for it in self.wanted:
-                if it in machine.ready:
+                if it in machine.ready and not it.timed_out:
                     machine.ready.remove(it)
         return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.explore import standins
 from reactive_runtime.explore.machine import Aborted, Logical, Machine
 
-__all__ = ["Pool", "current_thread", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
+__all__ = ["AcquiredFutures", "Pool", "current_thread", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
 
 EPOCH: Final = 1_000_000_000.0
 """The time of day at which every run begins."""
@@ -162,6 +162,21 @@ def pause() -> None:
 
 
 # -- pools ----------------------------------------------------------------------------------------------------
+
+
+class AcquiredFutures:
+    """Stands in for what `wait` and `as_completed` hold futures by: in the order they were made, not of their addresses."""
+
+    def __init__(self, futures: Iterable[Future[Any]]) -> None:
+        self._futures = sorted(futures, key=lambda future: getattr(future._condition, "number", 0))  # type: ignore[attr-defined]
+
+    def __enter__(self) -> None:
+        for future in self._futures:
+            future._condition.acquire()  # type: ignore[attr-defined]
+
+    def __exit__(self, *_: object) -> None:
+        for future in self._futures:
+            future._condition.release()  # type: ignore[attr-defined]
 
 
 class Pool(ThreadPoolExecutor):

@@ -25,8 +25,35 @@ from reactive_runtime.explore.rewriting import SITES
 __all__ = ["Watcher"]
 
 CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
+SHOWN: Final = 2
+"""Of a site: no point, but to be shown. (1: a point.)"""
 _LOOKING: Final = frozenset(
-    ["get", "keys", "values", "items", "copy", "index", "count", "difference", "intersection", "isdisjoint", "issubset", "issuperset", "union", "symmetric_difference", "find", "rfind", "startswith", "endswith", "decode", "hex", "__len__", "__contains__", "__getitem__", "__iter__"]
+    [
+        "get",
+        "keys",
+        "values",
+        "items",
+        "copy",
+        "index",
+        "count",
+        "difference",
+        "intersection",
+        "isdisjoint",
+        "issubset",
+        "issuperset",
+        "union",
+        "symmetric_difference",
+        "find",
+        "rfind",
+        "startswith",
+        "endswith",
+        "decode",
+        "hex",
+        "__len__",
+        "__contains__",
+        "__getitem__",
+        "__iter__",
+    ]
 )
 """Methods of containers that do not change them."""
 
@@ -77,6 +104,10 @@ class Watcher:
             if not self.hot[site]:
                 self.hot[site] = 1
                 self.found += 1
+
+    def show(self, yes: bool) -> None:
+        """Tell `machine.details` of all accesses, also of those that are no points."""
+        self.hot[:] = bytes((it or SHOWN) if yes else (it % SHOWN) for it in self.hot)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
@@ -181,7 +212,21 @@ class Watcher:
         self._access = access
         in_place = {
             name: getattr(operator, name)
-            for name in ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "ior", "ixor", "iand", "imatmul"]
+            for name in [
+                "iadd",
+                "isub",
+                "imul",
+                "itruediv",
+                "ifloordiv",
+                "imod",
+                "ipow",
+                "ilshift",
+                "irshift",
+                "ior",
+                "ixor",
+                "iand",
+                "imatmul",
+            ]
         }
         return {
             "load": load,
@@ -209,6 +254,9 @@ class Watcher:
         """A point, before a racing access."""
         machine = self._machine
         me = machine.current
+        if self.hot[site] == SHOWN:
+            machine.details.access(me, it, name, site, writes, value)
+            return
         me.location, me.writes, me.what = location, writes, site
         if machine.details is not None:
             machine.details.about(me, it, name, writes, value)
