@@ -112,7 +112,6 @@ class Bounded:
             chosen, chosen_cost = it, cost
         if chosen is None:
             machine.abort(Stop(CUT, "equivalent to a schedule that has run"))
-        assert chosen is not None
         self.preemptions = chosen_cost
         return chosen
 

@@ -132,10 +132,10 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
                 if stand_in is not None and module is not primitives:
                     undo.set(module, name, stand_in)
                 elif isinstance(value, _REAL_LOCK) and not value.locked():
-                    undo.set(module, name, standins.Lock())
+                    undo.set(module, name, _lasting(machine, standins.Lock()))
                 elif isinstance(value, _REAL_RLOCK):
-                    undo.set(module, name, standins.RLock())
-        _logging(undo)
+                    undo.set(module, name, _lasting(machine, standins.RLock()))
+        _logging(machine, undo)
         for owner, name, it in changes:
             undo.set(owner, name, it)
         fuse.forget()
@@ -153,11 +153,16 @@ def _is_api(owner: Any) -> bool:
     return owner in (threading, time, concurrent.futures) or owner is queue
 
 
-def _logging(undo: _Undo) -> None:
+def _lasting(machine: Machine, lock: standins.Lock) -> standins.Lock:
+    machine.lasting.append(lock)
+    return lock
+
+
+def _logging(machine: Machine, undo: _Undo) -> None:
     """Handlers hold locks while they write."""
     for reference in list(logging._handlerList):
         handler = reference()
         if handler is not None and getattr(handler, "lock", None) is not None:
-            undo.set(handler, "lock", standins.RLock())
+            undo.set(handler, "lock", _lasting(machine, standins.RLock()))
     if isinstance(logging._lock, _REAL_RLOCK):
-        undo.set(logging, "_lock", standins.RLock())
+        undo.set(logging, "_lock", _lasting(machine, standins.RLock()))

@@ -19,9 +19,10 @@ Time is virtual: the clock stands still while anybody can run, and then moves to
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
 
@@ -136,6 +137,7 @@ class Machine:
         self.resting: list[Logical] = []  # gave way; ready again when another has done a step
         self.trail: list[int] = []  # who did each step: the schedule
         self.made = 0  # conditions
+        self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock = 0.0
         self.timers: list[tuple[float, int, Logical]] = []
         self.horizon = 0.0
@@ -166,6 +168,8 @@ class Machine:
         main.vc = [1]
         self.current = main
         self.ready.append(main)
+        for it in self.lasting:
+            it.forget()
         self.active = True
 
     def settle(self) -> None:
@@ -174,12 +178,13 @@ class Machine:
         self.ready.remove(main)
         self.settling = True
         self.horizon = self.clock + PATIENCE
-        if self.ready or self._idle():
-            chosen = self._next(main)
-            if chosen is not main:
-                self.current = chosen
-                chosen.go()
-                main.wait()
+        with contextlib.suppress(Aborted):
+            if self.ready or self._idle():
+                chosen = self._next(main)
+                if chosen is not main:
+                    self.current = chosen
+                    chosen.go()
+                    main.wait()
         self.current = main
         self.settling = False
         if self.stop is not None:
@@ -211,13 +216,12 @@ class Machine:
                 it.ended = True
         return self.main
 
-    def abort(self, stop: Stop) -> None:
-        """End the run for a reason. On the thread with the baton; returns only where the main one settles."""
+    def abort(self, stop: Stop) -> NoReturn:
+        """End the run for a reason. On the thread with the baton; does not return."""
         if self.stop is None:
             self.stop = stop
         self.aborting = True
-        if not self.settling or self.current is not self.main:
-            raise Aborted
+        raise Aborted
 
     # -- threads -----------------------------------------------------------------------------------------------
 
@@ -396,7 +400,6 @@ class Machine:
         if self.details is not None:
             self.details.stuck()
         self.abort(Stop("deadlock", f"nobody can go on: {names}"))
-        return False
 
     def _tick(self) -> bool:
         """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""

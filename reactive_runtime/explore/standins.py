@@ -143,6 +143,14 @@ class Lock(Location):
         self._taken(machine, me)
         return True
 
+    def forget(self) -> None:
+        """A new run begins."""
+        self.w = self.r = 0
+        self.vc = []
+        self.left_by = -1
+        self.owner = None
+        self.wanted.clear()
+
     def _taken(self, machine: Machine, me: Logical) -> None:
         wanted = self.wanted
         if machine.aborting:
