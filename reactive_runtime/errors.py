@@ -7,6 +7,7 @@
     ├── TraceError              a recorded run can't be read or written
     ├── ScenarioError           a scenario can't be loaded or run
     ├── ExploreError            a program can't be explored, or a schedule can't be replayed
+    ├── TargetError             a name given to the command names nothing that it can work on
     └── MissingDependencyError  something outside this package is needed and not there
 
 Wrong arguments are Python's own `TypeError` and `ValueError`.
@@ -22,6 +23,7 @@ __all__ = [
     "RejectedError",
     "ScenarioError",
     "SubscriberError",
+    "TargetError",
     "TraceError",
 ]
 
@@ -55,6 +57,10 @@ class ScenarioError(ReactiveError):
 
 class ExploreError(ReactiveError):
     """A program does what the explorer can't order, or a schedule can't be had again; the message says which."""
+
+
+class TargetError(ReactiveError):
+    """What a name given to the command names can't be imported, or worked on; the message says which."""
 
 
 class MissingDependencyError(ReactiveError, ImportError):

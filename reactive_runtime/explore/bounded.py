@@ -18,12 +18,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from reactive_runtime.explore.machine import Logical, Machine, Stop
+from reactive_runtime.explore.machine import CUT, Logical, Machine, Stop
 
 __all__ = ["Bounded"]
-
-CUT: Final = "cut"
-"""Why a run ends that leads nowhere new."""
 
 _Step = tuple[list[int], int, int, int, int]
 """The trail of a run, up to where, then which thread; preemptions by then; the key, for those put off."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import _thread
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.machine import Logical, Machine
 
-__all__ = ["Carrier", "Pinned", "ThreadCarriers"]
+__all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
 
 real_ident = _thread.get_ident
 """Of the OS thread, whatever stands in for the threads of a program meanwhile."""
@@ -38,6 +40,8 @@ class Carrier:
 
 class ThreadCarriers:
     """The kept threads of one exploration."""
+
+    greenlets: ClassVar[bool] = False
 
     def __init__(self, core: int | None = None) -> None:
         self._core = core
@@ -64,22 +68,26 @@ class ThreadCarriers:
             pin(self._core)
             carrier.ident = real_ident()
             up.release()
-            while True:
-                carrier.wait()
-                thread = carrier.thread
-                if self._ended or thread is None:
-                    return
-                carrier.thread = None
-                successor = machine.body(thread)
-                del thread
-                if carrier.lost:
-                    return
-                successor.go()
-                del successor
+            self._live(carrier, machine)
 
         _thread.start_new_thread(live, ())
         up.acquire()
         return carrier
+
+    def _live(self, carrier: Carrier, machine: Machine) -> None:
+        """The life of a carrier."""
+        while True:
+            carrier.wait()
+            thread = carrier.thread
+            if self._ended or thread is None:
+                return
+            carrier.thread = None
+            successor = machine.body(thread)
+            del thread
+            if carrier.lost:
+                return
+            successor.go()
+            del successor
 
     def give_up(self) -> None:
         """Leave all the threads to themselves: one of them hangs."""
@@ -94,6 +102,60 @@ class ThreadCarriers:
             carrier.thread = None
             carrier.go()
         self._kept = []
+
+
+class _Hub:
+    """Who gets the baton next, among greenlets."""
+
+    def __init__(self) -> None:
+        self.next: Any = None
+
+
+class _GreenletCarrier(Carrier):
+    """One greenlet. All share an OS thread: handing the baton on costs next to nothing."""
+
+    def __init__(self, hub: _Hub, greenlet: Any) -> None:
+        super().__init__()
+        self.greenlet = greenlet
+        self.go = lambda: setattr(hub, "next", greenlet)
+        self.wait = lambda: hub.next.switch()
+
+
+class GreenletCarriers(ThreadCarriers):
+    """The same with greenlets: thread-locals and thread identity are then stand-ins, and a hang can't be undone."""
+
+    greenlets: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._greenlet = _greenlet()
+        self._hub = _Hub()
+        self._main = _GreenletCarrier(self._hub, self._greenlet.getcurrent())
+
+    def _start(self, machine: Machine) -> Carrier:
+        greenlet = self._greenlet.greenlet(lambda: self._live(carrier, machine))
+        carrier = _GreenletCarrier(self._hub, greenlet)
+        return carrier
+
+    def close(self) -> None:
+        for carrier in self._kept:
+            carrier.greenlet.throw()  # type: ignore[attr-defined]
+        self._kept = []
+
+
+def _greenlet() -> Any:
+    try:
+        import greenlet
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the engine of greenlets needs greenlet: pip install 'reactive-runtime[greenlet]'"
+        ) from error
+    return greenlet
+
+
+def made(engine: str, core: int | None) -> ThreadCarriers:
+    """The carriers of that kind."""
+    return GreenletCarriers() if engine == "greenlets" else ThreadCarriers(core)
 
 
 def pin(core: int | None) -> None:
@@ -123,8 +185,3 @@ class Pinned:
     def __exit__(self, *_: object) -> None:
         if self._before is not None:
             os.sched_setaffinity(0, self._before)
-
-
-def made(engine: str, core: int | None) -> ThreadCarriers:
-    """The carriers of that kind."""
-    return ThreadCarriers(core)

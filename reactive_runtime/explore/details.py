@@ -22,6 +22,8 @@ __all__ = ["Details", "Step"]
 
 _ATOMICS: Final = atomics.__file__
 UNSET: Final = object()
+_PERIOD: Final = 1_000
+"""Steps that may go by before a run that repeats itself begins again."""
 _LONGEST: Final = 40
 """Characters that are shown of a value."""
 
@@ -183,6 +185,16 @@ class Details:
             for it in self.steps
             if it.point or it.waits or it.location in changed and (alone or len(threads[it.location]) > 1)
         ]
+
+    def period(self) -> str | None:
+        """Whether the run repeats itself: who does the same few steps again and again."""
+        last = [(it.thread, it.what, it.line) for it in self.steps if it.point][-3 * _PERIOD :]
+        for length in range(1, len(last) // 3 + 1):
+            if last[-length:] == last[-2 * length : -length] == last[-3 * length : -2 * length]:
+                names = {it.thread: it.name for it in self.steps}
+                who = " and ".join(names[it] for it in sorted({it for it, _, _ in last[-length:]}))
+                return f"{who} repeat{'' if ' and ' in who else 's'} the same {length} step{'s'[: length > 1]} without end"
+        return None
 
     def stuck(self) -> None:
         """Nobody can go on: where does each thread wait?"""

@@ -21,6 +21,8 @@ __all__ = ["Row", "columns_of", "end_of", "rows_of", "text_of"]
 
 WIDTH: Final = 58
 """Characters of a column, at most."""
+MOST: Final = 80
+"""Lines, at most; of a longer schedule the beginning and the end are shown."""
 
 
 @dataclass(slots=True)
@@ -65,6 +67,9 @@ def rows_of(failure: Failure) -> list[Row]:
             rows.append(Row(numbers.index(step.thread), mark, step.line, source, "waits" if step.waits else step.value))
         before = step
         preempts = False
+    if len(rows) > MOST:
+        left = f"… {len(rows) - MOST} lines …"
+        rows[MOST // 4 : len(rows) - MOST + MOST // 4] = [Row(rows[MOST // 4].column, "", 0, left, "")]
     return rows
 
 

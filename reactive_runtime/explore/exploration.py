@@ -20,12 +20,12 @@ import reactive_runtime
 from reactive_runtime._core import fuse, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, rewriting, tracing
-from reactive_runtime.explore.bounded import CUT, Bounded
+from reactive_runtime.explore.bounded import Bounded
 from reactive_runtime.explore.details import Details, Step
 from reactive_runtime.explore.diagram import text_of
 from reactive_runtime.explore.hanging import Watchdog
 from reactive_runtime.explore.installing import installed
-from reactive_runtime.explore.machine import Aborted, Machine, Stop
+from reactive_runtime.explore.machine import CUT, Aborted, Machine, Stop
 from reactive_runtime.explore.scenario import Scenario, modules_of, scenario_of
 from reactive_runtime.explore.shrinking import shrunk
 from reactive_runtime.explore.standins import Foreign
@@ -96,6 +96,8 @@ class Failure:
     """Schedules, this one included, until it was found."""
     minimal: bool
     """Whether it is certain that no schedule with fewer preemptions fails in this way."""
+    error: BaseException | None = field(default=None, compare=False, repr=False)
+    """What was raised, where something was."""
 
     def diagram(self) -> str:
         """The schedule as text: a column for each thread, time downwards."""
@@ -115,6 +117,13 @@ class Failure:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+    def __reduce__(self) -> Any:  # between processes: what was raised may not be fit to travel
+        return _failure_of, ({**vars(self), "error": None},)
+
+
+def _failure_of(fields: dict[str, Any]) -> Failure:
+    return Failure(**fields)
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,8 @@ def explore(
     if points not in get_args(Points):
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
     dice = random.Random(seed)
+    if engine == "greenlets" and points not in ("sync", "shared"):
+        raise ValueError("explore: greenlets go with points at sync or shared; lines and instructions need threads")
     searching = _strategies(strategy, dice, bound)
     with Bench(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as bench:
         return _search(bench, program, searching, strategy, schedules, seed, shrink)
@@ -293,7 +304,7 @@ def _found(
         calls, schedule, minimal = shrunk(bench, program, stop, schedule)
     reduced = program.reduced(calls)
     steps, again = bench.show(reduced, schedule)
-    if again is None or again.kind != stop.kind:
+    if again is None or (again.kind != stop.kind and again.kind != "livelock"):
         was = "nothing failed" if again is None else again.what
         raise ExploreError(f"{program.name} {_NOT_THE_SAME}: {stop.what}; and the second time, {was}")
     return _failure(bench, reduced, calls, again, steps, strategy.name, seed, index, minimal)
@@ -332,6 +343,7 @@ def _failure(
         token=token,
         found_after=index,
         minimal=minimal,
+        error=stop.error,
     )
 
 
@@ -469,6 +481,8 @@ class Bench:
             machine.details = None
             self.watcher.show(False)
         details.finish()
+        if stop is not None and stop.kind == "limit" and (period := details.period()) is not None:
+            stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)
         where = details.diverged or strategy.diverged
         if where is not None or (len(machine.trail) != len(schedule) and schedule):
             where = where or f"{len(machine.trail)} steps instead of {len(schedule)}"

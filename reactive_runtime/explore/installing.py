@@ -124,6 +124,9 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
     before = standins.standing_for(machine)
     try:
         changes = list(_changes())
+        if machine.carriers.greenlets:
+            changes += [(it, "get_ident", threads.get_ident) for it in (threading, primitives)]
+            changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
         renamed = {id(vars(owner)[name]): it for owner, name, it in changes if name in vars(owner) and _is_api(owner)}
         renamed |= {id(_REAL_LOCK): standins.Lock}
         for module in modules:

@@ -26,10 +26,16 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
 
-__all__ = ["Aborted", "Logical", "Machine", "Stop"]
+__all__ = ["CUT", "Aborted", "Logical", "Machine", "Stop"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
+
+CUT: Final = "cut"
+"""The kind of a stop that is no failure: the run leads nowhere new."""
+
+PERSISTENCE: Final = 400
+"""Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
 
 
 class Aborted(BaseException):
@@ -136,6 +142,7 @@ class Machine:
         self.ready: list[Logical] = []
         self.resting: list[Logical] = []  # gave way; ready again when another has done a step
         self.trail: list[int] = []  # who did each step: the schedule
+        self.streak = 0  # steps in a row of the current thread, while others could go on
         self.made = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock = 0.0
@@ -153,7 +160,7 @@ class Machine:
         if self.tried and not self.releases:
             self.releases = True
             self.version += 1
-        self.made = 0
+        self.made = self.streak = 0
         self.clock = 0.0
         self.threads = []
         self.ready = []
@@ -307,18 +314,25 @@ class Machine:
         if self.aborting:
             self.pass_through(me)
             return
-        self._count(me)
+        self.steps += 1
+        if self.steps > self.limit or self.always is not None:
+            self._checked(me)
         ready = self.ready
         if len(ready) > 1 or self.resting:
             if self.resting:
                 self._rested()
             chosen = self.choose(ready, me)
             if chosen is not me:
+                self.streak = 0
                 self.current = chosen
                 chosen.go()
                 me.wait()
                 if self.aborting:
                     raise Aborted
+            else:
+                self.streak += 1
+                if self.streak > PERSISTENCE:
+                    self._give_way(me)
         self.trail.append(me.index)
         if self.details is not None:
             self.details.step(me)
@@ -349,6 +363,10 @@ class Machine:
 
     def _count(self, me: Logical) -> None:
         self.steps += 1
+        if self.steps > self.limit or self.always is not None:
+            self._checked(me)
+
+    def _checked(self, me: Logical) -> None:
         if self.steps > self.limit:
             self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
         if self.always is not None:
@@ -368,6 +386,15 @@ class Machine:
         self._count(me)
         if self.resting:
             self._rested()
+        self._give_way(me)
+        self.trail.append(me.index)
+        if self.details is not None:
+            self.details.step(me)
+
+    def _give_way(self, me: Logical) -> None:
+        """Another one goes on, and `me` when it has done a step."""
+        self.streak = 0
+        me.priority = -float(self.steps)
         self.ready.remove(me)
         self.resting.append(me)
         chosen = self._next(me)
@@ -376,9 +403,6 @@ class Machine:
         me.wait()
         if self.aborting:
             raise Aborted
-        self.trail.append(me.index)
-        if self.details is not None:
-            self.details.step(me)
 
     def _rested(self) -> None:
         self.ready.extend(self.resting)

@@ -150,8 +150,11 @@ class _Rewriter(ast.NodeTransformer):
     # -- small pieces ------------------------------------------------------------------------------------------
 
     def _site(self, node: ast.AST, verb: str) -> ast.Constant:
+        return ast.Constant(self._number(node, verb))
+
+    def _number(self, node: ast.AST, verb: str) -> int:
         SITES.append(Site(self._filename, node.lineno, node.col_offset, f"{verb} {ast.unparse(node)}"))  # type: ignore[attr-defined]
-        return ast.Constant(len(SITES) - 1)
+        return len(SITES) - 1
 
     def _call(self, hook: str, *arguments: ast.expr) -> ast.Call:
         return ast.Call(ast.Name(hook_name(hook), ast.Load()), list(arguments), [])
@@ -202,7 +205,7 @@ class _Rewriter(ast.NodeTransformer):
             arguments = [self._load(it, "load") for it in node.args]
             return self._at(self._call("next_of", site, *arguments), node)  # type: ignore[no-any-return]
         pure = isinstance(function, ast.Name) and function.id in _PURE
-        node.func = self._load(function, "load")
+        node.func = self._load(function, "call")
         node.args = [self._load(it, "use" if pure else "give") for it in node.args]
         node.keywords = [self.visit(it) for it in node.keywords]
         return node
@@ -332,6 +335,13 @@ class _Rewriter(ast.NodeTransformer):
             if item.optional_vars is not None:
                 item.optional_vars = self._simple(item.optional_vars, later)
         node.body = [*later, *self._block(node.body)]
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        turn = self._at(ast.Expr(self._call("turn", ast.Constant(self._number(node.test, "round again:")))), node.test)
+        node.test = self.visit(node.test)
+        node.body = [turn, *self._block(node.body)]
+        node.orelse = self._block(node.orelse)
         return node
 
     def _block(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime.explore.bounded import CUT, Bounded
-from reactive_runtime.explore.machine import Stop
+from reactive_runtime.explore.bounded import Bounded
+from reactive_runtime.explore.machine import CUT, Stop
 from reactive_runtime.explore.scenario import Scenario
 from reactive_runtime.explore.strategies import Replayed
 

@@ -118,18 +118,19 @@ class Lock(Location):
         self.wanted: list[Logical] = []  # those that wait for it, or are about to take it
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if not blocking and timeout != -1:
-            raise ValueError("can't specify a timeout for a non-blocking call")
-        me = caller()
-        if me is None:
-            return self._outside(blocking)
         machine = _machine
-        assert machine is not None
+        if machine is None or not machine.active or machine.quiet:
+            return self._outside(blocking)
+        me = machine.current
+        if real_ident() != me.ident:
+            caller()  # says what is wrong
         if machine.aborting:
             machine.pass_through(me)
             self.owner = me
             return True
         if not blocking or timeout >= 0:
+            if not blocking and timeout != -1:
+                raise ValueError("can't specify a timeout for a non-blocking call")
             return self._try(machine, me, blocking, timeout)
         me.location, me.writes, me.what = self, True, "acquire"
         wanted = self.wanted
@@ -140,8 +141,18 @@ class Lock(Location):
         else:
             machine.ready.remove(me)
             machine.wait(me)
-        self._taken(machine, me)
+        if len(wanted) > 1 or machine.aborting:
+            self._taken(machine, me)
+            return True
+        wanted.clear()  # `_taken`, written out for a lock that nobody else wants
+        self.owner = me
+        if machine.races and self.left_by != me.index and self.vc:
+            machine.join(me, self.vc)
+        if machine.tracking:
+            machine.note(me, self, True)
         return True
+
+    __enter__ = acquire
 
     def forget(self) -> None:
         """A new run begins."""
@@ -201,14 +212,13 @@ class Lock(Location):
             return False
         raise RuntimeError("this lock was left locked by a run that has ended")
 
-    def release(self) -> None:
-        me = caller()
+    def release(self, *_: object) -> None:
         machine = _machine
-        if me is None:
+        if machine is None or not machine.active or machine.quiet:
             if machine is None or not machine.quiet:
                 self.owner = None
             return
-        assert machine is not None
+        me = machine.current
         if machine.aborting:
             self.owner = None
             return
@@ -236,11 +246,7 @@ class Lock(Location):
             _met(_machine, me, self, writes=False)
         return self.owner is not None
 
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
+    __exit__ = release
 
     # For conditions: give it up whole, and the way back.
 
@@ -276,7 +282,7 @@ class RLock(Lock):
             return True
         return False
 
-    def release(self) -> None:
+    def release(self, *_: object) -> None:
         me = caller()
         if me is None:
             return
@@ -289,8 +295,8 @@ class RLock(Lock):
         if self.depth == 0:
             super().release()
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
+    __exit__ = release
 
     def _is_owned(self) -> bool:
         machine = _machine

@@ -15,12 +15,16 @@ from typing import Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime.explore import standins
+from reactive_runtime.explore.carriers import real_ident
 from reactive_runtime.explore.machine import Aborted, Logical, Machine
 
-__all__ = ["AcquiredFutures", "Pool", "current_thread", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
+__all__ = ["AcquiredFutures", "Local", "Pool", "current_thread", "get_ident", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
 
 EPOCH: Final = 1_000_000_000.0
 """The time of day at which every run begins."""
+
+IDENTS: Final = 1_000_000
+"""What is added to the number of a logical thread to get an identity."""
 
 real_start = primitives.Thread.start
 real_join = primitives.Thread.join
@@ -113,6 +117,38 @@ def current_thread() -> primitives.Thread:
         me.object.__dict__.update(_logical=me, _ident=me.ident)
     thread: primitives.Thread = me.object
     return thread
+
+
+def get_ident() -> int:
+    """`threading.get_ident`, where logical threads share an OS thread."""
+    me = standins.caller()
+    return real_ident() if me is None else IDENTS + me.index
+
+
+class Local:
+    """Stands in for `threading.local`, where logical threads share an OS thread. For attributes; not to derive from."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_by_thread", {})
+
+    def _mine(self) -> dict[str, Any]:
+        by_thread: dict[int, dict[str, Any]] = object.__getattribute__(self, "_by_thread")
+        return by_thread.setdefault(get_ident(), {})
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("_mine", "_by_thread") or name.startswith("__"):
+            return object.__getattribute__(self, name)
+        try:
+            return self._mine()[name]
+        except KeyError:
+            raise AttributeError(f"this thread's part of a thread-local has no attribute {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._mine()[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        if self._mine().pop(name, self) is self:
+            raise AttributeError(name)
 
 
 # -- the clock ------------------------------------------------------------------------------------------------

@@ -17,14 +17,17 @@ from __future__ import annotations
 
 import operator
 from collections import deque
+from types import FunctionType
 from typing import Any, Final
 
-from reactive_runtime.explore.machine import Logical, Machine
+from reactive_runtime.explore.machine import CUT, Logical, Machine, Stop
 from reactive_runtime.explore.rewriting import SITES
 
 __all__ = ["Watcher"]
 
 CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
+TURNS: Final = 1_000
+"""How often a loop may go round without a point."""
 SHOWN: Final = 2
 """Of a site: no point, but to be shown. (1: a point.)"""
 _LOOKING: Final = frozenset(
@@ -84,6 +87,11 @@ class Watcher:
         self.frozen = False
         """Whether there shall be no further points."""
         self._locations: dict[Any, _Location] = {}
+        self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
+        self._new: set[str] = set()
+        self._methods: dict[int, type] = {}  # where an attribute of that type is a method
+        self.spins: set[int] = set()  # loops that are points from the next run on
+        self.last = self.turns = 0  # how often a loop has gone round since that step
         self._by_site: dict[int, _Location] = {}  # where a load was last
         self._racing: set[_Location] = set()  # whose sites are points from the next run on
 
@@ -91,6 +99,13 @@ class Watcher:
         """Before each run."""
         self._locations.clear()
         self._by_site.clear()
+        if self._new:
+            self._written |= self._new
+            self.found += len(self._new)
+            self._new.clear()
+        if self.spins:
+            self.heat(sorted(self.spins))
+            self.spins.clear()
         if self._racing:
             if not self.frozen:
                 self.heat(sorted({site for it in self._racing for site in it.sites}))
@@ -98,12 +113,17 @@ class Watcher:
         if len(self.hot) < len(SITES):
             self.hot.extend(bytes(len(SITES) - len(self.hot) + 1024))
 
+    def write(self, name: str) -> None:
+        """Attributes of that name are stored: from the next run on their loads are looked at."""
+        self._new.add(name)
+
     def heat(self, sites: list[int]) -> None:
         """Make points of these."""
         for site in sites:
             if not self.hot[site]:
                 self.hot[site] = 1
                 self.found += 1
+                self._written.add(SITES[site].what.rpartition(".")[2])
 
     def show(self, yes: bool) -> None:
         """Tell `machine.details` of all accesses, also of those that are no points."""
@@ -115,21 +135,25 @@ class Watcher:
         locations, hot = self._locations, self.hot
         reached, touched = self._reached, self._touched
 
-        by_site = self._by_site
+        by_site, written, methods = self._by_site, self._written, self._methods
 
         def load(it: Any, name: str, site: int) -> Any:
             """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
-            if not machine.watching:
+            if name not in written or not machine.watching:
                 return getattr(it, name)
             location = by_site.get(site)
             if location is None or location.it is not it:
-                if type(it) in CONTAINERS:
-                    return _Method(watcher, it, name, site)
                 location = by_site[site] = find(it, name)
                 location.sites.add(site)
-            if hot[site]:
-                reached(location, site, False, it, name)
             me = machine.current
+            if hot[site]:
+                if machine.details is None:  # `reached`, written out
+                    me.location, me.writes, me.what = location, False, site
+                    machine.step(me)
+                    if machine.tracking:
+                        machine.note(me, location, False)
+                else:
+                    reached(location, site, False, it, name)
             index = me.index
             by = location.stored_by
             if by >= 0 and by != index and (by >= len(me.vc) or me.vc[by] < location.stored):
@@ -137,6 +161,18 @@ class Watcher:
             else:
                 location.looked[index] = me.vc[index]
             return getattr(it, name)
+
+        def call(it: Any, name: str, site: int) -> Any:
+            """An attribute that is called: mostly a method, which nobody stores."""
+            kind = type(it)
+            if methods.get(site) is kind:
+                return getattr(it, name)
+            if kind in CONTAINERS:
+                return _Method(watcher, it, name, site)
+            if isinstance(getattr(kind, name, None), FunctionType) and name not in getattr(it, "__dict__", ()):
+                methods[site] = kind
+                return getattr(it, name)
+            return load(it, name, site)
 
         def find(it: Any, name: str) -> _Location:
             key = (id(it), name)
@@ -147,7 +183,7 @@ class Watcher:
 
         def use(it: Any, name: str, site: int) -> Any:
             """An attribute whose value is looked at: a container's contents count as read."""
-            value = load(it, name, site)
+            value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
             if type(value) in CONTAINERS and machine.watching:
                 access(value, "", value, site, False)
                 return getattr(it, name)
@@ -155,7 +191,7 @@ class Watcher:
 
         def give(it: Any, name: str, site: int) -> Any:
             """An attribute that is handed to a function: it may change a container."""
-            value = load(it, name, site)
+            value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
             if type(value) in CONTAINERS and machine.watching:
                 access(value, "", value, site, True)
                 return getattr(it, name)
@@ -163,11 +199,15 @@ class Watcher:
 
         def store(value: Any, it: Any, name: str, site: int) -> None:
             if machine.watching:
+                if name not in written:
+                    watcher.write(name)
                 access(it, name, value, site, True)
             setattr(it, name, value)
 
         def delete(it: Any, name: str, site: int) -> None:
             if machine.watching:
+                if name not in written:
+                    watcher.write(name)
                 access(it, name, None, site, True)
             delattr(it, name)
 
@@ -209,6 +249,25 @@ class Watcher:
                 location.sites.add(site)
                 touched(location, writes)
 
+        def turn(site: int) -> None:
+            """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
+            if not machine.watching:
+                return
+            if hot[site]:
+                if hot[site] != SHOWN:
+                    me = machine.current
+                    me.location, me.writes, me.what = None, False, site
+                    machine.pause(me)
+                    if machine.tracking:
+                        me.chain = hash((me.chain, 4))
+                return
+            if watcher.last != machine.steps:
+                watcher.last, watcher.turns = machine.steps, 0
+            watcher.turns += 1
+            if watcher.turns > TURNS:
+                watcher.spins.add(site)
+                machine.abort(Stop(CUT, "a loop without a point: it has one from now on"))
+
         self._access = access
         in_place = {
             name: getattr(operator, name)
@@ -230,6 +289,8 @@ class Watcher:
         }
         return {
             "load": load,
+            "call": call,
+            "turn": turn,
             "use": use,
             "give": give,
             "store": store,

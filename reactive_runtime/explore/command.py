@@ -1,0 +1,84 @@
+"""What the command runs: a scenario named in the shell, in this process or in several."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore.exploration import Result, Verdict, explore, replay
+from reactive_runtime.explore.tokens import Token
+from reactive_runtime.targets import imported
+
+__all__ = ["Asked", "explored", "replayed", "saved", "token_in"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for on the command line; the fields are those of `explore`."""
+
+    target: str
+    schedules: int
+    seed: int
+    strategy: str
+    points: str
+    modules: tuple[str, ...]
+    bound: int | None
+    limit: int
+    engine: str
+    job: int = 0
+
+
+def explored(asked: Asked, jobs: int = 1) -> Result:
+    """Explore in so many processes, each with a seed and a core of its own; they share the schedules."""
+    if jobs == 1:
+        return _run(asked)
+    if asked.strategy in ("bounded", "brute-force"):
+        raise ExploreError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
+    imported(asked.target)  # what is wrong with it is told once, and here
+    parts = [
+        replace(asked, seed=asked.seed + job, job=job, schedules=-(-asked.schedules // jobs)) for job in range(jobs)
+    ]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        results = list(pool.map(_run, parts))
+    failed = [it for it in results if it.failure is not None]
+    if failed:
+        return failed[0]
+    if any(it.verdict.kind == "exhausted" for it in results):
+        return next(it for it in results if it.verdict.kind == "exhausted")
+    schedules = sum(it.schedules for it in results)
+    longest = max(it.seconds for it in results)
+    return replace(results[0], schedules=schedules, seconds=longest, verdict=Verdict("sampled", schedules))
+
+
+def _run(asked: Asked) -> Result:
+    options: dict[str, Any] = {name: value for name, value in vars(asked).items() if name != "target"}
+    return explore(imported(asked.target), **options)
+
+
+def replayed(target: str, file: Path, modules: tuple[str, ...] = ()) -> Result:
+    """Run the schedule that was saved to `file`."""
+    return replay(imported(target), token_in(file), modules=modules)
+
+
+def token_in(file: Path) -> str:
+    """The token in a file: its one line that is no comment. ExploreError where there is none."""
+    try:
+        lines = [line for line in file.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExploreError(f"{file}: can't be read: {error}") from error
+    if len(lines) != 1:
+        raise ExploreError(f"{file}: one line with the token of a schedule is needed, and there are {len(lines)}")
+    Token.parse(lines[0])
+    return lines[0].strip()
+
+
+def saved(result: Result, file: Path) -> None:
+    """Write the failing schedule to `file`: its token, and as a comment what it shows."""
+    assert result.failure is not None
+    comment = "".join(f"# {line}\n" for line in str(result).splitlines() + result.failure.diagram().splitlines())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{comment}{result.failure.token}\n")

@@ -1,0 +1,34 @@
+"""Names from the shell: `package.module:name` becomes what it names."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from reactive_runtime.errors import TargetError
+
+__all__ = ["imported"]
+
+
+def imported(target: str) -> Any:
+    """What "package.module:name" names; the name may have dots. TargetError where there is no such thing.
+
+    Modules are looked for in the working folder as well.
+    """
+    module_name, colon, path = target.partition(":")
+    if not (module_name and colon and path):
+        raise TargetError(f"{target!r}: package.module:name is needed")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        it: Any = importlib.import_module(module_name)
+    except Exception as error:
+        raise TargetError(f"{target}: importing {module_name} raised {type(error).__name__}: {error}") from error
+    for name in path.split("."):
+        try:
+            it = getattr(it, name)
+        except AttributeError as error:
+            raise TargetError(f"{target}: {error}") from error
+    return it
