@@ -88,12 +88,12 @@ class Bounded:
                     return it
             machine.abort(Stop("diverged", f"step {at + 1}: thread {wanted} should go on, and can't"))
         goes_on = me in ready
-        order = sorted(ready, key=lambda it: (it is not me, it.index), reverse=True)
+        here = self._state(machine)
         chosen: Logical | None = None
         chosen_cost = 0
-        for it in order:  # the one that runs comes last, and is preferred
+        for it in ready:
             cost = self.preemptions + (goes_on and it is not me)
-            key = self._key(it)
+            key = self._key(machine, here, it)
             seen = self._seen.get(key)
             if seen is not None and seen <= cost:
                 continue
@@ -104,25 +104,35 @@ class Bounded:
                     self._beyond = True
                 continue
             self._seen[key] = cost
-            if chosen is not None:
+            if chosen is None:
+                chosen, chosen_cost = it, cost
+            elif it is me or (chosen is not me and it.index < chosen.index):  # the one that runs is preferred
                 self._stack.append((machine.trail, at, chosen.index, chosen_cost, 0))
-            chosen, chosen_cost = it, cost
+                chosen, chosen_cost = it, cost
+            else:
+                self._stack.append((machine.trail, at, it.index, cost, 0))
         if chosen is None:
             machine.abort(Stop(CUT, "equivalent to a schedule that has run"))
         self.preemptions = chosen_cost
         return chosen
 
-    def _key(self, thread: Logical) -> int:
-        machine = self._machine
+    def _state(self, machine: Machine) -> int:
+        """A number for all that has happened so far."""
         if not (self._reduced and machine.tracking):
-            return hash((tuple(machine.trail), thread.index))
-        key = machine.ahead(thread) ^ hash(thread.index)
+            return hash(tuple(machine.trail))
+        state = 0
         for it in machine.threads:
-            if it is not thread:
-                key ^= hash((it.index, it.chain, it.ended))
+            state ^= hash((it.index, it.chain))
         if machine.resting:
-            key ^= hash(tuple(sorted(it.index for it in machine.resting)))
-        return hash((key, thread.index))
+            state ^= hash(tuple(sorted(it.index for it in machine.resting)))
+        return state
+
+    def _key(self, machine: Machine, here: int, thread: Logical) -> int:
+        """A number for the step that `thread` is about to do."""
+        if not (self._reduced and machine.tracking):
+            return hash((here, thread.index))
+        index = thread.index
+        return hash((here ^ hash((index, thread.chain)) ^ hash((index, machine.ahead(thread))), index))
 
     def end(self, machine: Machine) -> None:
         pass

@@ -20,11 +20,11 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from reactive_runtime._core import fuse, primitives
+from reactive_runtime._core import fuse, hooks, primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import standins, threads
 from reactive_runtime.explore.machine import Machine
@@ -70,12 +70,25 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "now_ns", threads.now_ns
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
+    yield hooks, "_report", _unless_unwinding(hooks._report)
+    yield logging.Logger, "handle", _unless_unwinding(logging.Logger.handle)
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:
         yield asyncio.events, "new_event_loop", _event_loop
         yield asyncio, "new_event_loop", _event_loop
         if hasattr(asyncio, "runners"):
             yield asyncio.runners, "run", _event_loop
+
+
+def _unless_unwinding(report: Callable[..., None]) -> Callable[..., None]:
+    """What threads report while their run is taken down says nothing about the program."""
+
+    def reported(*arguments: Any) -> None:
+        machine = standins._machine
+        if machine is None or not machine.aborting:
+            report(*arguments)
+
+    return reported
 
 
 def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:

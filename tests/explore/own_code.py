@@ -1,0 +1,383 @@
+"""The package's own asynchronous code, as programs for the explorer. A new operator, or a new executor, is one line here.
+
+A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says `wide=False`,
+with each of `PAIRS` (two threads beside those). Everything is searched to its end for 2 preemptions, and sampled beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from reactive_runtime import Flow
+from reactive_runtime.atomics import AtomicInteger
+from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
+from reactive_runtime.explore import Call, Driven, call, cancel, request
+from reactive_runtime.processors import FlowProcessor
+from reactive_runtime.spec import MAX_DEMAND
+
+PROGRAMS: dict[str, list[Any]] = {
+    "request": [request(2)],
+    "request all": [request(MAX_DEMAND)],
+    "cancel": [cancel()],
+    "request, cancel": [[request(1), cancel()]],
+    "request 0": [request(0)],
+}
+PAIRS: dict[str, list[Any]] = {
+    "request | request all": [request(1), request(MAX_DEMAND)],
+    "request | cancel": [request(2), cancel()],
+    "request | request 0": [request(2), request(0)],
+    "cancel | cancel": [cancel(), cancel()],
+}
+
+
+class Closed:
+    """Numbers, from a generator that counts how often it was closed."""
+
+    def __init__(self) -> None:
+        self.opened = AtomicInteger()
+        self.closed = AtomicInteger()
+
+    def numbers(self) -> Iterator[int]:
+        self.opened.add_and_get(1)
+        try:
+            yield 0
+            yield 1
+            yield 2
+        finally:
+            self.closed.add_and_get(1)
+
+
+def fails_at_2() -> Iterator[int]:
+    yield 0
+    yield 1
+    raise OSError("broken")
+
+
+def pool(workers: int = 1) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, "pool")
+
+
+def one_pool(size: int = 2) -> Flow[int]:
+    shared = pool()
+    return Flow.range(3).subscribe_on(shared).publish_on(shared, size)
+
+
+def processor() -> FlowProcessor[int, int]:
+    shared = pool()
+    made: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.publish_on(shared, 2))
+    Flow.range(3).subscribe(made)
+    return made
+
+
+@dataclass(frozen=True)
+class Own:
+    """A publisher of 0, 1, 2 (or as many `elements`)."""
+
+    name: str
+    factory: Callable[[], Any]
+    elements: int | None = 3
+    wide: bool = True
+    demand: int = 1
+    more: dict[str, list[Call]] = field(default_factory=dict)
+
+
+PUBLISHERS = [
+    Own("range", lambda: Flow.range(3)),
+    Own("a generator", lambda: Flow.from_supplier(Closed().numbers)),
+    Own("a source that fails", lambda: Flow.from_supplier(fails_at_2), None),
+    Own("map, filter", lambda: Flow.range(4).map(lambda n: n).filter(lambda n: n != 3)),
+    Own("take", lambda: Flow.range(100).take(3)),
+    Own("to_list", lambda: Flow.range(3).to_list(), 1),
+    Own("subscribe_on", lambda: Flow.range(3).subscribe_on(pool())),
+    Own("publish_on", lambda: Flow.range(3).publish_on(pool())),
+    Own("publish_on a failing source", lambda: Flow.from_supplier(fails_at_2).publish_on(pool()), None),
+    Own("publish_on a TrampolineExecutor", lambda: Flow.range(3).publish_on(TrampolineExecutor())),
+    Own("publish_on a ScheduledExecutor", lambda: Flow.range(3).publish_on(ScheduledExecutor()), wide=False),
+    Own("publish_on a SerialExecutor", lambda: Flow.range(3).publish_on(SerialExecutor(pool())), wide=False),
+    Own("from_publisher, publish_on", lambda: Flow.from_publisher(Flow.range(3)).publish_on(pool(), 2), wide=False),
+    Own("from_publisher", lambda: Flow.from_publisher(Flow.range(3))),
+    Own("subscribe_on, publish_on", one_pool, wide=False),
+    Own("subscribe_on, publish_on, prefetch 1", lambda: one_pool(1), wide=False),
+    Own("a processor", processor, wide=False),
+]
+
+
+# -- programs of another kind ---------------------------------------------------------------------------------
+
+
+class Serial:
+    """Two threads submit to a serial executor on a pool of two: tasks run one at a time, in order of submission."""
+
+    def __init__(self) -> None:
+        self.serial = SerialExecutor(ThreadPoolExecutor(1))
+        self.running = AtomicInteger()
+        self.log: list[str] = []
+
+    def task(self, name: str) -> None:
+        assert self.running.add_and_get(1) == 1, "two tasks at the same time"
+        self.log.append(name)
+        self.running.add_and_get(-1)
+
+    def actor_a(self) -> None:
+        self.serial.submit(self.task, "a1")
+        self.serial.submit(self.task, "a2")
+
+    def actor_b(self) -> None:
+        self.serial.submit(self.task, "b")
+
+    def at_end(self) -> None:
+        assert sorted(self.log) == ["a1", "a2", "b"], self.log
+        assert self.log.index("a1") < self.log.index("a2"), self.log
+
+
+class SerialShutdown:
+    """One submits, one shuts down: the future has a result, or `submit` raises; and `shutdown` comes back."""
+
+    def __init__(self) -> None:
+        self.serial = SerialExecutor(ThreadPoolExecutor(1))
+        self.future: Future[int] | None = None
+
+    def actor_submits(self) -> None:
+        with suppress(RuntimeError):
+            self.future = self.serial.submit(int)
+
+    def actor_shuts_down(self) -> None:
+        self.serial.shutdown()
+
+    def at_end(self) -> None:
+        assert self.future is None or self.future.result() == 0
+
+
+class SerialCancel:
+    """A waiting task is cancelled while the line moves."""
+
+    def __init__(self) -> None:
+        self.serial = SerialExecutor(ThreadPoolExecutor(1))
+        self.ran = AtomicInteger()
+        self.future: Future[int] = self.serial.submit(self.ran.add_and_get, 1)
+
+    def actor_cancels(self) -> None:
+        self.future.cancel()
+
+    def actor_submits(self) -> None:
+        self.serial.submit(int).result()
+
+    def at_end(self) -> None:
+        assert self.future.done()
+        assert self.ran.get() == (0 if self.future.cancelled() else 1)
+
+
+class PoolBelowShutDown:
+    """The pool under a serial executor is shut down: every future ends, and none hangs."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+        self.serial = SerialExecutor(self.pool)
+        self.futures: list[Future[int]] = []
+
+    def actor_submits(self) -> None:
+        for _ in range(2):
+            with suppress(RuntimeError):
+                self.futures.append(self.serial.submit(int))
+
+    def actor_shuts_down(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def at_end(self) -> None:
+        assert all(future.done() for future in self.futures), "a future that nobody will ever complete"
+
+
+class TimersInOrder:
+    """Two threads schedule; each task runs when it is due, and not before."""
+
+    def __init__(self) -> None:
+        self.timers = ScheduledExecutor()
+        self.log: list[str] = []
+
+    def actor_a(self) -> None:
+        self.timers.schedule(2, self.log.append, "late").result()
+
+    def actor_b(self) -> None:
+        self.timers.schedule(1, self.log.append, "early").result()
+
+    def at_end(self) -> None:
+        assert self.log == ["early", "late"], self.log
+
+
+class TimerCancelled:
+    """A task is cancelled as it becomes due: it runs, or it is cancelled, and never both."""
+
+    def __init__(self) -> None:
+        self.timers = ScheduledExecutor()
+        self.ran = AtomicInteger()
+
+    def actor_main(self) -> None:
+        future = self.timers.schedule(0, self.ran.add_and_get, 1)
+        self.cancelled = future.cancel()
+        self.timers.shutdown()
+
+    def at_end(self) -> None:
+        assert self.ran.get() == (0 if self.cancelled else 1)
+
+
+class TimersShutDown:
+    """`shutdown` waits for what is scheduled, and what comes after it is refused."""
+
+    def __init__(self) -> None:
+        self.timers = ScheduledExecutor()
+        self.future: Future[int] | None = None
+
+    def actor_schedules(self) -> None:
+        with suppress(RuntimeError):
+            self.future = self.timers.schedule(1, int)
+
+    def actor_shuts_down(self) -> None:
+        self.timers.shutdown()
+
+    def at_end(self) -> None:
+        assert self.future is None or self.future.result() == 0
+
+
+class VirtualTime:
+    """One schedules while another one moves the clock: what was scheduled in time runs."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualTimeExecutor()
+        self.future: Future[int] | None = None
+
+    def actor_schedules(self) -> None:
+        self.future = self.clock.schedule(1, int)
+
+    def actor_advances(self) -> None:
+        self.clock.advance(2)
+
+    def at_end(self) -> None:
+        assert self.future is not None
+        self.clock.advance(2)
+        assert self.future.result() == 0
+
+
+class BlockingIterator:
+    """A `for` loop over a flow that runs on a pool."""
+
+    def __init__(self) -> None:
+        self.flow = Flow.range(3).subscribe_on(ThreadPoolExecutor(1))
+
+    def actor_loop(self) -> None:
+        assert list(self.flow) == [0, 1, 2]
+
+
+class BlockingIteratorLeft:
+    """The loop is left early: the source is closed, and nobody waits for anything."""
+
+    def __init__(self) -> None:
+        self.source = Closed()
+        self.flow = Flow.from_supplier(self.source.numbers).subscribe_on(ThreadPoolExecutor(1))
+
+    def actor_loop(self) -> None:
+        elements = iter(self.flow)
+        assert next(elements) == 0
+        elements.close()  # type: ignore[attr-defined]
+
+    def at_end(self) -> None:
+        assert self.source.closed.get() == self.source.opened.get(), "the source's iterator was left open"
+
+
+class FutureCancelled:
+    """The future of a flow is cancelled while the flow runs on a pool."""
+
+    def __init__(self) -> None:
+        self.source = Closed()
+        flow = Flow.from_supplier(self.source.numbers).subscribe_on(ThreadPoolExecutor(1))
+        self.future = flow.to_future()
+
+    def actor_cancels(self) -> None:
+        self.future.cancel()
+
+    def at_end(self) -> None:
+        assert self.future.done()
+        assert self.future.cancelled() or self.future.result() == 2
+        assert self.source.closed.get() == self.source.opened.get(), "the source's iterator was left open"
+
+
+class Waited:
+    """`block` waits for a flow with a boundary."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+
+    def actor_waits(self) -> None:
+        assert Flow.range(3).subscribe_on(self.pool).publish_on(self.pool, 2).to_list().block() == [0, 1, 2]
+
+
+class PoolShutDown:
+    """The pool of a flow is shut down under it: the subscriber is told of an end, whichever."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1)
+        self.future: Future[Any] | None = None
+
+    def actor_runs(self) -> None:
+        self.future = Flow.range(3).subscribe_on(self.pool).to_list().to_future()
+
+    def actor_shuts_down(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def at_end(self) -> None:
+        assert self.future is not None
+        assert self.future.done(), "the flow neither ended nor failed"
+
+
+class Counters:
+    """Atomic steps of every kind, from two threads."""
+
+    def __init__(self) -> None:
+        self.number = AtomicInteger()
+
+    def actor_a(self) -> None:
+        self.number.get_and_add(2)
+        self.number.update_and_get(lambda n: n * 1 + 1)
+
+    def actor_b(self) -> None:
+        self.number.get_and_update(lambda n: n + 4)
+        while not self.number.compare_and_set(before := self.number.get(), before + 8):
+            pass
+
+    def at_end(self) -> None:
+        assert self.number.get() == 15, self.number.get()
+
+
+SCENARIOS = [
+    Serial,
+    SerialShutdown,
+    SerialCancel,
+    PoolBelowShutDown,
+    TimersInOrder,
+    TimerCancelled,
+    TimersShutDown,
+    VirtualTime,
+    BlockingIterator,
+    BlockingIteratorLeft,
+    FutureCancelled,
+    Waited,
+    PoolShutDown,
+    Counters,
+]
+
+
+def closes_its_iterator(source: Closed) -> Callable[[Driven], None]:
+    def check(driven: Driven) -> None:
+        ended = driven.first.completed or driven.first.error is not None
+        cancelled = any(record.signal == "cancel" for record in driven.records)
+        if ended or cancelled:
+            assert source.closed.get() == source.opened.get(), "the source's iterator was left open"
+        assert source.closed.get() <= 1, f"the source's iterator was closed {source.closed.get()} times"
+
+    return check
+
+
+__all__ = ["PAIRS", "PROGRAMS", "PUBLISHERS", "SCENARIOS", "Own", "call", "closes_its_iterator"]
