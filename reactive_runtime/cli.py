@@ -1,4 +1,4 @@
-"""The command `reactive-runtime`: put publishers under load, judge what was recorded, and run the kit.
+"""The command `reactive-runtime`: put publishers under load, judge what was recorded, run the kit, explore schedules.
 
 Exit status: 0 where no rule was broken, 1 where one was, 2 where the command could not do its work; then one line
 on standard error says why.
@@ -41,7 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Reactive Streams for Python threads: stress publishers, judge the signals by the rules, run the kit.",
+    help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
 )
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
@@ -130,6 +130,67 @@ def tck(
             skip_stochastic_tests=skip_stochastic or None,
         )
         _run_checks(target, verification)
+
+
+@app.command()
+def explore(
+    target: Annotated[
+        str,
+        typer.Argument(help="package.module:name of a class with actor_ methods, a Scenario or a function."),
+    ],
+    schedules: Annotated[int, typer.Option(min=1, help="Schedules to run, at most.")] = 2_000,
+    seed: Annotated[int, typer.Option(help="Seed of all dice.")] = 0,
+    strategy: Annotated[
+        str, typer.Option(help="portfolio, random, pct or pct<depth>, pos, urw, bounded.")
+    ] = "portfolio",
+    points: Annotated[str, typer.Option(help="Where threads can change: sync, shared, line, opcode.")] = "shared",
+    bound: Annotated[int | None, typer.Option(min=0, help="Preemptions that bounded goes to, at most.")] = None,
+    module: Annotated[list[str] | None, typer.Option(help="A further module to look into.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Steps of a schedule, at most.")] = 20_000,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, each with a seed and a core of its own.")] = 1,
+    engine: Annotated[str, typer.Option(help="threads, or greenlets.")] = "threads",
+    replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
+) -> None:
+    """Run a program of threads under many schedules, one thread at a time, until it fails; draw the schedule.
+
+    Exit status 1 says that it failed, 0 that it held under as many schedules as is printed.
+    """
+    from reactive_runtime.explore.command import Asked, explored, replayed, saved
+
+    with _one_line_errors():
+        modules = tuple(module or ())
+        if replay is not None:
+            result = replayed(target, replay, modules)
+        else:
+            asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine)
+            result = explored(asked, jobs)
+        for note in result.notes:
+            out.print(f"note     {note}", markup=False, soft_wrap=True)
+        rate = result.schedules / max(result.seconds, 1e-9)
+        out.print(
+            f"explored {result.scenario}: {result.schedules:,} schedules in {result.seconds:.2f} s"
+            f" ({rate:,.0f} a second), {result.strategy}, points {result.points}, seed {result.seed}",
+            soft_wrap=True,
+        )
+        failure = result.failure
+        if failure is None:
+            out.print(f"HOLDS    {result.verdict}", style="green")
+            return
+        out.print(f"\n{failure.diagram()}\n", markup=False, soft_wrap=True)
+        if save is not None:
+            saved(result, save)
+        if svg is not None:
+            svg.write_text(failure.svg())
+        again = f"--replay {save}" if save is not None else f"token {failure.token}"
+        least = ", the fewest there are" if failure.minimal else ""
+        out.print(f"again    {again}", markup=False, soft_wrap=True)
+        out.print(
+            f"FAILS    found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
+            style="bold red",
+        )
+        raise typer.Exit(BROKEN)
 
 
 # -- the load -------------------------------------------------------------------------------------------------
@@ -311,6 +372,8 @@ def _one_line_errors() -> Iterator[None]:
     try:
         yield
     except ReactiveError as error:
+        _stop(str(error))
+    except ValueError as error:  # an option that only the one who uses it can judge
         _stop(str(error))
     except KeyboardInterrupt:
         _stop("interrupted")

@@ -40,8 +40,8 @@ class ClosedByOne(ClosedByBoth):
 
 LESSON = Lesson(
     title="Cancel racing complete",
-    hazard="""Both look whether the iterator is closed before either has said that it will. It is closed twice, the second
-    time perhaps under the feet of who has it next.""",
+    hazard="""Both look whether the iterator is closed before either has said that it will. It is closed twice, the
+    second time perhaps under the feet of who has it next.""",
     broken=ClosedByBoth,
     fixed=ClosedByOne,
     fix="one atomic step decides who ends the stream; the others have nothing left to do.",

@@ -30,9 +30,8 @@ class Exchange:
         self.move(self.other, self.one)
 
     def move(self, source: Buffer, target: Buffer) -> None:
-        with source.lock:
-            with target.lock:
-                target.elements.append(source.elements.pop())
+        with source.lock, target.lock:
+            target.elements.append(source.elements.pop())
 
     def at_end(self) -> None:
         assert len(self.one.elements) + len(self.other.elements) == 6
@@ -43,15 +42,14 @@ class OrderedExchange(Exchange):
 
     def move(self, source: Buffer, target: Buffer) -> None:
         first, second = sorted((source, target), key=lambda buffer: buffer.number)
-        with first.lock:
-            with second.lock:
-                target.elements.append(source.elements.pop())
+        with first.lock, second.lock:
+            target.elements.append(source.elements.pop())
 
 
 LESSON = Lesson(
     title="Lock order",
-    hazard="""Each thread has the lock that the other one wants next. Neither is wrong by itself, and neither will ever go
-    on.""",
+    hazard="""Each thread has the lock that the other one wants next. Neither is wrong by itself, and neither will ever
+    go on.""",
     broken=Exchange,
     fixed=OrderedExchange,
     fix="one order for all locks, by a number that does not change; or one lock.",

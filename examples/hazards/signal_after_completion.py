@@ -67,8 +67,8 @@ class SerialSignals(UnguardedEnd):
 
 LESSON = Lesson(
     title="A signal after completion",
-    hazard="""The feeder looks whether the stream has ended, and it has not; before it signals, the other thread ends it.
-    The subscriber, which has put everything away, is given one more element.""",
+    hazard="""The feeder looks whether the stream has ended, and it has not; before it signals, the other thread ends
+    it. The subscriber, which has put everything away, is given one more element.""",
     broken=UnguardedEnd,
     fixed=SerialSignals,
     fix="elements and the end go through the same drain, so that looking and signalling are not torn apart.",

@@ -50,8 +50,8 @@ class OneDrains(EverybodyDrains):
 
 LESSON = Lesson(
     title="Two drains at once",
-    hazard="""Each request takes its part of the demand, and delivers it, on its own thread. A subscriber, which never has
-    to be thread-safe, is called by two threads at the same time.""",
+    hazard="""Each request takes its part of the demand, and delivers it, on its own thread. A subscriber, which never
+    has to be thread-safe, is called by two threads at the same time.""",
     broken=EverybodyDrains,
     fixed=OneDrains,
     fix="one owner: who finds the drain idle has it, and everybody else leaves demand and goes.",

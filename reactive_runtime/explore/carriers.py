@@ -116,9 +116,14 @@ class _GreenletCarrier(Carrier):
 
     def __init__(self, hub: _Hub, greenlet: Any) -> None:
         super().__init__()
+        self._hub = hub
+        self.wait = lambda: hub.next.switch()  # noqa: PLW0108  # `next` is another one each time
+        self.carry(greenlet)
+
+    def carry(self, greenlet: Any) -> None:
+        """Be carried by `greenlet`."""
         self.greenlet = greenlet
-        self.go = lambda: setattr(hub, "next", greenlet)
-        self.wait = lambda: hub.next.switch()
+        self.go = lambda: setattr(self._hub, "next", greenlet)
 
 
 class GreenletCarriers(ThreadCarriers):
@@ -133,8 +138,8 @@ class GreenletCarriers(ThreadCarriers):
         self._main = _GreenletCarrier(self._hub, self._greenlet.getcurrent())
 
     def _start(self, machine: Machine) -> Carrier:
-        greenlet = self._greenlet.greenlet(lambda: self._live(carrier, machine))
-        carrier = _GreenletCarrier(self._hub, greenlet)
+        carrier = _GreenletCarrier(self._hub, None)
+        carrier.carry(self._greenlet.greenlet(lambda: self._live(carrier, machine)))
         return carrier
 
     def close(self) -> None:
@@ -178,7 +183,7 @@ class Pinned:
         if not hasattr(os, "sched_getaffinity"):
             return None
         self._before = os.sched_getaffinity(0)
-        core = sorted(self._before)[self._number % len(self._before)]
+        core: int = sorted(self._before)[self._number % len(self._before)]
         pin(core)
         return core
 

@@ -183,7 +183,7 @@ class Details:
         self.steps = [
             it
             for it in self.steps
-            if it.point or it.waits or it.location in changed and (alone or len(threads[it.location]) > 1)
+            if it.point or it.waits or (it.location in changed and (alone or len(threads[it.location]) > 1))
         ]
 
     def period(self) -> str | None:
@@ -193,7 +193,9 @@ class Details:
             if last[-length:] == last[-2 * length : -length] == last[-3 * length : -2 * length]:
                 names = {it.thread: it.name for it in self.steps}
                 who = " and ".join(names[it] for it in sorted({it for it, _, _ in last[-length:]}))
-                return f"{who} repeat{'' if ' and ' in who else 's'} the same {length} step{'s'[: length > 1]} without end"
+                return (
+                    f"{who} repeat{'' if ' and ' in who else 's'} the same {length} step{'s'[: length > 1]} without end"
+                )
         return None
 
     def stuck(self) -> None:

@@ -28,7 +28,7 @@ from reactive_runtime.explore.installing import installed
 from reactive_runtime.explore.machine import CUT, Aborted, Machine, Stop
 from reactive_runtime.explore.scenario import Scenario, modules_of, scenario_of
 from reactive_runtime.explore.shrinking import shrunk
-from reactive_runtime.explore.standins import Foreign
+from reactive_runtime.explore.standins import ForeignThreadError
 from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Replayed, Strategy
 from reactive_runtime.explore.tokens import Token, source_hash
 from reactive_runtime.explore.watching import Watcher
@@ -43,7 +43,7 @@ _UNWATCHED: Final = ("atomics", "_core.primitives", "cli", "explore", "interop",
 """Rooms of the package that are not looked into, unless they are named."""
 
 
-class BrokenRule(AssertionError):
+class BrokenRule(AssertionError):  # noqa: N818
     """An invariant of a scenario that is a rule of Reactive Streams; raised by checks of rules."""
 
     def __init__(self, rule: str, message: str) -> None:
@@ -179,10 +179,10 @@ def explore(
 
     `scenario` is a class with `actor_` methods, a `Scenario`, or a function that starts threads. `strategy` is one of
     portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded; `bound` is the most preemptions that `bounded` goes
-    to (None: all there are). `points` says where threads can change: at primitives and signals (sync), also at loads and
-    stores that race (shared), at lines (line), at instructions that touch anything (opcode). Loads, stores, lines and
-    instructions are those of the scenario's modules, the package's own, and `modules`. `limit` is the most steps of a
-    schedule. The same seed gives the same schedules on the same interpreter.
+    to (None: all there are). `points` says where threads can change: at primitives and signals (sync), also at loads
+    and stores that race (shared), at lines (line), at instructions that touch anything (opcode). Loads, stores, lines
+    and instructions are those of the scenario's modules, the package's own, and `modules`. `limit` is the most steps
+    of a schedule. The same seed gives the same schedules on the same interpreter.
 
     Runs on the calling thread and some kept ones, pinned to one core (`job` tells explorations apart that run side by
     side); garbage is not collected meanwhile. Raises ScenarioError for what is no scenario or fails in its set-up, and
@@ -311,8 +311,8 @@ def _found(
 
 
 _NOT_THE_SAME: Final = (
-    "does not do the same each time the schedule is the same; look for dice, for clocks other than `time`'s, for the order"
-    " of a set (PYTHONHASHSEED), or for state that outlives a run"
+    "does not do the same each time the schedule is the same; look for dice, for clocks other than `time`'s, for the"
+    " order of a set (PYTHONHASHSEED), or for state that outlives a run"
 )
 
 
@@ -444,7 +444,7 @@ class Bench:
                 program.tear_down(state)
             self._watchdog.complain()
         stop = machine.stop
-        if stop is not None and isinstance(stop.error, Foreign | ExploreError):
+        if stop is not None and isinstance(stop.error, ForeignThreadError | ExploreError):
             raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
         return stop
 

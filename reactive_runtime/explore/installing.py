@@ -176,9 +176,9 @@ def _lasting(machine: Machine, lock: standins.Lock) -> standins.Lock:
 
 def _logging(machine: Machine, undo: _Undo) -> None:
     """Handlers hold locks while they write."""
-    for reference in list(logging._handlerList):
+    for reference in list(vars(logging)["_handlerList"]):
         handler = reference()
         if handler is not None and getattr(handler, "lock", None) is not None:
             undo.set(handler, "lock", _lasting(machine, standins.RLock()))
-    if isinstance(logging._lock, _REAL_RLOCK):
+    if isinstance(vars(logging)["_lock"], _REAL_RLOCK):
         undo.set(logging, "_lock", _lasting(machine, standins.RLock()))

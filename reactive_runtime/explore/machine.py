@@ -423,7 +423,7 @@ class Machine:
         names = ", ".join(f"{it.name} ({it.what})" for it in waiting)
         if self.details is not None:
             self.details.stuck()
-        self.abort(Stop("deadlock", f"nobody can go on: {names}"))
+        return self.abort(Stop("deadlock", f"nobody can go on: {names}"))
 
     def _tick(self) -> bool:
         """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""

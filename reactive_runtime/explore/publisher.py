@@ -2,8 +2,8 @@
 
     explore_publisher(lambda: MyPublisher(), actors=[request(1), request(MAX_DEMAND), cancel()]).assert_holds()
 
-The subscriber subscribes in the set-up. Each actor is a thread that makes one call, or several. Every signal begins with
-a point, and `on_next` has another inside, so that signals which overlap (1.3) are seen to.
+The subscriber subscribes in the set-up. Each actor is a thread that makes one call, or several. Every signal begins
+with a point, and `on_next` has another inside, so that signals which overlap (1.3) are seen to.
 """
 
 from __future__ import annotations
@@ -259,7 +259,12 @@ def publisher_scenario(
 
     name = getattr(factory, "__qualname__", type(factory).__name__)
     return Scenario(
-        lambda: Driven(factory, options), calls, judged, name=name, parts=[factory, at_end, *parts], tear_down=Driven.close
+        lambda: Driven(factory, options),
+        calls,
+        judged,
+        name=name,
+        parts=[factory, at_end, *parts],
+        tear_down=Driven.close,
     )
 
 
@@ -287,7 +292,8 @@ def explore_publisher(
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.explore import cancel, explore_publisher, request
-    >>> result = explore_publisher(lambda: Flow.range(3), [request(1), request(2)], elements=3, strategy="bounded", bound=2)
+    >>> actors = [request(1), request(2)]
+    >>> result = explore_publisher(lambda: Flow.range(3), actors, elements=3, strategy="bounded", bound=2)
     >>> str(result.assert_holds().verdict)
     'bounded(2)'
     """
@@ -299,7 +305,8 @@ def explore_publisher(
 
 
 def programs(calls: Iterable[Call] = (), *, actors: int = 2, length: int = 2) -> SearchStrategy[list[list[Call]]]:
-    """Programs for `explore_publisher`, as a strategy of hypothesis: 1 to `actors` threads, each with 1 to `length` calls.
+    """Programs for `explore_publisher`, as a strategy of hypothesis: 1 to `actors` threads, each with 1 to `length`
+    calls.
 
     Raises MissingDependencyError where hypothesis is not installed.
     """

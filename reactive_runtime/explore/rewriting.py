@@ -126,7 +126,8 @@ class _Rewriter(ast.NodeTransformer):
         node.body = body
         if outermost:
             self._functions.pop()
-        return node
+        rewritten: ast.AST = node
+        return rewritten
 
     visit_FunctionDef = visit_AsyncFunctionDef = _function  # noqa: N815
 
@@ -279,7 +280,7 @@ class _Rewriter(ast.NodeTransformer):
             if not self._shared_name(target.id):
                 node.value = self.visit(node.value)
                 return node
-            loaded = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
+            loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
             changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
             return self._stores(target, self._at(changed, node))
         statements: list[ast.stmt] = []
@@ -507,7 +508,7 @@ class Exchange:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for function, old, _ in self._pairs:
-            function.__code__ = old
+        for pair in self._pairs:
+            pair[0].__code__ = pair[1]
         for name in self._hooks:
             delattr(builtins, name)

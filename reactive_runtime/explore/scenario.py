@@ -92,7 +92,8 @@ def scenario_of(it: Any) -> Scenario[Any]:
         for call in calls:
             if inspect.iscoroutinefunction(call):
                 raise ScenarioError(
-                    f"actor {name} of {scenario.name} is a coroutine function: the explorer orders threads, not coroutines"
+                    f"actor {name} of {scenario.name} is a coroutine function: the explorer orders threads,"
+                    " not coroutines"
                 )
     return scenario
 
@@ -115,11 +116,12 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
 
 def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
     """The modules that functions and classes come from, with those of their bases, without the standard library's."""
-    for it in parts:
-        it = inspect.unwrap(it) if callable(it) else it
-        while hasattr(it, "func"):
-            it = it.func
-        for one in inspect.getmro(it) if inspect.isclass(it) else [getattr(it, "__func__", it)]:
+    for part in parts:
+        made_of = inspect.unwrap(part) if callable(part) else part
+        while hasattr(made_of, "func"):
+            made_of = made_of.func
+        bases = inspect.getmro(made_of) if inspect.isclass(made_of) else [getattr(made_of, "__func__", made_of)]
+        for one in bases:
             module = sys.modules.get(getattr(one, "__module__", None) or "")
             if module is not None and module.__name__ not in sys.stdlib_module_names and module.__name__ != __name__:
                 yield module

@@ -21,7 +21,7 @@ from reactive_runtime.explore.machine import Aborted, Logical, Machine
 __all__ = [
     "Condition",
     "Event",
-    "Foreign",
+    "ForeignThreadError",
     "Location",
     "Lock",
     "RLock",
@@ -35,7 +35,7 @@ _machine: Machine | None = None
 """The machine that runs; written before and after an exploration, by its thread."""
 
 
-class Foreign(RuntimeError):
+class ForeignThreadError(RuntimeError):
     """A thread that the explorer does not control uses what it controls."""
 
 
@@ -59,7 +59,7 @@ def caller() -> Logical | None:
         return None
     me = machine.current
     if real_ident() != me.ident:
-        raise Foreign(
+        raise ForeignThreadError(
             "a thread that is not part of the exploration uses a primitive that is: threads and pools have to be"
             " made inside of the scenario"
         )
@@ -313,13 +313,16 @@ class RLock(Lock):
 
 
 class Condition(Location):
-    """Stands in for `threading.Condition`. Wakes in the order of waiting, as the original does, and never spuriously."""
+    """Stands in for `threading.Condition`. Wakes in the order of waiting, as the original does, and never
+    spuriously."""
 
     __slots__ = ("_lock", "acquire", "number", "release", "waiting")
 
     def __init__(self, lock: Any = None) -> None:
         if lock is not None and not isinstance(lock, Lock):
-            raise Foreign("a condition on a lock that was made outside of the scenario, which nobody controls")
+            raise ForeignThreadError(
+                "a condition on a lock that was made outside of the scenario, which nobody controls"
+            )
         self.w = self.r = 0
         self.vc = []
         self.number = 0  # in the order of their making: the same in every run that goes the same way

@@ -27,7 +27,9 @@ __all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
 class Strategy(Protocol):
     """Chooses who goes next."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
 
     def begin(self, machine: Machine) -> bool:
         """A schedule begins; False: there is none left to try."""

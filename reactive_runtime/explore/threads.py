@@ -18,7 +18,18 @@ from reactive_runtime.explore import standins
 from reactive_runtime.explore.carriers import real_ident
 from reactive_runtime.explore.machine import Aborted, Logical, Machine
 
-__all__ = ["AcquiredFutures", "Local", "Pool", "current_thread", "get_ident", "monotonic", "now_ns", "pause", "sleep", "time_of_day"]
+__all__ = [
+    "AcquiredFutures",
+    "Local",
+    "Pool",
+    "current_thread",
+    "get_ident",
+    "monotonic",
+    "now_ns",
+    "pause",
+    "sleep",
+    "time_of_day",
+]
 
 EPOCH: Final = 1_000_000_000.0
 """The time of day at which every run begins."""
@@ -201,18 +212,19 @@ def pause() -> None:
 
 
 class AcquiredFutures:
-    """Stands in for what `wait` and `as_completed` hold futures by: in the order they were made, not of their addresses."""
+    """Stands in for what `wait` and `as_completed` hold futures by: in the order they were made, not of their
+    addresses."""
 
     def __init__(self, futures: Iterable[Future[Any]]) -> None:
-        self._futures = sorted(futures, key=lambda future: getattr(future._condition, "number", 0))  # type: ignore[attr-defined]
+        self._futures = sorted(futures, key=lambda future: getattr(future._condition, "number", 0))
 
     def __enter__(self) -> None:
         for future in self._futures:
-            future._condition.acquire()  # type: ignore[attr-defined]
+            future._condition.acquire()
 
     def __exit__(self, *_: object) -> None:
         for future in self._futures:
-            future._condition.release()  # type: ignore[attr-defined]
+            future._condition.release()
 
 
 class Pool(ThreadPoolExecutor):
@@ -233,7 +245,7 @@ class Pool(ThreadPoolExecutor):
             raise TypeError("initializer must be a callable")
         self._max_workers = max_workers
         self._thread_name_prefix = thread_name_prefix or "pool"
-        self._initializer = initializer
+        self._initializer: Any = initializer
         self._initargs = initargs
         self._at = standins.Location()
         self._tasks: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = deque()
@@ -314,9 +326,8 @@ class Pool(ThreadPoolExecutor):
             machine.wait(me)
         standins._met(machine, me, self._at)
 
-    def __exit__(self, *_: object) -> bool | None:
+    def __exit__(self, *_: object) -> None:
         self.shutdown(wait=True)
-        return False
 
 
 def _running() -> bool:

@@ -24,9 +24,10 @@ from reactive_runtime.explore.machine import Machine
 __all__ = ["Tracer"]
 
 _ON_THE_FRAME: Final = (
-    "LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_CONST", "LOAD_SMALL", "LOAD_CLOSURE", "RESUME", "POP_", "PUSH_", "COPY",
-    "SWAP", "NOP", "CACHE", "JUMP", "RETURN", "PRECALL", "KW_NAMES", "MAKE_", "EXTENDED_ARG", "BUILD_TUPLE", "END_", "SETUP",
-    "CHECK_", "RERAISE", "IS_OP", "UNARY_NOT", "TO_BOOL", "NOT_TAKEN", "LOAD_ASSERTION", "INTERPRETER_EXIT",
+    "LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_CONST", "LOAD_SMALL", "LOAD_CLOSURE", "RESUME", "POP_", "PUSH_",
+    "COPY", "SWAP", "NOP", "CACHE", "JUMP", "RETURN", "PRECALL", "KW_NAMES", "MAKE_", "EXTENDED_ARG", "BUILD_TUPLE",
+    "END_", "SETUP", "CHECK_", "RERAISE", "IS_OP", "UNARY_NOT", "TO_BOOL", "NOT_TAKEN", "LOAD_ASSERTION",
+    "INTERPRETER_EXIT",
 )  # fmt: skip
 
 

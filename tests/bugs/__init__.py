@@ -1,7 +1,7 @@
 """Small programs with a bug in their concurrency, each beside its twin without.
 
-What they share with the lessons in `examples/hazards` is their form; these are for the explorer's own tests: bugs of the
-kind that is found in pools, timers, conditions, queues, threads that start threads, and in the literature.
+What they share with the lessons in `examples/hazards` is their form; these are for the explorer's own tests: bugs of
+the kind that is found in pools, timers, conditions, queues, threads that start threads, and in the literature.
 """
 
 from __future__ import annotations

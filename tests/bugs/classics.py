@@ -127,7 +127,8 @@ class AtomicAccount(Account):
 
 
 class Reorder:
-    """Two setters and a checker, who must not see the second store without the first... but there are two threads of each."""
+    """Two setters and a checker, who must not see the second store without the first... but there are two threads of
+    each."""
 
     def __init__(self) -> None:
         self.a = 0

@@ -1,7 +1,9 @@
-"""The package's own asynchronous code, as programs for the explorer. A new operator, or a new executor, is one line here.
+"""The package's own asynchronous code, as programs for the explorer. A new operator, or a new executor, is one line
+here.
 
-A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says `wide=False`,
-with each of `PAIRS` (two threads beside those). Everything is searched to its end for 2 preemptions, and sampled beyond.
+A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says
+`wide=False`, with each of `PAIRS` (two threads beside those). Everything is searched to its end for 2 preemptions, and
+sampled beyond.
 """
 
 from __future__ import annotations

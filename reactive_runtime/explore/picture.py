@@ -1,0 +1,92 @@
+"""A failing schedule as a picture (SVG), and as a table for a page (HTML). What comes from a program is escaped."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime.errors import MissingDependencyError
+from reactive_runtime.explore.diagram import columns_of, end_of, rows_of
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore.exploration import Failure
+
+__all__ = ["html_of", "svg_of"]
+
+LETTER: Final = 7.8
+"""Pixels that a letter is wide."""
+LINE: Final = 20
+WIDEST: Final = 64
+"""Letters of a column, at most."""
+_MARKS: Final = {
+    "▶": "the thread above could have gone on",
+    "▷": "the thread above had ended, or had to wait",
+    "◆": "the thread waits here for ever",
+}
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingDependencyError(
+            "pictures and pages of schedules need Jinja2: pip install 'reactive-runtime[report]'"
+        ) from error
+    folder = Path(__file__).parent / "templates"
+    return jinja2.Environment(loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined)
+
+
+def html_of(failure: Failure) -> str:
+    """A figure with a table: a column for each thread."""
+    template = _environment().get_template("diagram.html")
+    page: str = template.render(
+        title=_title(failure), names=columns_of(failure), rows=rows_of(failure), end=end_of(failure), marks=_MARKS
+    )
+    return page
+
+
+def svg_of(failure: Failure) -> str:
+    """A picture that needs nothing else, and follows the light or the dark of its surroundings."""
+    names, rows = columns_of(failure), rows_of(failure)
+    sizes = [len(name) + 6 for name in names]
+    for row in rows:
+        sizes[row.column] = max(sizes[row.column], min(WIDEST, len(row.source) + len(row.values) + 9))
+    starts = [34.0]
+    for size in sizes:
+        starts.append(starts[-1] + size * LETTER + 20)
+    width = max(int(starts[-1]), 480)
+    end = textwrap.wrap(end_of(failure), int(width / LETTER) - 4)
+    bottom = 44 + LINE * len(rows)
+    template = _environment().get_template("diagram.svg")
+    picture: str = template.render(
+        title=_title(failure),
+        width=width,
+        height=bottom + 14 + LINE * len(end),
+        bottom=bottom,
+        columns=[{"name": name, "x": x} for name, x in zip(names, starts, strict=False)],
+        rows=[
+            {
+                "x": starts[row.column],
+                "y": 52 + LINE * n,
+                "mark": row.mark,
+                "number": f"{row.line:>4} " if row.line else "",
+                "source": _short(row.source, WIDEST - len(row.values) - 9),
+                "values": _short(row.values, WIDEST),
+            }
+            for n, row in enumerate(rows)
+        ],
+        end=end,
+    )
+    return picture
+
+
+def _short(text: str, most: int) -> str:
+    most = max(most, 20)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _title(failure: Failure) -> str:
+    return f"A schedule under which {failure.scenario} fails"
