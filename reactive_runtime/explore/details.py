@@ -51,6 +51,8 @@ class Step:
     """Whether it was a point of choice; else it is shown for its value only."""
     waits: bool = False
     """Whether the thread never came back from it."""
+    site: int = -1
+    """Where the access stands, where it is one."""
     location: tuple[int, str] | None = field(default=None, repr=False)
     writes: bool = field(default=False, repr=False)
 
@@ -123,6 +125,7 @@ class Details:
             prints = self._token.prints
             if self._count >= len(prints) or prints[self._count] != step.print:
                 self.diverged = f"step {self._count + 1} is {me.name}: {text}, line {line}, and was another"
+        step.site = what if site is not None else -1
         self._count += 1
         self._last = me.index
         if isinstance(about, tuple) and about[0] is not None:
@@ -150,7 +153,7 @@ class Details:
         self._kept.append(it)
         step = Step(
             me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
-            point=False, location=(id(it), name), writes=writes,
+            point=False, site=site, location=(id(it), name), writes=writes,
         )  # fmt: skip
         self.steps.append(step)
         if held is not None:

@@ -367,6 +367,8 @@ class Bench:
         self.points = points
         self.limit = limit
         self.notes: list[str] = []
+        self.accesses: list[tuple[int, bool, int]] = []
+        """Of the run that was shown last: who, whether it was a point, and the site."""
         self._hang = hang
         self._engine = engine
         self._job = job
@@ -387,11 +389,12 @@ class Bench:
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
             self.machine = machine = Machine(kept, self.limit)
-            self.watcher = Watcher(machine)
+            self.watcher = Watcher(machine, self._files)
             if self.points == "shared":
                 exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
                 self.notes += [f"{it} has no source: its loads and stores are no points" for it in exchange.unreadable]
                 stack.enter_context(exchange)
+                self.watcher.prepare()
                 compiled, fuse.compiled = fuse.compiled, rewriting.compiled
                 stack.callback(setattr, fuse, "compiled", compiled)
                 machine.races = True
@@ -458,13 +461,11 @@ class Bench:
 
     def _at_end(self, program: Scenario[Any], state: Any) -> None:
         machine = self.machine
-        machine.quiet += 1
         try:
-            _judge(program.at_end, state)
+            with machine.undisturbed():
+                _judge(program.at_end, state)
         except Exception as error:
             machine.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
-        finally:
-            machine.quiet -= 1
 
     def show(
         self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None
@@ -480,6 +481,7 @@ class Bench:
         finally:
             machine.details = None
             self.watcher.show(False)
+        self.accesses = [(step.thread, step.point, step.site) for step in details.steps if not step.waits]
         details.finish()
         if stop is not None and stop.kind == "limit" and (period := details.period()) is not None:
             stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)

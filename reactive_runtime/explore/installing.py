@@ -70,8 +70,8 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "now_ns", threads.now_ns
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
-    yield hooks, "_report", _unless_unwinding(hooks._report)
-    yield logging.Logger, "handle", _unless_unwinding(logging.Logger.handle)
+    yield hooks, "_handler", _outside(hooks._handler)
+    yield logging.Logger, "handle", _outside(logging.Logger.handle)
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:
         yield asyncio.events, "new_event_loop", _event_loop
@@ -80,13 +80,19 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
             yield asyncio.runners, "run", _event_loop
 
 
-def _unless_unwinding(report: Callable[..., None]) -> Callable[..., None]:
-    """What threads report while their run is taken down says nothing about the program."""
+def _outside(report: Callable[..., object]) -> Callable[..., None]:
+    """Something that was there before the program, and has locks of its own: nothing in it is a point.
+
+    What is reported while a run is taken down says nothing about the program, and is left out.
+    """
 
     def reported(*arguments: Any) -> None:
         machine = standins._machine
-        if machine is None or not machine.aborting:
+        if machine is None or not machine.active:
             report(*arguments)
+        elif not machine.aborting:
+            with machine.undisturbed():
+                report(*arguments)
 
     return reported
 
@@ -151,7 +157,6 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
                     undo.set(module, name, _lasting(machine, standins.Lock()))
                 elif isinstance(value, _REAL_RLOCK):
                     undo.set(module, name, _lasting(machine, standins.RLock()))
-        _logging(machine, undo)
         for owner, name, it in changes:
             undo.set(owner, name, it)
         fuse.forget()
@@ -172,13 +177,3 @@ def _is_api(owner: Any) -> bool:
 def _lasting(machine: Machine, lock: standins.Lock) -> standins.Lock:
     machine.lasting.append(lock)
     return lock
-
-
-def _logging(machine: Machine, undo: _Undo) -> None:
-    """Handlers hold locks while they write."""
-    for reference in list(vars(logging)["_handlerList"]):
-        handler = reference()
-        if handler is not None and getattr(handler, "lock", None) is not None:
-            undo.set(handler, "lock", _lasting(machine, standins.RLock()))
-    if isinstance(vars(logging)["_lock"], _REAL_RLOCK):
-        undo.set(logging, "_lock", _lasting(machine, standins.RLock()))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
@@ -457,20 +457,25 @@ class Machine:
     def _look(self, me: Logical) -> None:
         """Let the invariant look at the state. Nothing it does is a point."""
         assert self.always is not None
-        self.quiet += 1
-        watching, self.watching = self.watching, False
         try:
-            self.always()
+            with self.undisturbed():
+                self.always()
         except Exception as error:
-            self.quiet -= 1
-            self.watching = watching
             self.stop = self.stop or Stop("invariant", str(error) or type(error).__name__, me, error)
             self.aborting = True
             if not me.ended:
                 raise Aborted from None
-            return
-        self.quiet -= 1
-        self.watching = watching
+
+    @contextlib.contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Nothing that the block does is a point."""
+        watching, self.watching = self.watching, False
+        self.quiet += 1
+        try:
+            yield
+        finally:
+            self.quiet -= 1
+            self.watching = watching
 
     def pass_through(self, me: Logical) -> None:
         """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""

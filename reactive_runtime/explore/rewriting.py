@@ -38,6 +38,14 @@ class Site:
     column: int
     what: str
     """In words: `store self.demand`."""
+    building: bool
+    """Whether it stands in an `__init__`, where an object is not shared yet, as a rule."""
+
+    @property
+    def stores(self) -> str:
+        """The name of the attribute that is stored or deleted; empty, where none is."""
+        verb, _, what = self.what.partition(" ")
+        return what.rpartition(".")[2] if verb in ("store", "delete") and "." in what else ""
 
 
 SITES: Final[list[Site]] = []
@@ -102,6 +110,7 @@ class _Rewriter(ast.NodeTransformer):
         self._filename = filename
         self._classes: list[str] = []
         self._functions: list[set[str]] = []  # names that are shared cells, by function
+        self._names = [""]  # of the functions that we are inside of
         self._temporaries = 0
         self._globals = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
@@ -120,10 +129,9 @@ class _Rewriter(ast.NodeTransformer):
             self._functions.append(shared)
         else:
             node.decorator_list = [self.visit(it) for it in node.decorator_list]
-        body: list[ast.stmt] = []
-        for it in node.body:
-            body.extend(_many(self.visit(it)))
-        node.body = body
+        self._names.append(node.name)
+        node.body = self._block(node.body)
+        self._names.pop()
         if outermost:
             self._functions.pop()
         rewritten: ast.AST = node
@@ -154,7 +162,9 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Constant(self._number(node, verb))
 
     def _number(self, node: ast.AST, verb: str) -> int:
-        SITES.append(Site(self._filename, node.lineno, node.col_offset, f"{verb} {ast.unparse(node)}"))  # type: ignore[attr-defined]
+        what = f"{verb} {ast.unparse(node)}"
+        building = self._names[-1] in ("__init__", "__new__", "__post_init__")
+        SITES.append(Site(self._filename, node.lineno, node.col_offset, what, building))  # type: ignore[attr-defined]
         return len(SITES) - 1
 
     def _call(self, hook: str, *arguments: ast.expr) -> ast.Call:

@@ -1,5 +1,7 @@
 """Makes a failure small: fewer calls, then fewer preemptions, then fewer steps; and says whether fewer are possible.
 
+Before and after, what raced meanwhile becomes a point, so that the last word is about all points there are.
+
 1. *Calls.* A call is left out if the program still fails in the same way without it. A program that fails already when
    no thread is ever preempted is another failure: its invariant counts on the call that was left out.
 2. *Preemptions.* First greedily: a piece of the schedule is moved up to where its thread went on before. Then every
@@ -35,9 +37,13 @@ _Program = list[tuple[str, list[int]]]
 def shrunk(bench: Bench, program: Scenario[Any], stop: Stop, schedule: list[int]) -> tuple[_Program, list[int], bool]:
     """The calls that are left, a schedule of theirs, and whether no schedule of them with fewer preemptions fails."""
     it = _Shrinking(bench, program, stop, schedule)
+    it.learn()
     it.fewer_calls(_seconds() + SECONDS / 3)
     it.fewer_switches(_seconds() + SECONDS / 4)
-    minimal = it.certify(_seconds() + SECONDS / 2)
+    end = _seconds() + SECONDS / 2
+    minimal = it.certify(end)
+    while it.learn():
+        minimal = it.certify(end)
     return it.calls, it.schedule, minimal
 
 
@@ -85,6 +91,21 @@ class _Shrinking:
             stop = self._bench.run(program, search)
             if (stop is None or stop.kind != CUT) and self._same(stop):
                 yield list(self._bench.machine.trail), search.preemptions
+
+    def learn(self) -> bool:
+        """Make points of the races that were seen meanwhile; the schedule is the same, with more steps. False: none."""
+        watcher = self._bench.watcher
+        watcher.begin()
+        if not watcher.has_more:
+            return False
+        self._bench.show(self._program, self.schedule)
+        accesses = self._bench.accesses
+        watcher.learn()
+        steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.hot[site])]
+        found = self._try(self._program, steps)
+        assert found is not None, "the same schedule fails in the same way, with more points in it as well"
+        self.schedule, self._preemptions = found
+        return True
 
     # -- calls -------------------------------------------------------------------------------------------------
 

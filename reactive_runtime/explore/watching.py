@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import operator
 from collections import deque
+from collections.abc import Iterable
 from types import FunctionType
 from typing import Any, Final
 
@@ -78,8 +79,9 @@ class _Location:
 class Watcher:
     """Watches the accesses of one exploration."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, files: Iterable[str] = ()) -> None:
         self._machine = machine
+        self._files = frozenset(files)
         self.hot = bytearray(len(SITES) + 1024)
         """Which sites are points."""
         self.found = 0
@@ -90,28 +92,40 @@ class Watcher:
         self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
         self._new: set[str] = set()
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
-        self.spins: set[int] = set()  # loops that are points from the next run on
+        self._pending: set[int] = set()  # sites that are points from the next run on
         self.last = self.turns = 0  # how often a loop has gone round since that step
         self._by_site: dict[int, _Location] = {}  # where a load was last
-        self._racing: set[_Location] = set()  # whose sites are points from the next run on
+        self._racing: set[_Location] = set()  # seen in this run
+
+    def prepare(self) -> None:
+        """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
+        self._written |= {it.stores for it in SITES if not it.building and it.filename in self._files and it.stores}
 
     def begin(self) -> None:
         """Before each run."""
         self._locations.clear()
         self._by_site.clear()
-        if self._new:
-            self._written |= self._new
-            self.found += len(self._new)
-            self._new.clear()
-        if self.spins:
-            self.heat(sorted(self.spins))
-            self.spins.clear()
-        if self._racing:
-            if not self.frozen:
-                self.heat(sorted({site for it in self._racing for site in it.sites}))
-            self._racing.clear()
+        for it in self._racing:
+            self._pending |= it.sites
+        self._racing.clear()
+        if not self.frozen:
+            self.learn()
         if len(self.hot) < len(SITES):
             self.hot.extend(bytes(len(SITES) - len(self.hot) + 1024))
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something to learn."""
+        self._pending = {site for site in self._pending if not self.hot[site]}
+        return bool(self._pending or self._new)
+
+    def learn(self) -> None:
+        """Make points of what has raced, or waited in a loop, since."""
+        self.heat(sorted(self._pending))
+        self._pending.clear()
+        self._written |= self._new
+        self.found += len(self._new)
+        self._new.clear()
 
     def write(self, name: str) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
@@ -127,6 +141,8 @@ class Watcher:
 
     def show(self, yes: bool) -> None:
         """Tell `machine.details` of all accesses, also of those that are no points."""
+        if yes:
+            self._written |= {name for site in SITES if (name := site.stores)}
         self.hot[:] = bytes((it or SHOWN) if yes else (it % SHOWN) for it in self.hot)
 
     def hooks(self) -> dict[str, Any]:
@@ -265,7 +281,8 @@ class Watcher:
                 watcher.last, watcher.turns = machine.steps, 0
             watcher.turns += 1
             if watcher.turns > TURNS:
-                watcher.spins.add(site)
+                if not watcher.frozen:
+                    watcher._pending.add(site)
                 machine.abort(Stop(CUT, "a loop without a point: it has one from now on"))
 
         self._access = access

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from reactive_runtime import Flow
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
-from reactive_runtime.explore import Call, Driven, call, cancel, request
+from reactive_runtime.explore import cancel, request
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -82,9 +82,8 @@ class Own:
     name: str
     factory: Callable[[], Any]
     elements: int | None = 3
+    """None: not known, because it fails."""
     wide: bool = True
-    demand: int = 1
-    more: dict[str, list[Call]] = field(default_factory=dict)
 
 
 PUBLISHERS = [
@@ -369,17 +368,3 @@ SCENARIOS = [
     PoolShutDown,
     Counters,
 ]
-
-
-def closes_its_iterator(source: Closed) -> Callable[[Driven], None]:
-    def check(driven: Driven) -> None:
-        ended = driven.first.completed or driven.first.error is not None
-        cancelled = any(record.signal == "cancel" for record in driven.records)
-        if ended or cancelled:
-            assert source.closed.get() == source.opened.get(), "the source's iterator was left open"
-        assert source.closed.get() <= 1, f"the source's iterator was closed {source.closed.get()} times"
-
-    return check
-
-
-__all__ = ["PAIRS", "PROGRAMS", "PUBLISHERS", "SCENARIOS", "Own", "call", "closes_its_iterator"]

@@ -1,0 +1,35 @@
+"""The programs that the explorer is measured by: broken ones with their twins, and such as nothing is wrong with."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bugs import ALL
+
+from examples.hazards import COURSE, lesson
+from explore.own_code import PROGRAMS, PUBLISHERS
+from reactive_runtime.explore import publisher_scenario
+
+
+class Named(NamedTuple):
+    name: str
+    program: Any
+
+
+def name_of(program: Any) -> str:
+    return str(getattr(program, "__name__", None) or program.name)
+
+
+def _numbered(programs: list[Any]) -> list[Named]:
+    return [Named(f"{number:02} {name_of(program)}", program) for number, program in enumerate(programs)]
+
+
+LESSONS = [lesson(name) for name in COURSE]
+BROKEN = _numbered([it.broken for it in LESSONS] + [it.broken for it in ALL])
+FIXED = _numbered([it.fixed for it in LESSONS] + [it.fixed for it in ALL])
+CORRECT = [
+    Named(f"{own.name}, {name}", publisher_scenario(own.factory, actors, demand=1, elements=own.elements))
+    for own in [it for it in PUBLISHERS if it.wide][:10]
+    for name, actors in PROGRAMS.items()
+]
+"""Fifty programs of publishers that nothing is wrong with."""

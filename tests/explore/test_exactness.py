@@ -1,0 +1,104 @@
+"""The reduced search says what brute force says: the same outcomes, for each bound, of every program small enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bugs import classics
+
+from examples.hazards.lock_order import Exchange
+from explore.programs import BROKEN, FIXED, Named
+from reactive_runtime.explore import Verdict, explore
+from reactive_runtime.explore.bounded import Bounded
+from reactive_runtime.explore.exploration import Bench
+from reactive_runtime.explore.machine import CUT
+from reactive_runtime.explore.scenario import scenario_of
+
+ENOUGH = 4_000
+"""Schedules after which brute force is not waited for."""
+
+
+def outcomes(program: Any, bound: int | None, *, reduced: bool, most: int = ENOUGH) -> tuple[set[Any], int] | None:
+    """What all schedules up to a bound come to, and how many were run; None: there are too many."""
+    scenario = scenario_of(program)
+    with Bench(scenario, "shared", (), limit=5_000, hang=10) as bench:
+        search = Bounded(bound, reduced=reduced)
+        seen: set[Any] = set()
+        count = 0
+        version = -1
+        while count <= most:
+            bench.tracks(True)
+            if not search.begin(bench.machine):
+                return seen, count
+            if bench.machine.version != version:  # a further race was seen: the search begins anew
+                version, seen, count = bench.machine.version, set(), 0
+            stop = bench.run(scenario, search)
+            if stop is None or stop.kind != CUT:
+                count += 1
+                seen.add(None if stop is None else (stop.kind, stop.what))
+    return None
+
+
+@pytest.mark.parametrize("it", BROKEN + FIXED, ids=lambda it: it.name)
+def test_the_reduced_search_and_brute_force_come_to_the_same(it: Named) -> None:
+    for bound in (0, 1, 2, None):
+        brute = outcomes(it.program, bound, reduced=False)
+        if brute is None:
+            return
+        reduced = outcomes(it.program, bound, reduced=True)
+        assert reduced is not None
+        assert reduced[0] == brute[0], f"bound {bound}"
+        assert reduced[1] <= brute[1]
+
+
+@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, Exchange], ids=lambda it: it.__name__)
+def test_equivalent_schedules_run_once(program: Any) -> None:
+    reduced = outcomes(program, None, reduced=True)
+    brute = outcomes(program, None, reduced=False)
+    assert reduced is not None
+    assert brute is not None
+    assert reduced[0] == brute[0]
+    assert reduced[1] < brute[1] / 2
+
+
+def test_a_verdict_is_exhausted_when_there_is_no_schedule_left() -> None:
+    result = explore(classics.FixedBluetooth, strategy="bounded")
+    assert result.verdict == Verdict("exhausted")
+    assert str(result.verdict) == "exhausted"
+
+
+def test_a_verdict_is_bounded_when_there_are_schedules_with_more_preemptions() -> None:
+    assert str(explore(classics.PolitePhilosophers, strategy="bounded", bound=1).verdict) == "bounded(1)"
+
+
+def test_a_verdict_is_sampled_when_a_budget_ran_out() -> None:
+    assert str(explore(classics.PolitePhilosophers, strategy="random", schedules=10).verdict) == "sampled(10)"
+    assert str(explore(classics.PolitePhilosophers, strategy="brute-force", schedules=8).verdict) == "bounded(0)"
+
+
+def test_an_invariant_of_every_step_is_looked_at_in_every_schedule() -> None:
+    """It sees what no operation depends on, so nothing may be left out for it."""
+
+    class Passing:
+        def __init__(self) -> None:
+            self.a = 0
+            self.b = 0
+
+        def actor_a(self) -> None:
+            self.a = 1
+            self.a = 0
+
+        def actor_b(self) -> None:
+            self.b = 1
+            self.b = 0
+
+        def actor_both(self) -> None:
+            self.a, self.b = self.a, self.b  # makes points of both
+
+        def at_each_step(self) -> None:
+            assert not (self.a == 1 and self.b == 1), "both at once"
+
+    failure = explore(Passing, strategy="bounded").failure
+    assert failure is not None
+    assert failure.message == "both at once"

@@ -1,0 +1,66 @@
+"""Every bug is found, with every seed, and soon; and nothing is found where nothing is wrong."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from typing import Any
+
+import pytest
+
+from explore.programs import BROKEN, CORRECT, FIXED, Named
+from reactive_runtime.explore import explore
+
+SEEDS = range(20)
+MOST = int(os.environ.get("EXPLORE_SCHEDULES", "1000"))
+"""Schedules for a program that nothing is wrong with; nightly 5,000."""
+
+
+def test_there_are_fourteen_lessons_thirty_further_bugs_and_fifty_correct_programs() -> None:
+    assert len(BROKEN) >= 14 + 30
+    assert len(FIXED) == len(BROKEN)
+    assert len(CORRECT) == 50
+
+
+@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
+def test_a_bug_is_found_with_each_of_twenty_seeds(it: Named) -> None:
+    found = [_found_after(it.program, seed) for seed in SEEDS]
+    assert max(found) <= 1_000, found
+    assert statistics.median(found) <= 40, found
+
+
+def _found_after(program: Any, seed: int) -> int:
+    failure = explore(program, seed=seed, schedules=1_000, shrink=False).failure
+    return 1_001 if failure is None else failure.found_after
+
+
+@pytest.mark.parametrize("it", FIXED, ids=lambda it: it.name)
+def test_a_fixed_twin_is_never_accused(it: Named) -> None:
+    explore(it.program, seed=1, schedules=MOST).assert_holds()
+
+
+@pytest.mark.parametrize("it", CORRECT, ids=lambda it: it.name)
+def test_a_correct_program_is_never_accused(it: Named) -> None:
+    explore(it.program, seed=1, schedules=MOST).assert_holds()
+
+
+@pytest.mark.parametrize("strategy", ["random", "pct", "pct4", "pos", "urw", "bounded", "brute-force"])
+def test_each_strategy_alone_finds_the_lost_demand(strategy: str) -> None:
+    lost_demand = BROKEN[2].program
+    result = explore(lost_demand, strategy=strategy, schedules=20_000, shrink=False)
+    assert result.failure is not None
+    assert result.failure.rule == "3.8"
+
+
+@pytest.mark.parametrize("points", ["sync", "shared", "line", "opcode"])
+def test_the_lost_demand_is_found_at_all_kinds_of_points(points: Any) -> None:
+    result = explore(BROKEN[2].program, points=points)
+    assert result.failure is not None
+    assert result.failure.rule == "3.8"
+
+
+def test_a_lost_update_of_a_plain_field_needs_more_than_the_points_at_primitives() -> None:
+    lost_update = BROKEN[0].program
+    assert explore(lost_update, points="sync").holds
+    for points in ("shared", "opcode"):
+        assert not explore(lost_update, points=points).holds  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""The package's own code holds: searched to the end for 2 preemptions, and sampled beyond."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from explore.own_code import PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own
+from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
+from reactive_runtime.spec import MAX_DEMAND
+
+BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "200"))
+"""Schedules of PCT with three threads and more; nightly 5,000."""
+
+ALL = {**PROGRAMS, **PAIRS}
+CASES = [(own, name) for own in PUBLISHERS for name in (ALL if own.wide else PROGRAMS)]
+
+
+@pytest.mark.parametrize(("own", "name"), CASES, ids=[f"{own.name}-{name}" for own, name in CASES])
+def test_every_schedule_with_two_preemptions_keeps_the_rules(own: Own, name: str) -> None:
+    result = explore_publisher(
+        own.factory,
+        ALL[name],
+        elements=own.elements,
+        ascending=own.elements != 1,
+        demand=1 if name in PROGRAMS else 0,
+        strategy="bounded",
+        bound=2,
+        schedules=50_000,
+    )
+    assert str(result.assert_holds().verdict) in ("exhausted", "bounded(2)")
+
+
+CROWD: list[Any] = [[request(1), request(2)], [request(MAX_DEMAND)], [request(0)], [cancel(), cancel()]]
+
+
+@pytest.mark.parametrize("own", PUBLISHERS, ids=lambda own: own.name)
+def test_a_crowd_of_threads_keeps_the_rules(own: Own) -> None:
+    for inside in ({}, {1: request(1)}, {2: cancel()}):
+        explore_publisher(
+            own.factory,
+            CROWD,
+            elements=own.elements,
+            ascending=own.elements != 1,
+            inside=inside,
+            strategy="pct3",
+            schedules=BEYOND,
+        ).assert_holds()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda it: it.__name__)
+def test_executors_timers_and_sinks_hold_in_every_schedule_with_two_preemptions(scenario: Any) -> None:
+    result = explore(scenario, strategy="bounded", bound=2, schedules=50_000).assert_holds()
+    assert str(result.verdict) in ("exhausted", "bounded(2)")
+    explore(scenario, strategy="pct3", schedules=BEYOND).assert_holds()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(programs(actors=3, length=2))
+def test_generated_programs_keep_the_rules(actors: list[Any]) -> None:
+    for own in (PUBLISHERS[1], PUBLISHERS[6]):
+        explore_publisher(own.factory, actors, elements=own.elements, schedules=60).assert_holds()

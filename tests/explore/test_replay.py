@@ -1,0 +1,123 @@
+"""The same schedule, again and again."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+from explore.programs import BROKEN, Named
+from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore import Failure, explore, replay
+from reactive_runtime.explore.exploration import Bench
+from reactive_runtime.explore.scenario import scenario_of
+from reactive_runtime.explore.strategies import Random, Replayed
+from reactive_runtime.explore.tokens import Token
+
+
+def failure_of(program: Any, **options: Any) -> Failure:
+    failure = explore(program, **options).failure
+    assert failure is not None
+    return failure
+
+
+@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
+def test_a_token_has_the_failure_again(it: Named) -> None:
+    failure = failure_of(it.program, seed=3)
+    again = replay(it.program, failure.token).failure
+    assert again is not None
+    assert (again.kind, again.message, again.schedule) == (failure.kind, failure.message, failure.schedule)
+    assert again.diagram() == failure.diagram()
+    assert again.token == failure.token
+
+
+@pytest.mark.parametrize("points", ["sync", "shared", "line", "opcode"])
+def test_a_thousand_replays_of_a_thousand_go_the_same_way(points: Any) -> None:
+    scenario = scenario_of(BROKEN[2].program)
+    with Bench(scenario, points, (), limit=5_000, hang=10) as bench:
+        sampled = Random(random.Random(5))
+        for _ in range(10):
+            bench.tracks(False)
+            bench.run(scenario, sampled)
+        bench.watcher.frozen = True
+        for _ in range(100):
+            bench.run(scenario, sampled)
+            schedule = list(bench.machine.trail)
+            for _ in range(10):
+                follow = Replayed(schedule)
+                follow.begin(bench.machine)
+                bench.run(scenario, follow)
+                assert follow.diverged is None
+                assert bench.machine.trail == schedule
+
+
+def test_the_same_seed_gives_the_same_schedules() -> None:
+    for strategy in ("portfolio", "random", "pct", "pos", "urw", "bounded"):
+        one, other = (failure_of(BROKEN[11].program, seed=4, strategy=strategy, shrink=False) for _ in range(2))
+        assert (one.found_after, one.schedule) == (other.found_after, other.schedule)
+
+
+def test_different_seeds_give_different_schedules() -> None:
+    schedules = {
+        tuple(failure_of(BROKEN[2].program, seed=seed, strategy="random", shrink=False).schedule) for seed in range(8)
+    }
+    assert len(schedules) > 1
+
+
+def test_a_token_is_text_that_holds_nothing_to_run() -> None:
+    token = failure_of(BROKEN[2].program).token
+    assert token.isascii()
+    assert token.replace("-", "").replace("_", "").isalnum()
+    said = Token.parse(token)
+    assert said.scenario == "TextbookSubscription"
+    assert len(said.prints) == len(said.schedule)
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        ("nonsense", "no token"),
+        ("rr1-!!!!", "damaged"),
+        ("rr1-AAAA", "damaged"),
+        (f"rr1-{pickle.dumps(print).hex()}", "damaged"),
+    ],
+)
+def test_what_is_no_token_is_told_so(token: str, why: str) -> None:
+    with pytest.raises(ExploreError, match=why):
+        replay(BROKEN[2].program, token)
+
+
+def test_a_damaged_token_is_told_so() -> None:
+    token = failure_of(BROKEN[2].program).token
+    with pytest.raises(ExploreError, match="damaged"):
+        replay(BROKEN[2].program, token[:-12])
+
+
+def test_a_token_for_another_interpreter_is_refused() -> None:
+    said = Token.parse(failure_of(BROKEN[2].program).token)
+    other = Token(**{**vars(said), "python": "3.99"}).text()
+    with pytest.raises(ExploreError, match=r"Python 3\.99"):
+        replay(BROKEN[2].program, other)
+
+
+def test_a_token_for_another_source_is_refused() -> None:
+    said = Token.parse(failure_of(BROKEN[2].program).token)
+    other = Token(**{**vars(said), "source": "000000000000"}).text()
+    with pytest.raises(ExploreError, match="source"):
+        replay(BROKEN[2].program, other)
+
+
+def test_a_token_for_another_scenario_is_refused() -> None:
+    token = failure_of(BROKEN[2].program).token
+    with pytest.raises(ExploreError, match="actor"):
+        replay(BROKEN[6].program, token)
+
+
+def test_a_replay_that_goes_another_way_names_the_step() -> None:
+    said = Token.parse(failure_of(BROKEN[2].program).token)
+    prints = [*said.prints]
+    prints[4] ^= 0xFF
+    with pytest.raises(ExploreError, match="step 5"):
+        replay(BROKEN[2].program, Token(**{**vars(said), "prints": prints}).text())
