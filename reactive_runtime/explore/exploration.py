@@ -204,6 +204,8 @@ def explore(
     if points not in get_args(Points):
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
     dice = random.Random(seed)
+    if engine not in ("threads", "greenlets"):
+        raise ValueError(f"explore: engine must be threads or greenlets, not {engine!r}")
     if engine == "greenlets" and points not in ("sync", "shared"):
         raise ValueError("explore: greenlets go with points at sync or shared; lines and instructions need threads")
     searching = _strategies(strategy, dice, bound)

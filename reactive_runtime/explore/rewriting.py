@@ -118,7 +118,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self._classes.append(node.name)
-        node.body = [self.visit(it) for it in node.body]
+        node.body = self._block(node.body)
         self._classes.pop()
         return node
 

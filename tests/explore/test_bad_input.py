@@ -1,0 +1,344 @@
+"""What can't be explored is told so, by name; and nothing is left changed, whatever happened."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import os
+import random
+import select
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from reactive_runtime._core import drain, primitives
+from reactive_runtime.errors import ExploreError, ScenarioError
+from reactive_runtime.explore import Scenario, explore
+
+OUTSIDE = ThreadPoolExecutor(1)
+_dice = itertools.count()
+
+
+class Quiet:
+    def actor_a(self) -> None:
+        pass
+
+    def actor_b(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_changed(no_thread_left: None) -> Iterator[None]:
+    before = (threading.Lock, threading.Thread.start, time.monotonic, primitives.Lock, gc.isenabled())
+    cores = os.sched_getaffinity(0)
+    code = drain.Drain._add.__code__
+    yield
+    after = (threading.Lock, threading.Thread.start, time.monotonic, primitives.Lock, gc.isenabled())
+    assert after == before
+    assert os.sched_getaffinity(0) == cores
+    assert drain.Drain._add.__code__ is code
+    assert explore(Quiet).holds  # and the next exploration works
+
+
+def test_dice_are_noticed() -> None:
+    class Dice(Quiet):
+        def at_end(self) -> None:
+            assert next(_dice) % 3, "the dice fell badly"
+
+    with pytest.raises(ExploreError, match="does not do the same each time.*dice"):
+        explore(Dice)
+
+
+def test_dice_that_decide_who_waits_are_noticed() -> None:
+    class Dice:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        def actor_a(self) -> None:
+            for _ in range(random.randrange(1, 8)):
+                with self.lock:
+                    pass
+
+        def actor_b(self) -> None:
+            with self.lock:
+                pass
+
+        def at_end(self) -> None:
+            assert random.random() < 0.9
+
+    with pytest.raises(ExploreError, match="does not do the same each time"):
+        for seed in range(20):
+            explore(Dice, seed=seed)
+
+
+def test_a_program_that_never_ends_is_a_livelock() -> None:
+    class Spinning:
+        def __init__(self) -> None:
+            self.flag = False
+
+        def actor_waits(self) -> None:
+            while not self.flag:
+                time.sleep(0)
+
+        def actor_does_not_set_it(self) -> None:
+            pass
+
+    failure = explore(Spinning, limit=500).failure
+    assert failure is not None
+    assert failure.kind == "livelock"
+    assert "500 steps" in failure.message
+    assert "time.sleep(0)" in failure.diagram()
+
+
+def test_a_program_that_is_too_long_meets_the_limit_of_steps() -> None:
+    class Long:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        def actor_a(self) -> None:
+            for n in range(300):
+                with self.lock:
+                    if n % 7 == 0:
+                        time.sleep(n)
+
+        def actor_b(self) -> None:
+            with self.lock:
+                pass
+
+    failure = explore(Long, limit=200).failure
+    assert failure is not None
+    assert failure.kind in ("limit", "livelock")
+
+
+def test_a_loop_without_a_point_gets_one() -> None:
+    class Busy:
+        def __init__(self) -> None:
+            self.flag = False
+
+        def actor_waits(self) -> None:
+            while not self.flag:
+                pass
+
+        def actor_sets(self) -> None:
+            self.flag = True
+
+    assert explore(Busy, schedules=50).holds
+
+
+def test_two_that_wait_for_each_other_in_a_loop_are_a_livelock() -> None:
+    class Polite:
+        def __init__(self) -> None:
+            self.done = [False, False]
+
+        def after(self, other: int, me: int) -> None:
+            while not self.done[other]:
+                time.sleep(0)
+            self.done[me] = True
+
+        def actor_a(self) -> None:
+            self.after(1, 0)
+
+        def actor_b(self) -> None:
+            self.after(0, 1)
+
+    failure = explore(Polite, limit=1_000, shrink=False).failure
+    assert failure is not None
+    assert failure.kind == "livelock"
+    assert "a and b repeat" in failure.message
+
+
+def test_an_actor_that_raises_is_a_failure_with_its_name() -> None:
+    class Raising(Quiet):
+        def actor_c(self) -> None:
+            raise OSError("no such luck")
+
+    failure = explore(Raising).failure
+    assert failure is not None
+    assert (failure.kind, failure.thread) == ("raised", "c")
+    assert "OSError: no such luck" in failure.diagram()
+    assert isinstance(failure.error, OSError)
+
+
+def test_a_set_up_that_raises_is_the_scenarios_fault() -> None:
+    class Unable(Quiet):
+        def __init__(self) -> None:
+            raise OSError("no disk")
+
+    with pytest.raises(ScenarioError, match="set-up of .*Unable raised OSError: no disk"):
+        explore(Unable)
+
+
+def test_a_set_up_that_waits_for_ever_is_a_deadlock() -> None:
+    class Waiting(Quiet):
+        def __init__(self) -> None:
+            lock = threading.Lock()
+            lock.acquire()
+            lock.acquire()
+
+    failure = explore(Waiting).failure
+    assert failure is not None
+    assert failure.kind == "deadlock"
+
+
+def test_what_blocks_without_control_is_named() -> None:
+    class Blocked(Quiet):
+        def actor_c(self) -> None:
+            reader, _ = os.pipe()
+            select.select([reader], [], [], 3)
+
+    with pytest.raises(ExploreError, match=r"thread c has come to no point for 0\.3 s.*select.*C extension"):
+        explore(Blocked, hang=0.3)
+    time.sleep(3.2)  # the thread is in C, and can't be called back: wait it out
+
+
+def test_a_lock_from_outside_that_is_held_is_named() -> None:
+    lock = threading.Lock()
+
+    class Held:
+        def __init__(self) -> None:
+            self.inner = threading.Lock()
+
+        def actor_a(self) -> None:
+            with lock, self.inner:
+                pass
+
+        def actor_b(self) -> None:
+            with lock, self.inner:
+                pass
+
+    with pytest.raises(ExploreError, match="a lock made outside of the scenario"):
+        explore(Held, hang=0.3)
+
+
+def test_a_pool_from_outside_is_refused() -> None:
+    class Outside(Quiet):
+        def actor_c(self) -> None:
+            OUTSIDE.submit(int).result()
+
+    with pytest.raises(ExploreError, match="actor c: a task was submitted to a pool that was made outside"):
+        explore(Outside)
+
+
+def test_a_pool_of_processes_is_refused() -> None:
+    class Processes(Quiet):
+        def actor_c(self) -> None:
+            with ProcessPoolExecutor(1) as pool:
+                pool.submit(int).result()
+
+    with pytest.raises(ExploreError, match="pool of processes"):
+        explore(Processes)
+
+
+def test_a_thread_from_outside_that_comes_in_is_told_so() -> None:
+    box: dict[str, Any] = {}
+    (asked, ask), (answered, answer) = os.pipe(), os.pipe()  # real ones: nobody controls a pipe
+    raised: list[BaseException] = []
+
+    def intrude() -> None:
+        os.read(asked, 1)
+        try:
+            box["lock"].acquire()
+        except RuntimeError as error:
+            raised.append(error)
+        os.write(answer, b"x")
+
+    thread = threading.Thread(target=intrude)
+    thread.start()
+
+    class Intruded(Quiet):
+        def __init__(self) -> None:
+            box["lock"] = threading.Lock()
+
+        def actor_c(self) -> None:
+            if not raised:
+                os.write(ask, b"x")
+                os.read(answered, 1)
+
+    explore(Intruded, schedules=1)
+    thread.join()
+    for end in (asked, ask, answered, answer):
+        os.close(end)
+    assert "not part of the exploration" in str(raised[0])
+
+
+def test_exploring_inside_of_exploring_is_refused() -> None:
+    class Inside(Quiet):
+        def actor_c(self) -> None:
+            explore(Quiet)
+
+    with pytest.raises(ExploreError, match="an exploration inside of an exploration"):
+        explore(Inside)
+
+
+def test_coroutines_are_refused() -> None:
+    async def main() -> None:
+        pass
+
+    class Coroutine(Quiet):
+        async def actor_c(self) -> None:
+            pass
+
+    with pytest.raises(ScenarioError, match="coroutine function"):
+        explore(main)
+    with pytest.raises(ScenarioError, match="actor c of .* is a coroutine function"):
+        explore(Coroutine)
+    with pytest.raises(ExploreError, match="returned a coroutine"):
+        explore(Scenario(int, {"a": [lambda _: main()]}))
+
+
+def test_an_event_loop_is_refused() -> None:
+    async def nothing() -> None:
+        pass
+
+    class Loop(Quiet):
+        def actor_c(self) -> None:
+            coroutine = nothing()
+            try:
+                asyncio.run(coroutine)
+            finally:
+                coroutine.close()
+
+    with pytest.raises(ExploreError, match="event loop of asyncio"):
+        explore(Loop)
+
+
+@pytest.mark.parametrize("it", [None, 3, "name", object()])
+def test_what_is_no_scenario_is_told_so(it: object) -> None:
+    with pytest.raises(ScenarioError, match="a scenario is a class with methods actor_"):
+        explore(it)
+
+
+def test_a_class_without_actors_is_told_so() -> None:
+    with pytest.raises(ScenarioError, match="has no actors"):
+        explore(Future)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"schedules": 0}, "schedules must be at least 1"),
+        ({"strategy": "luck"}, "strategy must be one of portfolio"),
+        ({"points": "words"}, "points must be one of sync"),
+        ({"points": "line", "engine": "greenlets"}, "greenlets go with points"),
+        ({"engine": "steam"}, "engine must be threads or greenlets"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        explore(Quiet, **options)
+
+
+def test_a_module_that_is_not_imported_is_named() -> None:
+    with pytest.raises(ScenarioError, match=r"no module 'no\.such' is imported"):
+        explore(Quiet, modules=["no.such"])
+
+
+def test_an_invariant_that_returns_false_does_not_hold() -> None:
+    failure = explore(Scenario(int, {"a": [lambda _: None]}, lambda _: False)).failure
+    assert failure is not None
+    assert "does not hold" in failure.message

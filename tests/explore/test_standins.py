@@ -1,0 +1,455 @@
+"""The stand-ins do what their originals do: each program here holds for real threads and under every schedule."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import TimeoutError as FutureTimeout
+from threading import Lock as ImportedLock
+from typing import Any
+
+import pytest
+
+from reactive_runtime.explore import explore
+
+
+def locks() -> None:
+    lock = threading.Lock()
+    assert lock.acquire()
+    assert lock.locked()
+    assert not lock.acquire(blocking=False)
+    assert not lock.acquire(timeout=0.01)
+    lock.release()
+    with pytest.raises(RuntimeError):
+        lock.release()
+    with pytest.raises(ValueError, match="timeout"):
+        lock.acquire(blocking=False, timeout=1)
+    with lock:
+        assert lock.locked()
+
+
+def a_lock_is_released_by_another_thread() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    thread = threading.Thread(target=lock.release)
+    thread.start()
+    assert lock.acquire(timeout=10)
+    thread.join()
+
+
+def reentrant_locks() -> None:
+    lock = threading.RLock()
+    held: list[bool] = []
+    with lock, lock:
+        thread = threading.Thread(target=lambda: held.append(lock.acquire(blocking=False)))
+        thread.start()
+        thread.join()
+    assert held == [False]
+    with pytest.raises(RuntimeError):
+        lock.release()
+
+
+def conditions() -> None:
+    changed = threading.Condition()
+    queue: list[int] = []
+
+    def put() -> None:
+        for n in range(2):
+            with changed:
+                queue.append(n)
+                changed.notify()
+
+    thread = threading.Thread(target=put)
+    thread.start()
+    for _ in range(2):
+        with changed:
+            assert changed.wait_for(lambda: queue, timeout=10)
+            queue.pop()
+    thread.join()
+    with changed:
+        assert not changed.wait(0.01)
+        assert not changed.wait_for(lambda: False, 0.01)
+    with pytest.raises(RuntimeError):
+        changed.wait()
+    with pytest.raises(RuntimeError):
+        changed.notify()
+
+
+def a_condition_gives_up_a_reentrant_lock_whole() -> None:
+    changed = threading.Condition(threading.RLock())
+    seen: list[str] = []
+
+    def notify() -> None:
+        with changed:
+            seen.append("in")
+            changed.notify_all()
+
+    with changed, changed:
+        thread = threading.Thread(target=notify)
+        thread.start()
+        changed.wait_for(lambda: seen)
+    thread.join()
+
+
+def events() -> None:
+    event = threading.Event()
+    assert not event.is_set()
+    assert not event.wait(0.01)
+    thread = threading.Thread(target=event.set)
+    thread.start()
+    assert event.wait(10)
+    thread.join()
+    event.clear()
+    assert not event.is_set()
+
+
+def semaphores() -> None:
+    semaphore = threading.Semaphore(2)
+    assert semaphore.acquire()
+    assert semaphore.acquire(blocking=False)
+    assert not semaphore.acquire(blocking=False)
+    assert not semaphore.acquire(timeout=0.01)
+    thread = threading.Thread(target=semaphore.release, args=(2,))
+    thread.start()
+    assert semaphore.acquire(timeout=10)
+    thread.join()
+    with pytest.raises(ValueError, match=">= 0"):
+        threading.Semaphore(-1)
+    limited = threading.BoundedSemaphore(1)
+    with limited:
+        pass
+    with pytest.raises(ValueError, match="released too many"):
+        limited.release()
+
+
+def barriers() -> None:
+    barrier = threading.Barrier(2, timeout=10)
+    numbers: list[int] = []
+    thread = threading.Thread(target=lambda: numbers.append(barrier.wait()))
+    thread.start()
+    numbers.append(barrier.wait())
+    thread.join()
+    assert sorted(numbers) == [0, 1]
+    with pytest.raises(threading.BrokenBarrierError):
+        threading.Barrier(2).wait(0.01)
+
+
+def queues() -> None:
+    one: queue.Queue[int] = queue.Queue(1)
+    thread = threading.Thread(target=lambda: [one.put(n) for n in range(3)])
+    thread.start()
+    assert [one.get(timeout=10) for _ in range(3)] == [0, 1, 2]
+    thread.join()
+    with pytest.raises(queue.Empty):
+        one.get_nowait()
+    with pytest.raises(queue.Empty):
+        one.get(timeout=0.01)
+    one.put(1)
+    with pytest.raises(queue.Full):
+        one.put_nowait(2)
+    with pytest.raises(queue.Full):
+        one.put(2, timeout=0.01)
+
+
+def simple_and_other_queues() -> None:
+    simple: queue.SimpleQueue[int] = queue.SimpleQueue()
+    thread = threading.Thread(target=simple.put, args=(1,))
+    thread.start()
+    assert simple.get(timeout=10) == 1
+    thread.join()
+    last: queue.LifoQueue[int] = queue.LifoQueue()
+    least: queue.PriorityQueue[int] = queue.PriorityQueue()
+    for n in (2, 1, 3):
+        last.put(n)
+        least.put(n)
+    assert (last.get(), least.get()) == (3, 1)
+    thread = threading.Thread(target=lambda: [last.task_done() for _ in range(3)])
+    thread.start()
+    last.join()
+    thread.join()
+
+
+def threads() -> None:
+    seen: list[Any] = []
+    thread = threading.Thread(target=lambda: seen.append(threading.current_thread().name), name="worker", daemon=True)
+    assert not thread.is_alive()
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert seen == ["worker"]
+    assert thread.ident is not None
+    with pytest.raises(RuntimeError):
+        thread.start()
+    with pytest.raises(RuntimeError):
+        threading.current_thread().join()
+
+
+def a_join_times_out() -> None:
+    go = threading.Event()
+    thread = threading.Thread(target=go.wait)
+    thread.start()
+    thread.join(0.01)
+    assert thread.is_alive()
+    go.set()
+    thread.join()
+
+
+def a_thread_of_a_class_of_its_own() -> None:
+    class Worker(threading.Thread):
+        result = 0
+
+        def run(self) -> None:
+            self.result = 1
+
+    worker = Worker()
+    worker.start()
+    worker.join()
+    assert worker.result == 1
+
+
+def timers() -> None:
+    fired = threading.Event()
+    timer = threading.Timer(0.01, fired.set)
+    timer.start()
+    assert fired.wait(10)
+    timer.join()
+    other = threading.Timer(1_000, fired.clear)
+    other.start()
+    other.cancel()
+    other.join()
+    assert fired.is_set()
+
+
+def thread_locals() -> None:
+    local = threading.local()
+    local.name = "main"
+    seen: list[bool] = []
+    thread = threading.Thread(target=lambda: seen.append(hasattr(local, "name")))
+    thread.start()
+    thread.join()
+    assert seen == [False]
+    assert local.name == "main"
+    del local.name
+    assert not hasattr(local, "name")
+
+
+def pools() -> None:
+    with ThreadPoolExecutor(2, "pool") as pool:
+        futures = [pool.submit(pow, n, 2) for n in range(4)]
+        assert [future.result(10) for future in futures] == [0, 1, 4, 9]
+        assert sorted(future.result() for future in as_completed(futures, timeout=10)) == [0, 1, 4, 9]
+        done, left = wait(futures, timeout=10)
+        assert (len(done), len(left)) == (4, 0)
+        assert list(pool.map(str, range(3))) == ["0", "1", "2"]
+        failed = pool.submit(int, "x")
+        assert isinstance(failed.exception(10), ValueError)
+    with pytest.raises(RuntimeError):
+        pool.submit(int)
+    with pytest.raises(ValueError, match="greater than 0"):
+        ThreadPoolExecutor(0)
+
+
+def a_pool_has_so_many_workers_and_no_more() -> None:
+    started = threading.Semaphore(0)
+    go = threading.Event()
+
+    def task() -> None:
+        started.release()
+        go.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(task) for _ in range(3)]
+        started.acquire()
+        started.acquire()
+        assert not started.acquire(timeout=0.01)
+        assert futures[2].cancel()
+        go.set()
+    assert futures[2].cancelled()
+
+
+def a_pool_initialises_its_threads() -> None:
+    seen: list[int] = []
+    with ThreadPoolExecutor(1, initializer=seen.append, initargs=(1,)) as pool:
+        pool.submit(int).result(10)
+    assert seen[0] == 1
+
+
+def a_pool_is_shut_down_with_tasks_waiting() -> None:
+    go, started = threading.Event(), threading.Event()
+
+    def task() -> None:
+        started.set()
+        go.wait()
+
+    pool = ThreadPoolExecutor(1)
+    first, second = pool.submit(task), pool.submit(int)
+    started.wait()
+    pool.shutdown(wait=False, cancel_futures=True)
+    assert second.cancelled()
+    go.set()
+    first.result(10)
+
+
+def futures() -> None:
+    future: Future[int] = Future()
+    called: list[int] = []
+    future.add_done_callback(lambda it: called.append(it.result()))
+    with pytest.raises((TimeoutError, FutureTimeout)):
+        future.result(0.01)
+    thread = threading.Thread(target=future.set_result, args=(7,))
+    thread.start()
+    assert future.result(10) == 7
+    thread.join()
+    assert called == [7]
+
+
+def clocks() -> None:
+    before = time.monotonic(), time.time(), time.perf_counter(), time.monotonic_ns()
+    time.sleep(0.02)
+    after = time.monotonic(), time.time(), time.perf_counter(), time.monotonic_ns()
+    assert all(b - a >= 0.015 for a, b in zip(before[:3], after[:3], strict=True))
+    assert after[3] - before[3] >= 15_000_000
+    with pytest.raises(ValueError, match="non-negative"):
+        time.sleep(-1)
+
+
+PROGRAMS: list[Callable[[], None]] = [
+    locks,
+    a_lock_is_released_by_another_thread,
+    reentrant_locks,
+    conditions,
+    a_condition_gives_up_a_reentrant_lock_whole,
+    events,
+    semaphores,
+    barriers,
+    queues,
+    simple_and_other_queues,
+    threads,
+    a_join_times_out,
+    a_thread_of_a_class_of_its_own,
+    timers,
+    thread_locals,
+    pools,
+    a_pool_has_so_many_workers_and_no_more,
+    a_pool_initialises_its_threads,
+    a_pool_is_shut_down_with_tasks_waiting,
+    futures,
+    clocks,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+def test_it_holds_for_real_threads(program: Callable[[], None]) -> None:
+    program()
+
+
+@pytest.mark.parametrize("engine", ["threads", "greenlets"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+def test_it_holds_under_many_schedules(program: Callable[[], None], engine: Any) -> None:
+    explore(program, schedules=150, engine=engine).assert_holds()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+def test_it_holds_with_points_at_lines(program: Callable[[], None]) -> None:
+    explore(program, schedules=30, points="line").assert_holds()
+
+
+def test_time_is_virtual() -> None:
+    class Sleepy:
+        def __init__(self) -> None:
+            self.woken: list[str] = []
+
+        def actor_long(self) -> None:
+            time.sleep(100_000)
+            self.woken.append("long")
+
+        def actor_short(self) -> None:
+            time.sleep(10)
+            assert time.monotonic() == 10
+            self.woken.append("short")
+
+        def at_end(self) -> None:
+            assert self.woken == ["short", "long"]
+
+    assert str(explore(Sleepy).assert_holds().verdict) == "exhausted"
+
+
+def test_those_who_are_due_at_the_same_time_go_on_in_every_order() -> None:
+    class Due:
+        def __init__(self) -> None:
+            self.woken: list[str] = []
+
+        def actor_a(self) -> None:
+            time.sleep(1)
+            self.woken.append("a")
+
+        def actor_b(self) -> None:
+            time.sleep(1)
+            self.woken.append("b")
+
+        def at_end(self) -> None:
+            assert self.woken == ["a", "b"]
+
+    assert not explore(Due).holds
+
+
+def test_names_that_a_module_has_imported_are_replaced() -> None:
+    class Imported:
+        def __init__(self) -> None:
+            self.lock = ImportedLock()
+            self.count = 0
+
+        def actor_a(self) -> None:
+            with self.lock:
+                self.count += 1
+
+        actor_b = actor_a
+
+        def at_end(self) -> None:
+            assert self.count == 2
+            assert type(self.lock) is not real
+
+    real = type(ImportedLock())
+    explore(Imported).assert_holds()
+    assert type(ImportedLock()) is real
+
+
+TOP = threading.Lock()
+
+
+def test_a_lock_at_the_top_of_a_module_is_replaced_for_the_time() -> None:
+    class Top:
+        def __init__(self) -> None:
+            self.count = 0
+
+        def actor_a(self) -> None:
+            with TOP:
+                self.count += 1
+
+        def actor_b(self) -> None:
+            with TOP:
+                self.count += 1
+
+        def at_end(self) -> None:
+            assert self.count == 2
+
+    real = TOP
+    assert str(explore(Top).assert_holds().verdict) == "exhausted"
+    assert TOP is real
+
+
+def test_what_is_made_in_a_run_works_after_it() -> None:
+    made: dict[str, Any] = {}
+
+    def program() -> None:
+        made.update(lock=threading.Lock(), event=threading.Event(), condition=threading.Condition())
+
+    explore(program, schedules=1)
+    with made["lock"], made["condition"]:
+        made["event"].set()
+        made["condition"].notify_all()
+    assert made["event"].is_set()
+    assert made["event"].wait(1)
