@@ -30,8 +30,9 @@ class Exchange:
         self.move(self.other, self.one)
 
     def move(self, source: Buffer, target: Buffer) -> None:
-        with source.lock, target.lock:
-            target.elements.append(source.elements.pop())
+        with source.lock:  # noqa: SIM117  # one after the other, as they are taken
+            with target.lock:
+                target.elements.append(source.elements.pop())
 
     def at_end(self) -> None:
         assert len(self.one.elements) + len(self.other.elements) == 6
@@ -42,8 +43,9 @@ class OrderedExchange(Exchange):
 
     def move(self, source: Buffer, target: Buffer) -> None:
         first, second = sorted((source, target), key=lambda buffer: buffer.number)
-        with first.lock, second.lock:
-            target.elements.append(source.elements.pop())
+        with first.lock:  # noqa: SIM117
+            with second.lock:
+                target.elements.append(source.elements.pop())
 
 
 LESSON = Lesson(

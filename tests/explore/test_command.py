@@ -1,0 +1,162 @@
+"""The command `reactive-runtime explore`, and the marker for pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOST = "examples.hazards.lost_demand:TextbookSubscription"
+KEPT = "examples.hazards.lost_demand:AddedAtOnce"
+
+pytest_plugins = ["pytester"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "reactive_runtime", "explore", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_a_failure_is_drawn_saved_and_had_again(tmp_path: Path) -> None:
+    file, picture = tmp_path / "deep" / "lost.schedule", tmp_path / "lost.svg"
+    done = run(LOST, "--seed", "7", "--save", str(file), "--svg", str(picture))
+    assert done.returncode == 1, done.stderr
+    assert "│" in done.stdout
+    assert "rule 3.8" in done.stdout
+    assert "FAILS" in done.stdout
+    assert "2 preemption(s), the fewest there are" in done.stdout
+    assert picture.read_text().startswith("<svg")
+    again = run(LOST, "--replay", str(file))
+    assert again.returncode == 1
+    diagram = [line for line in done.stdout.splitlines() if "│" in line]
+    assert diagram == [line for line in again.stdout.splitlines() if "│" in line]
+    assert all(line.startswith("#") for line in file.read_text().splitlines()[:-1])
+
+
+def test_what_holds_exits_with_0_and_says_how_much_was_looked_at() -> None:
+    done = run(KEPT)
+    assert done.returncode == 0, done.stderr
+    assert "HOLDS    exhausted" in done.stdout
+    sampled = run(KEPT, "--strategy", "random", "--schedules", "30", "--points", "line", "--engine", "threads")
+    assert "HOLDS    sampled(30)" in sampled.stdout
+    bounded = run("examples.hazards.demand_overflow:CappedSubscription", "--strategy", "bounded", "--bound", "1")
+    assert "HOLDS    bounded(1)" in bounded.stdout
+
+
+def test_two_jobs_share_the_schedules() -> None:
+    done = run(KEPT, "--jobs", "2", "--schedules", "40", "--strategy", "random")
+    assert done.returncode == 0, done.stderr
+    assert "HOLDS    sampled(40)" in done.stdout
+    failed = run(LOST, "--jobs", "2")
+    assert failed.returncode == 1
+    assert "rule 3.8" in failed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["nonsense"], "package.module:name is needed"),
+        (["no.such.module:x"], "ModuleNotFoundError"),
+        (["examples.hazards.lost_demand:Missing"], "Missing"),
+        (["examples.hazards.lost_demand:MAX"], "MAX"),
+        (["math:pi"], "a scenario is a class"),
+        ([LOST, "--strategy", "luck"], "strategy must be one of"),
+        ([LOST, "--points", "words"], "points must be one of"),
+        ([LOST, "--replay", "/no/such/file"], "can't be read"),
+        ([LOST, "--jobs", "2", "--strategy", "bounded"], "has no parts to share"),
+        ([LOST, "--module", "no.such"], "no module 'no.such'"),
+    ],
+)
+def test_what_it_can_not_do_is_one_line_and_exit_status_2(arguments: list[str], why: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_that_is_no_schedule_is_told_so(tmp_path: Path) -> None:
+    for text, why in (("", "one line"), ("rr1-x\nrr1-y\n", "one line"), ("hello\n", "no token")):
+        file = tmp_path / "x.schedule"
+        file.write_text(text)
+        done = run(LOST, "--replay", str(file))
+        assert done.returncode == 2
+        assert why in done.stderr
+
+
+RACING = """
+import threading
+import pytest
+
+{marker}
+def test_counts():
+    count = 0
+    lock = threading.Lock()
+
+    def add():
+        nonlocal count
+        with lock:
+            before = count
+        with lock:
+            count = before + {step}
+
+    threads = [threading.Thread(target=add) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count == 2 * {step}, f"the count is {{count}}"
+"""
+MARKED = "@pytest.mark.explore(seed=3)"
+
+
+def test_a_marked_test_runs_under_many_schedules_and_keeps_the_one_that_fails(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_racing=RACING.format(marker="", step=1))
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)  # real threads are not fast enough to fail
+
+    pytester.makepyfile(test_racing=RACING.format(marker=MARKED, step=1))
+    first = pytester.runpytest_subprocess()
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(["*fails under a schedule that was written to*", "*the count is 1*", "*before = count*"])
+    kept = list(pytester.path.glob("__schedules__/*.schedule"))
+    assert [it.name for it in kept] == ["test_racing.test_counts.schedule"]
+
+    second = pytester.runpytest_subprocess()
+    second.assert_outcomes(failed=1)
+    second.stdout.fnmatch_lines(["*fails again, under the schedule of*"])
+
+    repaired = RACING.format(marker=MARKED, step=1).replace(
+        "        with lock:\n            count", "            count"
+    )
+    pytester.makepyfile(test_racing=repaired)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    assert not list(pytester.path.glob("__schedules__/*.schedule"))
+
+
+def test_a_marked_test_has_its_fixtures_and_may_be_skipped(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def number():
+            return 7
+
+        @pytest.mark.explore(schedules=5)
+        @pytest.mark.parametrize("other", [1, 2])
+        def test_fixture(number, other):
+            assert number == 7
+
+        @pytest.mark.explore(schedules=5)
+        def test_skipped():
+            pytest.skip("not today")
+
+        @pytest.mark.explore(5)
+        def test_wrong():
+            pass
+        """
+    )
+    outcome = pytester.runpytest_subprocess()
+    outcome.assert_outcomes(passed=2, skipped=1, failed=1)
+    outcome.stdout.fnmatch_lines(["*the marker explore takes keywords only*"])
