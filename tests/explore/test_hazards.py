@@ -56,23 +56,23 @@ def test_an_exercise_is_broken_and_its_answer_is_not(name: str) -> None:
 
 def chapter() -> str:
     return "\n".join(
-        ["<!-- made by the tests: WRITE_DOCS=1 pytest tests/explore/test_hazards.py -->", _HEAD, *_LESSONS()]
+        ["<!-- made by the tests: WRITE_DOCS=1 pytest tests/explore/test_hazards.py -->", _HEAD, *_lessons()]
     )
 
 
 _HEAD = """# Hazards
 
-Fourteen ways to get threads wrong, in the order of a course. Each has a small program that is broken, and one that is not, in
-[examples/hazards](../examples/hazards): `make hazards` tells all of them, `python -m examples.hazards.lost_demand` tells one. The
-diagrams are found by the [explorer](explore.md), as you read them: a column for each thread, time downwards, behind each line what it
-saw or changed. ▶ marks a switch away from a thread that could have gone on, ▷ one from a thread that had ended or had to wait, ◆ where
-a thread waits for ever.
+Fourteen ways to get threads wrong, in the order of a course. Each has a small program that is broken, and one that is
+not, in [examples/hazards](../examples/hazards): `make hazards` tells all of them, and
+`python -m examples.hazards.lost_demand` tells one. The diagrams are found by the [explorer](explore.md): a column for
+each thread, time downwards, behind each line what it saw or changed. ▶ marks a switch away from a thread that could
+have gone on, ▷ one from a thread that had ended or had to wait, ◆ where a thread waits for ever.
 
 Three exercises without the answer are in [examples/hazards/exercises](../examples/hazards/exercises).
 """
 
 
-def _LESSONS() -> list[str]:  # noqa: N802
+def _lessons() -> list[str]:
     return [_section(number, name, lesson(name)) for number, name in enumerate(COURSE, start=1)]
 
 

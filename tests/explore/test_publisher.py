@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reactive_runtime import Flow
-from reactive_runtime.explore import Driven, call, cancel, explore_publisher, programs, request, subscribe
 from reactive_runtime._core.hooks import element_dropped
+from reactive_runtime.explore import Driven, call, cancel, explore_publisher, programs, request, subscribe
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.stress.faults import FAULTS, planted
 

@@ -144,7 +144,8 @@ def containers() -> Any:
 def expressions() -> Any:
     box = Box(3)
     squares = {n: box.value**n for n in range(3) if n != box.value}
-    (walrus := box.value)
+    if walrus := box.value:
+        walrus += box.value
     chosen = box.value if box.value > 2 else box.items
     chained = 1 < box.value <= 3
     called = (lambda it, /, *rest, key=box.value, **more: (it.value, rest, key, more))(box, 1, 2, other=box.slot)
@@ -168,6 +169,8 @@ def generators() -> Any:
     def numbers() -> Iterator[int]:
         while box.value < 3:
             box.value += 1
+            if box.value == 9:
+                break
             yield box.value
         else:
             box.value = -1
