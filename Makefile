@@ -5,7 +5,7 @@ BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
 FAULT ?=
 
-.PHONY: run test test-jvm jvm-tools lint types layers check bench lock clean
+.PHONY: run test test-jvm jvm-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
@@ -20,6 +20,14 @@ test-jvm: jvm-tools .venv/ready
 jvm-tools:
 	@command -v mvn >/dev/null || { echo "test-jvm: Maven is needed: there is no mvn on the PATH (Debian: apt-get install maven)" >&2; exit 2; }
 	@command -v javac >/dev/null || { echo "test-jvm: a JDK is needed: there is no javac on the PATH (Debian: apt-get install openjdk-17-jdk-headless)" >&2; exit 2; }
+
+# Fourteen lessons, each with a schedule that shows the hazard, found there and then.
+hazards: .venv/ready
+	$(BIN)/python -m examples.hazards
+
+# The explorer on everything, with 5,000 schedules where CI has fewer.
+explore-nightly: .venv/ready
+	EXPLORE_SCHEDULES=5000 $(BIN)/python -m pytest tests/explore --timeout 3600
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -36,12 +44,20 @@ check: lint types layers
 bench: .venv/ready
 	for workload in fused boundary subscriptions memory recorder trace_pipeline; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
+# The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
+BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))
+bench-explore:
+	$(BENCH_PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check --editable '.[greenlet]' frontrun==0.7.0
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check interleave-test==0.1.0 || echo "interleave-test needs Python 3.12: name one with BENCH_PYTHON"
+	.venv-bench/bin/python benchmarks/explore.py
+
 # Writes down the versions that set-up installs. Needs uv, which is not installed by set-up.
 lock:
 	uv pip compile --universal --quiet --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml --output-file requirements.lock
 
 clean:
-	rm -rf .venv runs build dist
+	rm -rf .venv .venv-bench runs build dist
 
 .venv/ready: pyproject.toml requirements.lock .ci/setup
 	.ci/setup

@@ -184,6 +184,8 @@ def explore(
         if svg is not None:
             svg.write_text(failure.svg())
         again = f"--replay {save}" if save is not None else f"token {failure.token}"
+        if not failure.gil:
+            out.print("note     this schedule needs a build without a GIL", markup=False)
         least = ", the fewest there are" if failure.minimal else ""
         out.print(f"again    {again}", markup=False, soft_wrap=True)
         out.print(

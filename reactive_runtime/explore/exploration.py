@@ -9,6 +9,7 @@ shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinki
 from __future__ import annotations
 
 import contextlib
+import gc
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from reactive_runtime.explore import carriers, rewriting, tracing
 from reactive_runtime.explore.bounded import Bounded
 from reactive_runtime.explore.details import Details, Step
 from reactive_runtime.explore.diagram import text_of
+from reactive_runtime.explore.gil import happens_under_a_gil
 from reactive_runtime.explore.hanging import Watchdog
 from reactive_runtime.explore.installing import installed
 from reactive_runtime.explore.machine import CUT, Aborted, Machine, Stop
@@ -38,6 +40,9 @@ __all__ = ["BrokenRule", "Failure", "Points", "Result", "ScheduleFailed", "Verdi
 _seconds: Final = primitives.monotonic  # the real one, whatever stands in for it meanwhile
 
 Points = Literal["sync", "shared", "line", "opcode"]
+
+_SWEEP: Final = 1_000
+"""Runs between which garbage is collected: in a run it is not, since what it sets free could come at any point."""
 
 _UNWATCHED: Final = ("atomics", "_core.primitives", "cli", "explore", "interop", "spark", "stress", "tck", "testing")
 """Rooms of the package that are not looked into, unless they are named."""
@@ -96,6 +101,8 @@ class Failure:
     """Schedules, this one included, until it was found."""
     minimal: bool
     """Whether it is certain that no schedule with fewer preemptions fails in this way."""
+    gil: bool = True
+    """Whether it can happen on an interpreter with a GIL; else only where there is none."""
     error: BaseException | None = field(default=None, compare=False, repr=False)
     """What was raised, where something was."""
 
@@ -278,6 +285,8 @@ def _search(
         stop = bench.run(program, strategy)
         strategy.end(bench.machine)
         count += 1
+        if count % _SWEEP == 0:
+            gc.collect()
         if stop is not None and stop.kind == CUT:
             continue
         complete += 1
@@ -345,6 +354,7 @@ def _failure(
         token=token,
         found_after=index,
         minimal=minimal,
+        gil=bench.under_a_gil(steps),
         error=stop.error,
     )
 
@@ -380,6 +390,7 @@ class Bench:
         self._stack = contextlib.ExitStack()
         self.machine: Machine
         self.watcher: Watcher
+        self._exchange: rewriting.Exchange | None = None
 
     def __enter__(self) -> Bench:
         if Bench.busy:
@@ -393,7 +404,7 @@ class Bench:
             self.machine = machine = Machine(kept, self.limit)
             self.watcher = Watcher(machine, self._files)
             if self.points == "shared":
-                exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
+                self._exchange = exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
                 self.notes += [f"{it} has no source: its loads and stores are no points" for it in exchange.unreadable]
                 stack.enter_context(exchange)
                 self.watcher.prepare()
@@ -528,6 +539,10 @@ class Bench:
 
     def _own_files(self) -> list[str]:
         return sorted(self._files)
+
+    def under_a_gil(self, steps: list[Step]) -> bool:
+        """Whether these steps can be done in this order where there is a GIL; at lines and instructions, unknown."""
+        return self._exchange is None or happens_under_a_gil(steps, self._exchange.code_of)
 
     def resume(self, token: Token) -> None:
         """Make points of what was one when `token` was made."""

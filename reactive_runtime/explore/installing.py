@@ -27,7 +27,7 @@ from typing import Any, Final, NoReturn
 from reactive_runtime._core import fuse, hooks, primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import standins, threads
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.machine import Aborted, Machine
 
 __all__ = ["installed"]
 
@@ -61,6 +61,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
     yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
     yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
+    yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
     yield time, "sleep", threads.sleep
     yield time, "time", threads.time_of_day
     for name in ("monotonic", "perf_counter"):
@@ -95,6 +96,16 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
                 report(*arguments)
 
     return reported
+
+
+def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
+    """A run that is taken down may reach a thread inside of a finaliser, which can't pass that on."""
+
+    def unraisable(it: Any) -> None:
+        if it.exc_type is not Aborted:
+            hook(it)
+
+    return unraisable
 
 
 def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
@@ -161,11 +172,13 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
             undo.set(owner, name, it)
         fuse.forget()
         gc.disable()
+        gc.freeze()  # what was there before is not looked at when garbage is collected between runs
         yield
     finally:
         undo.undo()
         standins.standing_for(before)
         fuse.forget()
+        gc.unfreeze()
         if collecting:
             gc.enable()
 

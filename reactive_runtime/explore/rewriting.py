@@ -504,11 +504,24 @@ class Exchange:
             else:
                 self.unreadable.append(filename)
         self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
+        self._plain: dict[str, list[CodeType]] = {}
         for function in functions_in(roots, frozenset(files)):
             code = function.__code__
             new = files[code.co_filename].table.get(_key(code))
             if new is not None and new.co_freevars == code.co_freevars:
                 self._pairs.append((function, code, new))
+
+    def code_of(self, site: Site) -> CodeType | None:
+        """The code, as it was, of the function that the site stands in."""
+        if site.filename not in self._plain:
+            source = "".join(linecache.getlines(site.filename))
+            self._plain[site.filename] = list(_codes(compile(source, site.filename, "exec", dont_inherit=True)))
+        found: CodeType | None = None
+        for code in self._plain[site.filename]:
+            if any(line == site.line for _, _, line in code.co_lines()):
+                inner = found is None or code.co_firstlineno >= found.co_firstlineno
+                found = code if inner else found
+        return found
 
     def __enter__(self) -> Exchange:
         for name, hook in self._hooks.items():

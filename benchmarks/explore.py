@@ -1,0 +1,243 @@
+"""The explorer beside frontrun 0.7.0 and interleave-test 0.1.0, on the same programs, in one run.
+
+    make bench-explore
+
+Each tool gets each broken program for at most 500 schedules and 20 seconds, in a process of its own, since a tool that
+does not control what a program does may hang in it. Then each runs a correct program for its speed. What is printed:
+how many bugs were found, after how many schedules, and schedules a second. `python benchmarks/explore.py --ours` prints
+our own speed at all kinds of points, and needs no other tool.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+TOOLS = ("ours", "frontrun", "interleave-test")
+SCHEDULES = 500
+SECONDS = 20
+POOLS = ("PoolCounter", "OrderOfTasks", "CancelledTooLate", "SubmitAfterShutdown", "CallbackFirst", "WaitingInThePool")
+SPAWNED = ("NotJoined", "StartedBeforeSet", "StopIgnored", "TimerAfterCancel", "PoolPublisher", "LatePublisher")
+
+
+def programs() -> dict[str, Any]:
+    from bugs import ALL
+
+    from examples.hazards import COURSE, lesson
+    from reactive_runtime.explore.scenario import scenario_of
+
+    broken = [lesson(name).broken for name in COURSE] + [pair.broken for pair in ALL]
+    return {scenario.name: scenario for scenario in map(scenario_of, broken)}
+
+
+def speed_program() -> Any:
+    """Two threads, three requests each, on the textbook's subscription; nothing is asserted, so nothing fails."""
+    from examples.hazards.lost_demand import TextbookSubscription
+    from reactive_runtime.explore import Scenario
+
+    def three(it: TextbookSubscription) -> None:
+        for _ in range(3):
+            it.request(1)
+
+    return Scenario(TextbookSubscription, {"a": [three], "b": [three]}, name="speed")
+
+
+# -- one tool, one program, in a process of its own -----------------------------------------------------------
+
+
+def run_ours(scenario: Any, schedules: int, seed: int) -> tuple[int | None, int, float]:
+    from reactive_runtime.explore import explore
+
+    result = explore(scenario, schedules=schedules, seed=seed, shrink=False)
+    found = None if result.failure is None else result.failure.found_after
+    return found, result.schedules, result.seconds
+
+
+def run_frontrun(scenario: Any, schedules: int, seed: int) -> tuple[int | None, int, float]:
+    import frontrun
+
+    raised: list[int] = []  # it does not count an actor that raises as a failure: this does
+
+    def actor(calls: Any) -> Any:
+        def work(state: Any) -> None:
+            try:
+                for call in calls:
+                    call(state)
+            except Exception:
+                raised.append(id(state))
+
+        return work
+
+    def holds(state: Any) -> bool:
+        try:
+            return id(state) not in raised and scenario.at_end(state) is not False
+        except AssertionError:
+            return False
+
+    began = time.perf_counter()
+    result = frontrun.explore(
+        setup=scenario.setup,
+        workers=[actor(calls) for calls in scenario.actors.values()],
+        invariant=holds,
+        max_executions=schedules,
+        reproduce_on_failure=0,
+    )
+    seconds = time.perf_counter() - began
+    explored = int(getattr(result, "num_explored", 0) or 0)
+    return (None if result.property_holds else explored), explored, seconds
+
+
+def run_interleave(scenario: Any, schedules: int, seed: int) -> tuple[int | None, int, float]:
+    import interleave_test as it
+
+    count = 0
+
+    def model() -> None:
+        nonlocal count
+        count += 1
+        state = scenario.setup()
+        tasks = [it.spawn(lambda calls=calls: [call(state) for call in calls]) for calls in scenario.actors.values()]
+        for task in tasks:
+            task.join()
+        assert scenario.at_end(state) is not False
+
+    began = time.perf_counter()
+    try:
+        it.explore(model, iterations=schedules, seed=seed)
+    except Exception as error:
+        if "Found" not in type(error).__name__ and "Deadlock" not in type(error).__name__:
+            raise
+        return count, count, time.perf_counter() - began
+    return None, count, time.perf_counter() - began
+
+
+def help_the_others() -> None:
+    """The package takes its locks through one door, by names bound when it was imported: let the others stand there."""
+    import threading
+
+    from reactive_runtime._core import primitives
+
+    door: Any = primitives
+    for name in ("Lock", "RLock", "Condition", "Event", "Semaphore"):
+        setattr(door, name, lambda *args, _name=name, **kwargs: getattr(threading, _name)(*args, **kwargs))
+
+
+RUN = {"ours": run_ours, "frontrun": run_frontrun, "interleave-test": run_interleave}
+
+
+def child(tool: str, name: str, schedules: int, seed: int) -> None:
+    if tool != "ours":
+        help_the_others()
+    scenario = speed_program() if name == "speed" else programs()[name]
+    found, count, seconds = RUN[tool](scenario, schedules, seed)
+    print("RESULT " + json.dumps([found, count, seconds]))
+
+
+def ask(tool: str, name: str, schedules: int, seed: int = 1) -> tuple[int | None, int, float] | str:
+    """What the tool says of the program, or why it says nothing."""
+    command = [sys.executable, __file__, "--child", tool, name, str(schedules), str(seed)]
+    if tool == "frontrun":  # it needs its own launcher
+        command.insert(0, str(Path(sys.executable).parent / "frontrun"))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"no answer in {SECONDS} s"
+    for line in done.stdout.splitlines():
+        if line.startswith("RESULT "):
+            found, count, seconds = json.loads(line.removeprefix("RESULT "))
+            return found, count, seconds
+    last = done.stderr.strip().splitlines()
+    return last[-1][:70] if last else "no answer"
+
+
+# -- side by side ---------------------------------------------------------------------------------------------
+
+
+def side_by_side() -> None:
+    tools = [tool for tool in TOOLS if _there(tool)]
+    names = list(programs())
+    found: dict[str, dict[str, int]] = {tool: {} for tool in tools}
+    print(f"{'program':24}" + "".join(f"{tool:>34}" for tool in tools))
+    for name in names:
+        line = f"{name:24}"
+        for tool in tools:
+            answer = ask(tool, name, SCHEDULES)
+            if isinstance(answer, str):
+                line += f"{answer[:32]:>34}"
+            elif answer[0] is None:
+                line += f"{f'not found in {answer[1]}':>34}"
+            else:
+                found[tool][name] = answer[0]
+                line += f"{f'found after {answer[0]}':>34}"
+        print(line, flush=True)
+    print()
+    for tool in tools:
+        hits = found[tool]
+        median = statistics.median(hits.values()) if hits else float("nan")
+        hidden = sum(name in hits for name in (*POOLS, *SPAWNED))
+        speeds = [answer for _ in range(3) if not isinstance(answer := ask(tool, "speed", SCHEDULES), str)]
+        rate = statistics.median(count / seconds for _, count, seconds in speeds) if speeds else 0.0
+        print(
+            f"{tool:16} {len(hits)} of {len(names)} found, median after {median:g} schedules;"
+            f" {hidden} of {len(POOLS) + len(SPAWNED)} with pools and threads that threads start;"
+            f" {rate:,.0f} schedules/s on the textbook's subscription"
+        )
+
+
+def _there(tool: str) -> bool:
+    module = {"ours": "reactive_runtime", "frontrun": "frontrun", "interleave-test": "interleave_test"}[tool]
+    try:
+        __import__(module)
+    except ImportError as error:
+        print(f"{tool} is left out: {error}")
+        return False
+    return True
+
+
+def ours() -> None:
+    """Schedules a second, the median of five, on the textbook's subscription: two threads, three requests each."""
+    from reactive_runtime.explore import explore
+
+    scenario = speed_program()
+    print(f"{'points':10}{'engine':12}{'random':>12}{'PCT3':>12}{'portfolio':>12}   schedules a second")
+    cases = [("sync", "threads"), ("shared", "threads"), ("line", "threads"), ("opcode", "threads")]
+    try:
+        import greenlet  # noqa: F401
+
+        cases += [("sync", "greenlets"), ("shared", "greenlets")]
+    except ImportError:
+        print("greenlets are left out: greenlet is not installed")
+    for points, engine in cases:
+        line = f"{points:10}{engine:12}"
+        for strategy in ("random", "pct3", "portfolio"):
+            rates = []
+            for seed in range(5):
+                result = explore(
+                    scenario,
+                    schedules=2_000,
+                    seed=seed,
+                    strategy=strategy,
+                    points=points,
+                    engine=engine,  # type: ignore[arg-type]
+                )
+                rates.append(result.schedules / result.seconds)
+            line += f"{statistics.median(rates):>12,.0f}"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    else:
+        ours()
+        if "--ours" not in sys.argv:
+            print()
+            side_by_side()

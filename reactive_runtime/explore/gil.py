@@ -1,0 +1,80 @@
+"""Can a schedule happen where there is a GIL?
+
+CPython with a GIL lets another thread in only where the interpreter looks whether it should: when a function is entered
+or has been called, and when a loop goes round. Between a load and the store that follows it in the same line, say, it
+does not, and a race that needs a switch there is for builds without a GIL. A schedule can happen under a GIL if each of
+its preemptions has such a place between what its thread did last and what it was about to do.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Final
+
+from reactive_runtime.explore.details import Step
+from reactive_runtime.explore.rewriting import SITES, Site
+
+__all__ = ["happens_under_a_gil"]
+
+_LOOKS: Final = (
+    "CALL",
+    "JUMP_BACKWARD",
+    "SEND",
+    "FOR_ITER",
+    "BEFORE_WITH",
+    "YIELD",
+    "RESUME",
+    "LOAD_SPECIAL",
+    "INSTRUMENTED",
+)
+"""Instructions after which another thread may be let in, or that enter code which does."""
+
+
+def happens_under_a_gil(steps: Sequence[Step], code_of: Callable[[Site], CodeType | None]) -> bool:
+    """Whether every preemption of these steps is possible with a GIL; `code_of` finds the code that has a site."""
+    last: dict[int, Step] = {}
+    before: Step | None = None
+    for step in (it for it in steps if it.point):
+        if step.preempts and before is not None:
+            left = before.thread
+            coming = next((it for it in _after(steps, step) if it.thread == left), None)
+            if coming is not None and not _lets_in(last[left], coming, code_of):
+                return False
+        last[step.thread] = before = step
+    return True
+
+
+def _after(steps: Sequence[Step], step: Step) -> Sequence[Step]:
+    return [it for it in steps[steps.index(step) :] if it.point]
+
+
+def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None]) -> bool:
+    """Whether the interpreter looks up between two steps of one thread."""
+    if done.site < 0 or coming.site < 0:
+        return True  # a primitive is a call, and a thread begins by entering a function
+    one, other = SITES[done.site], SITES[coming.site]
+    code = code_of(one)
+    if code is None or code is not code_of(other):
+        return True  # from one function to another
+    first, last = _offset(code, one), _offset(code, other)
+    if first is None or last is None or last <= first:
+        return True  # round a loop
+    between = (it for it in dis.get_instructions(code) if first < it.offset < last)
+    return any(it.opname.startswith(_LOOKS) for it in between)
+
+
+def _offset(code: CodeType, site: Site) -> int | None:
+    """Where the access is in the code: the last instruction of its expression."""
+    stores = site.what.startswith(("store", "delete"))
+    found = None
+    for it in dis.get_instructions(code):
+        place = it.positions
+        if place is None or (place.lineno, place.col_offset) != (site.line, site.column):
+            continue
+        if it.opname.startswith(("STORE_", "DELETE_")) == stores:
+            found = it.offset
+            if not stores:
+                break
+    return found
