@@ -6,8 +6,9 @@ import linecache
 import sys
 import zlib
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime import atomics
@@ -60,9 +61,12 @@ class Step:
 class Details:
     """Told by the machine of each step, on the thread that is about to do it."""
 
-    def __init__(self, machine: Machine, files: frozenset[str], token: Token | None = None) -> None:
+    def __init__(
+        self, machine: Machine, files: frozenset[str], codes: Collection[CodeType] = (), token: Token | None = None
+    ) -> None:
         self._machine = machine
         self._files = files
+        self._codes = codes  # such as have no file
         self._token = token
         self.steps: list[Step] = []
         self.diverged: str | None = None
@@ -219,7 +223,7 @@ class Details:
     def _frame(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the modules that are looked at."""
         while frame is not None:
-            if frame.f_code.co_filename in self._files:
+            if frame.f_code.co_filename in self._files or frame.f_code in self._codes:
                 return frame
             frame = frame.f_back
         return None

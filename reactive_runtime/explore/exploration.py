@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final, Literal, get_args
 
 import reactive_runtime
@@ -27,6 +28,7 @@ from reactive_runtime.explore.diagram import text_of
 from reactive_runtime.explore.gil import happens_under_a_gil
 from reactive_runtime.explore.hanging import Watchdog
 from reactive_runtime.explore.installing import installed
+from reactive_runtime.explore.interrupts import Interrupts
 from reactive_runtime.explore.machine import CUT, Aborted, Machine, Stop
 from reactive_runtime.explore.scenario import Scenario, modules_of, scenario_of
 from reactive_runtime.explore.shrinking import shrunk
@@ -43,6 +45,10 @@ Points = Literal["sync", "shared", "line", "opcode"]
 
 _SWEEP: Final = 1_000
 """Runs between which garbage is collected: in a run it is not, since what it sets free could come at any point."""
+
+_HERE: Final = os.path.dirname(__file__) + os.sep
+
+_NO_FILE: Final = "<string>"  # of code from many places
 
 _UNWATCHED: Final = ("atomics", "_core.primitives", "cli", "explore", "interop", "spark", "stress", "tck", "testing")
 """Rooms of the package that are not looked into, unless they are named."""
@@ -385,8 +391,10 @@ class Bench:
         self._engine = engine
         self._job = job
         self._modules = list(_watched(program, modules))
-        self._files = frozenset(file for it in self._modules if (file := getattr(it, "__file__", None)))
-        self._roots = [*self._modules, *program.roots()]
+        names = frozenset(it.__name__ for it in [*self._modules, *modules_of(program.roots())])
+        functions = rewriting.functions_in([*self._modules, *program.roots()], names)
+        self._functions = [it for it in functions if not it.__code__.co_filename.startswith(_HERE)]
+        self._files = frozenset(it.__code__.co_filename for it in self._functions) - {_NO_FILE}
         self._stack = contextlib.ExitStack()
         self.machine: Machine
         self.watcher: Watcher
@@ -398,21 +406,26 @@ class Bench:
         Bench.busy = True
         with contextlib.ExitStack() as stack:
             stack.callback(setattr, Bench, "busy", False)
+            self._interrupts = stack.enter_context(Interrupts())
             core = stack.enter_context(carriers.Pinned(self._job))
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
             self.machine = machine = Machine(kept, self.limit)
             self.watcher = Watcher(machine, self._files)
             if self.points == "shared":
-                self._exchange = exchange = rewriting.Exchange(self._roots, self._files, self.watcher.hooks())
-                self.notes += [f"{it} has no source: its loads and stores are no points" for it in exchange.unreadable]
+                self._exchange = exchange = rewriting.Exchange(self._functions, self.watcher.hooks())
+                if exchange.unreadable:
+                    names = ", ".join(sorted(exchange.unreadable))
+                    self.notes.append(f"no source of {names}: instructions are points there")
+                    hidden = [it for it in self._functions if it.__code__.co_filename in exchange.unreadable]
+                    machine.tracer = stack.enter_context(tracing.Tracer(machine, (), hidden, "opcode"))
                 stack.enter_context(exchange)
                 self.watcher.prepare()
                 compiled, fuse.compiled = fuse.compiled, rewriting.compiled
                 stack.callback(setattr, fuse, "compiled", compiled)
                 machine.races = True
             elif self.points in ("line", "opcode"):
-                machine.tracer = stack.enter_context(tracing.Tracer(machine, self._files, self.points))
+                machine.tracer = stack.enter_context(tracing.Tracer(machine, self._files, self._functions, self.points))
             stack.enter_context(installed(machine, self._modules))
             self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
             self._stack = stack.pop_all()
@@ -425,7 +438,8 @@ class Bench:
 
     def tracks(self, yes: bool) -> None:
         """Keep chains, or not, in the runs that follow."""
-        self.machine.tracking = yes and self.points == "shared"
+        # What instructions touch is not known: then no two schedules are known to be equivalent.
+        self.machine.tracking = yes and self.points == "shared" and self.machine.tracer is None
         self.watcher.begin()
         self.machine.version = self.watcher.found + self.machine.releases
 
@@ -459,6 +473,7 @@ class Bench:
             if state is not None:
                 program.tear_down(state)
             self._watchdog.complain()
+            self._interrupts.raise_kept()
         stop = machine.stop
         if stop is not None and isinstance(stop.error, ForeignThreadError | ExploreError):
             raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
@@ -487,7 +502,7 @@ class Bench:
         machine = self.machine
         self.tracks(False)
         strategy = Replayed(schedule)
-        machine.details = details = Details(machine, self._files, token)
+        machine.details = details = Details(machine, self._files, self._codes(), token)
         strategy.begin(machine)
         try:
             stop = self.run(program, strategy, shown=True)
@@ -536,6 +551,10 @@ class Bench:
             schedule=schedule,
             prints=[step.print for step in steps if step.point],
         ).text()
+
+    def _codes(self) -> list[CodeType]:
+        """Of functions that have no file."""
+        return [it.__code__ for it in self._functions if it.__code__.co_filename == _NO_FILE]
 
     def _own_files(self) -> list[str]:
         return sorted(self._files)

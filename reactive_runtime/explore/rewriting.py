@@ -19,14 +19,14 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
 import linecache
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-__all__ = ["SITES", "Exchange", "Site", "compiled", "sites_of"]
+__all__ = ["IN_PLACE", "PLAIN", "SITES", "Exchange", "Site", "compiled", "functions_in", "sites_of", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,42 @@ class Site:
 
 SITES: Final[list[Site]] = []
 """Where the accesses of all rewritten files stand, by number. Written by the one exploration that runs."""
+
+_OPERATORS: Final = "iadd isub imul itruediv ifloordiv imod ipow ilshift irshift ior ixor iand imatmul"
+IN_PLACE: Final = {name: getattr(operator, name) for name in _OPERATORS.split()}
+"""What an assignment with an operator does to the value."""
+
+
+def _store(value: Any, it: Any, name: str, site: int) -> None:
+    setattr(it, name, value)
+
+
+def _set_item(value: Any, it: Any, key: Any, site: int) -> None:
+    it[key] = value
+
+
+def _delete_item(it: Any, key: Any, site: int) -> None:
+    del it[key]
+
+
+PLAIN: Final[dict[str, Any]] = {
+    "load": lambda it, name, site: getattr(it, name),
+    "call": lambda it, name, site: getattr(it, name),
+    "use": lambda it, name, site: getattr(it, name),
+    "give": lambda it, name, site: getattr(it, name),
+    "store": _store,
+    "delete": lambda it, name, site: delattr(it, name),
+    "item": lambda it, key, site: it[key],
+    "set_item": _set_item,
+    "delete_item": _delete_item,
+    "next_of": lambda site, *arguments: next(*arguments),
+    "at": lambda key, site, writes: None,
+    "turn": lambda site: None,
+    "first": lambda one, other: one,
+    "second": lambda one, other: other,
+    **IN_PLACE,
+}
+"""What accesses do when nobody looks: the calls of rewritten code, outside of an exploration."""
 
 _PURE: Final = frozenset(
     [
@@ -285,13 +321,13 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = node.target
-        operator = self._at(ast.Name(hook_name(_IN_PLACE[type(node.op)]), ast.Load()), node)
+        in_place = self._at(ast.Name(hook_name(_IN_PLACE[type(node.op)]), ast.Load()), node)
         if isinstance(target, ast.Name):
             if not self._shared_name(target.id):
                 node.value = self.visit(node.value)
                 return node
             loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
-            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
             return self._stores(target, self._at(changed, node))
         statements: list[ast.stmt] = []
 
@@ -307,12 +343,12 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Attribute):
             name_ = self._mangled(target.attr)
             loaded = self._call("load", one, name_, self._site(target, "load"))
-            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
             stored = self._call("store", changed, other, name_, self._site(target, "store"))
         else:
             key, again = once(target.slice)
             loaded = self._call("item", one, key, self._site(target, "load"))
-            changed = ast.Call(operator, [loaded, self.visit(node.value)], [])
+            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
             stored = self._call("set_item", changed, other, again, self._site(target, "store"))
         return [*statements, self._at(ast.Expr(stored), node)]
 
@@ -437,13 +473,24 @@ def _file(filename: str, source: str) -> _File:
     return known
 
 
+def source_of(filename: str) -> str:
+    """The source of a file, of a cell of a notebook, of an example; OSError where there is none."""
+    source = "".join(linecache.getlines(filename))
+    if not source:
+        raise OSError(f"{filename} has no source")
+    return source
+
+
 def sites_of(filename: str) -> range:
     """The numbers of the sites of a rewritten file."""
     return _files[filename].sites if filename in _files else range(0)
 
 
-def functions_in(roots: Iterable[Any], filenames: frozenset[str]) -> list[FunctionType]:
-    """The functions, of those files, that can be reached from modules, classes, functions and their closures."""
+def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[FunctionType]:
+    """The functions of those modules that can be reached from them, from classes, functions and their closures.
+
+    Without those that were generated, as the methods of dataclasses are.
+    """
     found: list[FunctionType] = []
     seen: set[int] = set()
     stack = list(roots)
@@ -453,17 +500,16 @@ def functions_in(roots: Iterable[Any], filenames: frozenset[str]) -> list[Functi
             continue
         seen.add(id(it))
         if isinstance(it, FunctionType):
-            if it.__code__.co_filename in filenames:
+            if it.__module__ in modules and not it.__code__.co_qualname.startswith("__create_fn__"):
                 found.append(it)
             stack.extend(cell.cell_contents for cell in it.__closure__ or () if _filled(cell))
             stack.extend(it.__dict__.values())
             stack.extend(it.__defaults__ or ())
         elif isinstance(it, ModuleType):
-            if getattr(it, "__file__", None) in filenames:
+            if it.__name__ in modules:
                 stack.extend(vars(it).values())
         elif isinstance(it, type):
-            module = inspect.getmodule(it) if it.__module__ != "builtins" else None
-            if module is not None and getattr(module, "__file__", None) in filenames:
+            if it.__module__ in modules:
                 stack.extend(vars(it).values())
                 stack.extend(it.__mro__[1:-1])
         elif isinstance(it, staticmethod | classmethod | MethodType):
@@ -490,32 +536,33 @@ def _filled(cell: Any) -> bool:
 
 
 class Exchange:
-    """While the block runs, the functions of `filenames` that can be reached from `roots` run rewritten code."""
+    """While the block runs, these functions run rewritten code."""
 
-    def __init__(self, roots: Iterable[Any], filenames: Iterable[str], hooks: dict[str, Any]) -> None:
+    def __init__(self, functions: Iterable[FunctionType], hooks: dict[str, Any]) -> None:
         self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
-        self.unreadable: list[str] = []
-        """Files without a source: their accesses are no points."""
-        files: dict[str, _File] = {}
-        for filename in sorted(set(filenames)):
-            source = "".join(linecache.getlines(filename))
-            if source:
-                files[filename] = _file(filename, source)
-            else:
-                self.unreadable.append(filename)
+        self.unreadable: set[str] = set()
+        """Files without a source, or with one that is no Python."""
         self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._plain: dict[str, list[CodeType]] = {}
-        for function in functions_in(roots, frozenset(files)):
+        files: dict[str, _File] = {}
+        for function in functions:
             code = function.__code__
-            new = files[code.co_filename].table.get(_key(code))
+            name = code.co_filename
+            if name not in files and name not in self.unreadable:
+                try:
+                    files[name] = _file(name, source_of(name))
+                except (SyntaxError, OSError):
+                    self.unreadable.add(name)
+            new = files[name].table.get(_key(code)) if name in files else None
             if new is not None and new.co_freevars == code.co_freevars:
                 self._pairs.append((function, code, new))
 
     def code_of(self, site: Site) -> CodeType | None:
         """The code, as it was, of the function that the site stands in."""
         if site.filename not in self._plain:
-            source = "".join(linecache.getlines(site.filename))
-            self._plain[site.filename] = list(_codes(compile(source, site.filename, "exec", dont_inherit=True)))
+            self._plain[site.filename] = list(
+                _codes(compile(source_of(site.filename), site.filename, "exec", dont_inherit=True))
+            )
         found: CodeType | None = None
         for code in self._plain[site.filename]:
             if any(line == site.line for _, _, line in code.co_lines()):
@@ -533,5 +580,6 @@ class Exchange:
     def __exit__(self, *_: object) -> None:
         for pair in self._pairs:
             pair[0].__code__ = pair[1]
-        for name in self._hooks:
-            delattr(builtins, name)
+        # A generator that was begun in a run, or a function that was made in one, may live on with rewritten code.
+        for name, plain in PLAIN.items():
+            setattr(builtins, hook_name(name), plain)

@@ -11,12 +11,12 @@ import base64
 import binascii
 import hashlib
 import json
+import linecache
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime.errors import ExploreError
@@ -96,6 +96,5 @@ def source_hash(filenames: Iterable[str]) -> str:
     """Of the contents of files."""
     digest = hashlib.sha256()
     for name in filenames:
-        path = Path(name)
-        digest.update(path.read_bytes() if path.is_file() else b"")
+        digest.update("".join(linecache.getlines(name)).encode(errors="surrogatepass"))
     return digest.hexdigest()[:12]

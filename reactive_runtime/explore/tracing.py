@@ -14,7 +14,7 @@ import dis
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
 
 from reactive_runtime.errors import ExploreError
@@ -32,19 +32,32 @@ _ON_THE_FRAME: Final = (
 
 
 @cache
-def _touching(code: CodeType) -> frozenset[int]:
-    """The offsets of the instructions that can touch what is shared."""
-    return frozenset(it.offset for it in dis.get_instructions(code) if not it.opname.startswith(_ON_THE_FRAME))
+def _touching(code: CodeType) -> dict[int, str]:
+    """The instructions that can touch what is shared, in words, by their offset."""
+    return {
+        it.offset: f"{it.opname} {it.argrepr}".strip()
+        for it in dis.get_instructions(code)
+        if not it.opname.startswith(_ON_THE_FRAME)
+    }
 
 
 class Tracer:
-    """Stops threads before each line or instruction of `files`."""
+    """Stops threads before each line or instruction of `files`, and of the code of `functions`, which need no file."""
 
-    def __init__(self, machine: Machine, files: Iterable[str], points: str) -> None:
+    def __init__(self, machine: Machine, files: Iterable[str], functions: Iterable[FunctionType], points: str) -> None:
         self._machine = machine
         self._files = frozenset(files)
+        self._codes: dict[int, CodeType] = {}  # by identity: equal codes of two functions are not the same
+        stack = [it.__code__ for it in functions]
+        while stack:
+            code = stack.pop()
+            self._codes[id(code)] = code
+            stack.extend(it for it in code.co_consts if isinstance(it, CodeType))
         self._lines = points == "line"
         self._tool: int | None = None
+
+    def _watched(self, code: CodeType) -> bool:
+        return code.co_filename in self._files or id(code) in self._codes
 
     def _point(self, what: str) -> None:
         machine = self._machine
@@ -81,15 +94,16 @@ class Tracer:
             monitoring.free_tool_id(self._tool)
 
         def _line(self, code: CodeType, line: int) -> Any:
-            if code.co_filename not in self._files:
+            if not self._watched(code):
                 return sys.monitoring.DISABLE
             self._point("line")
             return None
 
         def _instruction(self, code: CodeType, offset: int) -> Any:
-            if code.co_filename not in self._files or offset not in _touching(code):
+            what = _touching(code).get(offset) if self._watched(code) else None
+            if what is None:
                 return sys.monitoring.DISABLE
-            self._point("instruction")
+            self._point(what)
             return None
 
         def traced(self, target: Callable[[], object]) -> Callable[[], object]:
@@ -106,12 +120,10 @@ class Tracer:
 
         def traced(self, target: Callable[[], object]) -> Callable[[], object]:
             """`target`, for a thread that is watched."""
-            files = self._files
-            point = self._point
+            watched, point = self._watched, self._point
 
             def enter(frame: FrameType, event: str, argument: Any) -> Any:
-                code = frame.f_code
-                if code.co_filename not in files:
+                if not watched(frame.f_code):
                     return None
                 if self._lines:
                     return line
@@ -124,8 +136,8 @@ class Tracer:
                 return line
 
             def instruction(frame: FrameType, event: str, argument: Any) -> Any:
-                if event == "opcode" and frame.f_lasti in _touching(frame.f_code):
-                    point("instruction")
+                if event == "opcode" and (what := _touching(frame.f_code).get(frame.f_lasti)) is not None:
+                    point(what)
                 return instruction
 
             def run() -> None:

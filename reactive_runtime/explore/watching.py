@@ -15,14 +15,13 @@ objects alive until the run has ended, so that no two of them have the same `id`
 
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Iterable
 from types import FunctionType
 from typing import Any, Final
 
 from reactive_runtime.explore.machine import CUT, Logical, Machine, Stop
-from reactive_runtime.explore.rewriting import SITES
+from reactive_runtime.explore.rewriting import IN_PLACE, SITES
 
 __all__ = ["Watcher"]
 
@@ -286,24 +285,6 @@ class Watcher:
                 machine.abort(Stop(CUT, "a loop without a point: it has one from now on"))
 
         self._access = access
-        in_place = {
-            name: getattr(operator, name)
-            for name in [
-                "iadd",
-                "isub",
-                "imul",
-                "itruediv",
-                "ifloordiv",
-                "imod",
-                "ipow",
-                "ilshift",
-                "irshift",
-                "ior",
-                "ixor",
-                "iand",
-                "imatmul",
-            ]
-        }
         return {
             "load": load,
             "call": call,
@@ -319,7 +300,7 @@ class Watcher:
             "at": at,
             "first": lambda one, other: one,
             "second": lambda one, other: other,
-            **in_place,
+            **IN_PLACE,
         }
 
     def method(self, it: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ import itertools
 import os
 import random
 import select
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -308,6 +309,25 @@ def test_an_event_loop_is_refused() -> None:
 
     with pytest.raises(ExploreError, match="event loop of asyncio"):
         explore(Loop)
+
+
+def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:
+    class Interrupted:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        def actor_interrupts(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+            for _ in range(3_000):
+                with self.lock:
+                    pass
+
+        def actor_b(self) -> None:
+            with self.lock:
+                pass
+
+    with pytest.raises(KeyboardInterrupt):
+        explore(Interrupted)
 
 
 @pytest.mark.parametrize("it", [None, 3, "name", object()])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from bugs import data
+
 from examples.hazards.lost_demand import TextbookSubscription
 from examples.hazards.lost_update import Counter
 from reactive_runtime.explore import explore

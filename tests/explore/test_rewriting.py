@@ -236,6 +236,34 @@ def test_it_does_what_it_did(code: Callable[[], Any], points: Any) -> None:
     assert code() == expected  # and its own code is back
 
 
+def test_what_was_begun_in_a_run_goes_on_after_it() -> None:
+    kept: list[Any] = []
+
+    def numbers() -> Iterator[int]:
+        box = Box()
+        try:
+            while True:
+                box.value += 1
+                box.items[0] -= box.value
+                yield box.value
+        finally:
+            box.items.append(box.value)
+            kept.append(box.items)
+
+    def begin() -> None:
+        generator = numbers()
+        next(generator)
+        kept.append(generator)
+        kept.append(lambda box: box.value)
+
+    explore(begin, schedules=1).assert_holds()
+    generator, function = kept
+    assert next(generator) == 2
+    generator.close()
+    assert kept[2] == [-2, 2, 3, 2]
+    assert function(Box(5)) == 5
+
+
 def test_an_error_names_the_line_it_came_from() -> None:
     class Fails:
         def __init__(self) -> None:

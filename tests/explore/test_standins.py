@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from threading import Lock as ImportedLock
@@ -453,3 +453,51 @@ def test_what_is_made_in_a_run_works_after_it() -> None:
         made["condition"].notify_all()
     assert made["event"].is_set()
     assert made["event"].wait(1)
+
+
+class Finalised:
+    """A generator is let go of, and its `finally` waits for a lock while another thread fails."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def generator(self) -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            for _ in range(2):
+                with self.lock:
+                    pass
+
+    def actor_lets_go(self) -> None:
+        generator = self.generator()
+        next(generator)
+        del generator
+
+    def actor_fails(self) -> None:
+        with self.lock:
+            pass
+        raise ValueError("as planned")
+
+
+def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    for seed in range(40):
+        assert not explore(Finalised, strategy="random", seed=seed, schedules=1, shrink=False).holds
+    assert capfd.readouterr().err == ""
+
+
+def test_a_program_without_a_source_has_points_at_its_instructions() -> None:
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec(
+        "class Counter:\n"
+        "    def __init__(self): self.count = 0\n"
+        "    def actor_a(self): self.count += 1\n"
+        "    def actor_b(self): self.count += 1\n"
+        "    def at_end(self): assert self.count == 2\n",
+        namespace,
+    )
+    result = explore(namespace["Counter"])
+    assert not result.holds
+    assert "no source of <string>" in result.notes[0]
+    assert result.failure is not None
+    assert "STORE_ATTR" in result.failure.diagram()

@@ -1,0 +1,39 @@
+"""Ctrl-C waits for the end of the run that it comes into: the thread it hits may not be the one with the baton."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+__all__ = ["Interrupts"]
+
+
+class Interrupts:
+    """While the block runs, an interrupt is kept; `raise_kept` raises it. Does nothing but on the main thread."""
+
+    def __init__(self) -> None:
+        self._kept = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before is not None:
+                signal.signal(signal.SIGINT, self._keep)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        self.raise_kept()
+
+    def _keep(self, number: int, frame: FrameType | None) -> None:
+        self._kept = True
+
+    def raise_kept(self) -> None:
+        """Between two runs, where nobody else has the baton."""
+        if self._kept:
+            self._kept = False
+            raise KeyboardInterrupt
