@@ -5,7 +5,7 @@ explore_publisher   the same for a publisher, judged by the rules
 replay              one schedule again
 """
 
-from reactive_runtime.explore.exploration import BrokenRule, Failure, Result, ScheduleFailed, Verdict, explore, replay
+from reactive_runtime.explore.exploration import explore, replay
 from reactive_runtime.explore.publisher import (
     Call,
     Driven,
@@ -17,6 +17,7 @@ from reactive_runtime.explore.publisher import (
     request,
     subscribe,
 )
+from reactive_runtime.explore.results import BrokenRule, Failure, Result, ScheduleFailed, Verdict
 from reactive_runtime.explore.scenario import Scenario
 
 __all__ = [

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from reactive_runtime.explore.machine import CUT, Logical, Machine, Stop
+from reactive_runtime.explore.logical import CUT, Logical, Stop
+from reactive_runtime.explore.machine import Machine
 
 __all__ = ["Bounded"]
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.machine import Logical, Machine
+    from reactive_runtime.explore.logical import Logical
+    from reactive_runtime.explore.machine import Machine
 
 __all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore.exploration import Result, Verdict, explore, replay
+from reactive_runtime.explore.exploration import explore, replay
+from reactive_runtime.explore.results import Result, Verdict
 from reactive_runtime.explore.tokens import Token
 from reactive_runtime.targets import imported
 

@@ -12,7 +12,8 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime import atomics
-from reactive_runtime.explore.machine import Logical, Machine
+from reactive_runtime.explore.logical import Logical
+from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import SITES
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -79,16 +80,16 @@ class Details:
 
     def about(self, me: Logical, it: Any, name: str, writes: bool, value: Any) -> None:
         """Before a step at a load or a store: what it is about."""
-        me.frame = (it, name, writes, value)
+        me.said = (it, name, writes, value)
 
     def say(self, me: Logical, text: str) -> None:
         """Before a step: what it is, in words."""
-        me.frame = text
+        me.said = text
 
     def step(self, me: Logical) -> None:
         """`me` does its step now."""
         self._settle()
-        about, me.frame = me.frame, None
+        about, me.said = me.said, None
         what = me.what
         site = SITES[what] if isinstance(what, int) else None
         frame = self._frame(sys._getframe(2))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.details import Step
-    from reactive_runtime.explore.exploration import Failure
+    from reactive_runtime.explore.results import Failure
 
 __all__ = ["Row", "columns_of", "end_of", "rows_of", "text_of"]
 

@@ -8,7 +8,8 @@ import traceback
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.carriers import ThreadCarriers
-from reactive_runtime.explore.machine import Machine, Stop
+from reactive_runtime.explore.logical import Stop
+from reactive_runtime.explore.machine import Machine
 
 __all__ = ["Watchdog"]
 

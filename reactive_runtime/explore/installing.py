@@ -26,17 +26,18 @@ from typing import Any, Final, NoReturn
 
 from reactive_runtime._core import fuse, hooks, primitives
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore import standins, threads
-from reactive_runtime.explore.machine import Aborted, Machine
+from reactive_runtime.explore import standins, threads, waiting
+from reactive_runtime.explore.logical import Aborted
+from reactive_runtime.explore.machine import Machine
 
 __all__ = ["installed"]
 
 _NAMES: Final[dict[str, Any]] = {
     "Lock": standins.Lock,
     "RLock": standins.RLock,
-    "Condition": standins.Condition,
-    "Event": standins.Event,
-    "Semaphore": standins.Semaphore,
+    "Condition": waiting.Condition,
+    "Event": waiting.Event,
+    "Semaphore": waiting.Semaphore,
 }
 _REAL_LOCK: Final = type(threading.Lock())
 _REAL_RLOCK: Final = type(threading.RLock())
@@ -47,7 +48,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     for name, it in _NAMES.items():
         yield threading, name, it
         yield primitives, name, it
-    yield threading, "BoundedSemaphore", standins.bounded
+    yield threading, "BoundedSemaphore", waiting.bounded
     yield threading, "_allocate_lock", standins.Lock
     yield threading, "_time", threads.monotonic
     yield threading, "current_thread", threads.current_thread

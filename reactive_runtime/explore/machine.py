@@ -25,94 +25,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
+from reactive_runtime.explore.logical import Aborted, Logical, Stop
 
-__all__ = ["CUT", "Aborted", "Logical", "Machine", "Stop"]
+__all__ = ["Machine"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
 
-CUT: Final = "cut"
-"""The kind of a stop that is no failure: the run leads nowhere new."""
-
 PERSISTENCE: Final = 400
 """Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
-
-
-class Aborted(BaseException):
-    """Unwinds a thread whose run is over. Not an Exception: a program that catches those does not catch this."""
-
-
-class Stop:
-    """Why a run came to an end before its threads did."""
-
-    __slots__ = ("error", "kind", "thread", "what")
-
-    def __init__(self, kind: str, what: str, thread: Logical | None = None, error: BaseException | None = None) -> None:
-        self.kind = kind
-        self.what = what
-        self.thread = thread
-        self.error = error
-
-
-class Logical:
-    """One thread of the program, in one run."""
-
-    __slots__ = (
-        "carrier",
-        "chain",
-        "children",
-        "daemon",
-        "deadline",
-        "ended",
-        "error",
-        "frame",
-        "go",
-        "ident",
-        "index",
-        "joiners",
-        "location",
-        "name",
-        "object",
-        "priority",
-        "rights",
-        "started",
-        "steps",
-        "target",
-        "timed_out",
-        "vc",
-        "wait",
-        "what",
-        "writes",
-    )
-
-    def __init__(self, index: int, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool) -> None:
-        self.index = index  # in order of creation: the same in every run that goes the same way
-        self.name = name
-        self.target = target
-        self.carrier = carrier
-        self.go = carrier.go
-        self.wait = carrier.wait
-        self.ident = carrier.ident
-        self.daemon = daemon
-        self.object: Any = None  # the threading.Thread that the program sees, if it made one
-        self.started = self.ended = False
-        self.error: BaseException | None = None
-        self.steps = 0
-        # What it is about to do, said at its point:
-        self.what: Any = "start"
-        self.location: Any = None  # what it touches: an object with the fields `w` and `r`
-        self.writes = True
-        # What it waits for:
-        self.deadline: float | None = None
-        self.timed_out = False
-        self.joiners: list[Logical] = []
-        # For strategies and watchers:
-        self.priority = 0.0
-        self.chain = 0  # a number for everything that happened before what it does next
-        self.children = 0
-        self.vc: list[int] = []  # vector clock, by index
-        self.rights = 0  # how often it may pass through after its run was aborted
-        self.frame: Any = None
 
 
 class Machine:
@@ -272,7 +193,6 @@ class Machine:
             except Aborted:
                 pass
             except BaseException as error:
-                me.error = error
                 if not self.aborting:
                     self.stop = self.stop or Stop(
                         "raised", f"{me.name} raised {type(error).__name__}: {error}", me, error

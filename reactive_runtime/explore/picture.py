@@ -11,7 +11,7 @@ from reactive_runtime.errors import MissingDependencyError
 from reactive_runtime.explore.diagram import columns_of, end_of, rows_of
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.exploration import Failure
+    from reactive_runtime.explore.results import Failure
 
 __all__ = ["html_of", "svg_of"]
 

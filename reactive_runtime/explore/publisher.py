@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from reactive_runtime import hooks
 from reactive_runtime.errors import MissingDependencyError
 from reactive_runtime.explore import standins
-from reactive_runtime.explore.exploration import BrokenRule, Result, explore
+from reactive_runtime.explore.exploration import explore
+from reactive_runtime.explore.results import BrokenRule, Result
 from reactive_runtime.explore.scenario import Scenario, nothing
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.testing.checker import RuleChecker

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.machine import CUT, Stop
+from reactive_runtime.explore.logical import CUT, Stop
 from reactive_runtime.explore.scenario import Scenario
 from reactive_runtime.explore.strategies import Replayed
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.exploration import Bench
+    from reactive_runtime.explore.bench import Bench
 
 __all__ = ["shrunk"]
 

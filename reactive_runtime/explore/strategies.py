@@ -19,7 +19,8 @@ import random
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from reactive_runtime.explore.machine import Logical, Machine
+from reactive_runtime.explore.logical import Logical
+from reactive_runtime.explore.machine import Machine
 
 __all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
 

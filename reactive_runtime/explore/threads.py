@@ -16,7 +16,8 @@ from typing import Any, Final
 from reactive_runtime._core import primitives
 from reactive_runtime.explore import standins
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.machine import Aborted, Logical, Machine
+from reactive_runtime.explore.logical import Aborted, Logical
+from reactive_runtime.explore.machine import Machine
 
 __all__ = [
     "AcquiredFutures",

@@ -20,7 +20,8 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any, Final
 
-from reactive_runtime.explore.machine import CUT, Logical, Machine, Stop
+from reactive_runtime.explore.logical import CUT, Logical, Stop
+from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES
 
 __all__ = ["Watcher"]

@@ -10,9 +10,9 @@ from bugs import classics
 from examples.hazards.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
+from reactive_runtime.explore.bench import Bench
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.exploration import Bench
-from reactive_runtime.explore.machine import CUT
+from reactive_runtime.explore.logical import CUT
 from reactive_runtime.explore.scenario import scenario_of
 
 ENOUGH = 4_000

@@ -11,7 +11,7 @@ import pytest
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Failure, explore, replay
-from reactive_runtime.explore.exploration import Bench
+from reactive_runtime.explore.bench import Bench
 from reactive_runtime.explore.scenario import scenario_of
 from reactive_runtime.explore.strategies import Random, Replayed
 from reactive_runtime.explore.tokens import Token

@@ -1,0 +1,199 @@
+"""Exchanges the code of functions for rewritten code, for the time of an exploration."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import linecache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site, compiled, hook_name
+
+__all__ = ["Exchange", "functions_in", "sites_of", "source_of"]
+
+
+def _store(value: Any, it: Any, name: str, site: int) -> None:
+    setattr(it, name, value)
+
+
+def _set_item(value: Any, it: Any, key: Any, site: int) -> None:
+    it[key] = value
+
+
+def _delete_item(it: Any, key: Any, site: int) -> None:
+    del it[key]
+
+
+PLAIN: Final[dict[str, Any]] = {
+    "load": lambda it, name, site: getattr(it, name),
+    "call": lambda it, name, site: getattr(it, name),
+    "use": lambda it, name, site: getattr(it, name),
+    "give": lambda it, name, site: getattr(it, name),
+    "store": _store,
+    "delete": lambda it, name, site: delattr(it, name),
+    "item": lambda it, key, site: it[key],
+    "set_item": _set_item,
+    "delete_item": _delete_item,
+    "next_of": lambda site, *arguments: next(*arguments),
+    "at": lambda key, site, writes: None,
+    "turn": lambda site: None,
+    "first": lambda one, other: one,
+    "second": lambda one, other: other,
+    **IN_PLACE,
+}
+"""What accesses do when nobody looks: the calls of rewritten code, outside of an exploration."""
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The codes of the functions in `code`, however deep."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _key(code: CodeType) -> tuple[Any, ...]:
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return code.co_qualname, code.co_firstlineno, arguments, tuple(sorted(code.co_freevars))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file, rewritten."""
+
+    source: str
+    table: dict[tuple[Any, ...], CodeType | None]
+    """The code of each function; None where two can't be told apart."""
+    sites: range
+
+
+_files: dict[str, _File] = {}
+"""Rewritten once in a process; written by the one exploration that runs."""
+
+
+def _file(filename: str, source: str) -> _File:
+    known = _files.get(filename)
+    if known is not None and known.source == source:
+        return known
+    first = len(SITES)
+    table: dict[tuple[Any, ...], CodeType | None] = {}
+    for code in _codes(compiled(source, filename)):
+        key = _key(code)
+        table[key] = None if key in table else code
+    _files[filename] = known = _File(source, table, range(first, len(SITES)))
+    return known
+
+
+def source_of(filename: str) -> str:
+    """The source of a file, of a cell of a notebook, of an example; OSError where there is none."""
+    source = "".join(linecache.getlines(filename))
+    if not source:
+        raise OSError(f"{filename} has no source")
+    return source
+
+
+def sites_of(filename: str) -> range:
+    """The numbers of the sites of a rewritten file."""
+    return _files[filename].sites if filename in _files else range(0)
+
+
+def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[FunctionType]:
+    """The functions of those modules that can be reached from them, from classes, functions and their closures.
+
+    Without those that were generated, as the methods of dataclasses are.
+    """
+    found: list[FunctionType] = []
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        it = stack.pop()
+        if id(it) in seen:
+            continue
+        seen.add(id(it))
+        if isinstance(it, FunctionType):
+            if it.__module__ in modules and not it.__code__.co_qualname.startswith("__create_fn__"):
+                found.append(it)
+            stack.extend(cell.cell_contents for cell in it.__closure__ or () if _filled(cell))
+            stack.extend(it.__dict__.values())
+            stack.extend(it.__defaults__ or ())
+        elif isinstance(it, ModuleType):
+            if it.__name__ in modules:
+                stack.extend(vars(it).values())
+        elif isinstance(it, type):
+            if it.__module__ in modules:
+                stack.extend(vars(it).values())
+                stack.extend(it.__mro__[1:-1])
+        elif isinstance(it, staticmethod | classmethod | MethodType):
+            stack.append(it.__func__)
+        elif isinstance(it, property):
+            stack.extend(one for one in (it.fget, it.fset, it.fdel) if one is not None)
+        elif isinstance(it, functools.partial):
+            stack.extend((it.func, *it.args, *it.keywords.values()))
+        elif isinstance(it, functools.cached_property):
+            stack.append(it.func)
+        elif isinstance(it, list | tuple):
+            stack.extend(it[:50])
+        elif isinstance(it, dict):
+            stack.extend(list(it.values())[:50])
+    return found
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+class Exchange:
+    """While the block runs, these functions run rewritten code."""
+
+    def __init__(self, functions: Iterable[FunctionType], hooks: dict[str, Any]) -> None:
+        self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
+        self.unreadable: set[str] = set()
+        """Files without a source, or with one that is no Python."""
+        self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
+        self._plain: dict[str, list[CodeType]] = {}
+        files: dict[str, _File] = {}
+        for function in functions:
+            code = function.__code__
+            name = code.co_filename
+            if name not in files and name not in self.unreadable:
+                try:
+                    files[name] = _file(name, source_of(name))
+                except (SyntaxError, OSError):
+                    self.unreadable.add(name)
+            new = files[name].table.get(_key(code)) if name in files else None
+            if new is not None and new.co_freevars == code.co_freevars:
+                self._pairs.append((function, code, new))
+
+    def code_of(self, site: Site) -> CodeType | None:
+        """The code, as it was, of the function that the site stands in."""
+        if site.filename not in self._plain:
+            self._plain[site.filename] = list(
+                _codes(compile(source_of(site.filename), site.filename, "exec", dont_inherit=True))
+            )
+        found: CodeType | None = None
+        for code in self._plain[site.filename]:
+            if any(line == site.line for _, _, line in code.co_lines()):
+                inner = found is None or code.co_firstlineno >= found.co_firstlineno
+                found = code if inner else found
+        return found
+
+    def __enter__(self) -> Exchange:
+        for name, hook in self._hooks.items():
+            setattr(builtins, name, hook)
+        for function, _, new in self._pairs:
+            function.__code__ = new
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pair in self._pairs:
+            pair[0].__code__ = pair[1]
+        # A generator that was begun in a run, or a function that was made in one, may live on with rewritten code.
+        for name, plain in PLAIN.items():
+            setattr(builtins, hook_name(name), plain)

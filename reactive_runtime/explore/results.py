@@ -1,0 +1,130 @@
+"""What an exploration has found: a result, its verdict, and the failure, if there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reactive_runtime.explore.details import Step
+from reactive_runtime.explore.diagram import text_of
+
+__all__ = ["BrokenRule", "Failure", "Result", "ScheduleFailed", "Verdict"]
+
+
+class BrokenRule(AssertionError):  # noqa: N818
+    """An invariant of a scenario that is a rule of Reactive Streams; raised by checks of rules."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        super().__init__(message)
+        self.rule = rule
+
+
+class ScheduleFailed(AssertionError):  # noqa: N818
+    """What `assert_holds` raises: what failed, the diagram of the schedule, and the token that has it again."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.message}\n\n{failure.diagram()}\n\nreplay(scenario, {failure.token!r})")
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How much was looked at; never more than that."""
+
+    kind: Literal["exhausted", "bounded", "sampled"]
+    n: int = 0
+    """bounded: all schedules with up to so many preemptions; sampled: so many schedules."""
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "exhausted" else f"{self.kind}({self.n})"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A schedule under which something does not hold."""
+
+    scenario: str
+    kind: str
+    """invariant, raised, deadlock, livelock, limit."""
+    message: str
+    rule: str | None
+    """The rule of Reactive Streams that is broken, where it is one."""
+    thread: str | None
+    """The thread that was running, where that says anything."""
+    schedule: list[int]
+    """Who does each step: the number of the thread, in order of creation; 0 is the main one."""
+    preemptions: int
+    """How often a thread that could have gone on did not."""
+    steps: list[Step]
+    program: list[tuple[str, list[int]]]
+    """The actors and the calls of theirs that are left after shrinking."""
+    token: str
+    """Has this schedule again: `replay(scenario, token)`."""
+    found_after: int
+    """Schedules, this one included, until it was found."""
+    minimal: bool
+    """Whether it is certain that no schedule with fewer preemptions fails in this way."""
+    gil: bool = True
+    """Whether it can happen on an interpreter with a GIL; else only where there is none."""
+    error: BaseException | None = field(default=None, compare=False, repr=False)
+    """What was raised, where something was."""
+
+    def diagram(self) -> str:
+        """The schedule as text: a column for each thread, time downwards."""
+        return text_of(self)
+
+    def svg(self) -> str:
+        """The diagram as a picture; needs Jinja2."""
+        from reactive_runtime.explore.picture import svg_of
+
+        return svg_of(self)
+
+    def html(self) -> str:
+        """The diagram as a table, for a page; needs Jinja2."""
+        from reactive_runtime.explore.picture import html_of
+
+        return html_of(self)
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __reduce__(self) -> Any:  # between processes: what was raised may not be fit to travel
+        return _failure_of, ({**vars(self), "error": None},)
+
+
+def _failure_of(fields: dict[str, Any]) -> Failure:
+    return Failure(**fields)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an exploration has found."""
+
+    scenario: str
+    verdict: Verdict
+    schedules: int
+    """Schedules that were run to their end."""
+    seconds: float
+    strategy: str
+    points: str
+    seed: int
+    failure: Failure | None
+    notes: list[str] = field(default_factory=list)
+    """What should be known of it: a module without source, say."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no schedule failed, of those that `verdict` says were looked at."""
+        return self.failure is None
+
+    def assert_holds(self) -> Result:
+        """Raise ScheduleFailed if a schedule failed; else return this."""
+        if self.failure is not None:
+            raise ScheduleFailed(self.failure)
+        return self
+
+    def __str__(self) -> str:
+        rate = f"{self.schedules} schedules, {self.strategy}, points {self.points}, seed {self.seed}"
+        if self.failure is None:
+            return f"{self.scenario} holds: {self.verdict} ({rate})"
+        return f"{self.scenario} fails after {self.failure.found_after} ({rate}): {self.failure.message}"
