@@ -56,7 +56,7 @@ class Bench:
         limit: int,
         hang: float,
         engine: str = "threads",
-        job: int = 0,
+        job: int | None = None,
     ) -> None:
         self.points = points
         self.limit = limit

@@ -8,6 +8,7 @@ that goes from core to core costs several times as much.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -167,17 +168,19 @@ def made(engine: str, core: int | None) -> ThreadCarriers:
 def pin(core: int | None) -> None:
     """Keep the calling thread on one core, where the system knows how."""
     if core is not None and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {core})
+        with contextlib.suppress(OSError):  # not allowed here: slower, and no worse
+            os.sched_setaffinity(0, {core})
 
 
 class Pinned:
     """The calling thread is on one core for as long as the block runs; gives that core.
 
-    `number` tells explorations apart that run side by side, so that each gets a core of its own.
+    `number` tells explorations apart that run side by side, so that each gets a core of its own; by default the number
+    of the process does.
     """
 
-    def __init__(self, number: int = 0) -> None:
-        self._number = number
+    def __init__(self, number: int | None = None) -> None:
+        self._number = os.getpid() if number is None else number
 
     def __enter__(self) -> int | None:
         self._before: Any = None

@@ -30,7 +30,7 @@ class Asked:
     bound: int | None
     limit: int
     engine: str
-    job: int = 0
+    job: int | None = None
 
 
 def explored(asked: Asked, jobs: int = 1) -> Result:

@@ -47,7 +47,7 @@ def explore(
     shrink: bool = True,
     hang: float = 10.0,
     engine: Literal["threads", "greenlets"] = "threads",
-    job: int = 0,
+    job: int | None = None,
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 

@@ -151,7 +151,7 @@ class _Undo:
 def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]:
     """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
     undo = _Undo()
-    collecting = gc.isenabled()
+    collecting, freezes = gc.isenabled(), gc.get_freeze_count() == 0
     before = standins.standing_for(machine)
     try:
         changes = list(_changes())
@@ -173,13 +173,15 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
             undo.set(owner, name, it)
         fuse.forget()
         gc.disable()
-        gc.freeze()  # what was there before is not looked at when garbage is collected between runs
+        if freezes:
+            gc.freeze()  # what was there before is not looked at when garbage is collected between runs
         yield
     finally:
         undo.undo()
         standins.standing_for(before)
         fuse.forget()
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
         if collecting:
             gc.enable()
 
