@@ -14,6 +14,7 @@ from examples.stream_publisher import (
     step_6_demand,
     step_7_get_and_add,
     step_8_capped,
+    step_9_one_drain,
 )
 from reactive_runtime.tck import PublisherVerification
 
@@ -26,6 +27,7 @@ STEPS: dict[str, Any] = {
     "6 with demand": step_6_demand.StreamPublisher,
     "7 with an atomic get-and-add": step_7_get_and_add.StreamPublisher,
     "8 with a capped compare-and-set": step_8_capped.StreamPublisher,
+    "9 with one drain": step_9_one_drain.StreamPublisher,
 }
 
 

@@ -1,4 +1,4 @@
-"""Step 8: a compare-and-set loop, capped at the most that 64 bits hold. Every check passes."""
+"""Step 8: a compare-and-set loop, capped at the most that 64 bits hold. Every check passes; see step 9."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from examples.stream_publisher import step_7_get_and_add
 from reactive_runtime import MAX_DEMAND, Subscriber
+from reactive_runtime.explore import publisher_scenario, request
 
 
 class StreamPublisher(step_7_get_and_add.StreamPublisher):
@@ -27,3 +28,6 @@ class StreamSubscription(step_7_get_and_add.StreamSubscription):
             before = self._demand.get()
             if self._demand.compare_and_set(before, min(before + n, MAX_DEMAND)):
                 return before > 0
+
+
+SCENARIO = publisher_scenario(lambda: StreamPublisher(lambda: range(4)), [request(1), request(1)], elements=4)

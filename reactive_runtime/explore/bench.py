@@ -298,7 +298,7 @@ def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Ite
         for name, module in sys.modules.items()
         if (name == package or name.startswith(f"{package}.")) and not _in_room(name, package)
     ]
-    scenario = [it for it in modules_of(program.roots()) if not it.__name__.startswith(f"{package}.explore")]
+    scenario = [it for it in modules_of(program.roots()) if not _in_room(it.__name__, package)]
     for module in [*scenario, *named, *own]:
         if module.__name__ not in seen:
             seen.add(module.__name__)

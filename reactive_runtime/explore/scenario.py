@@ -13,11 +13,12 @@ or a `Scenario`, where it is put together; or a function without arguments, whic
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
@@ -115,13 +116,45 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
 
 
 def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
-    """The modules that functions and classes come from, with those of their bases, without the standard library's."""
-    for part in parts:
-        made_of = inspect.unwrap(part) if callable(part) else part
-        while hasattr(made_of, "func"):
-            made_of = made_of.func
-        bases = inspect.getmro(made_of) if inspect.isclass(made_of) else [getattr(made_of, "__func__", made_of)]
-        for one in bases:
-            module = sys.modules.get(getattr(one, "__module__", None) or "")
-            if module is not None and module.__name__ not in sys.stdlib_module_names and module.__name__ != __name__:
-                yield module
+    """The modules that functions and classes come from, and what those refer to in the same top-level package.
+
+    With the modules of bases, and without the standard library's.
+    """
+    seen: set[int] = set()
+    stack: list[Any] = list(parts)
+    home: set[str] = set()
+    while stack:
+        it = inspect.unwrap(stack.pop(0)) if callable(stack[0]) else stack.pop(0)
+        while isinstance(it, functools.partial):
+            it = it.func
+        it = getattr(it, "__func__", it)
+        module = sys.modules.get(getattr(it, "__module__", None) or "")
+        if (
+            id(it) in seen
+            or module is None
+            or module.__name__ in sys.stdlib_module_names
+            or module.__name__ == __name__
+        ):
+            continue
+        seen.add(id(it))
+        top = module.__name__.partition(".")[0]
+        if it in parts:
+            home.add(top)
+        elif top not in home:
+            continue
+        yield module
+        if inspect.isclass(it):
+            stack.extend(base for base in it.__mro__[1:] if base.__module__ != "builtins")
+            stack.extend(value for value in vars(it).values() if isinstance(value, FunctionType | type))
+        elif isinstance(it, FunctionType):
+            names = {name for code in _codes(it.__code__) for name in code.co_names}
+            found = (it.__globals__.get(name) for name in names)
+            stack.extend(value for value in found if isinstance(value, FunctionType | type))
+            stack.extend(cell for cell in inspect.getclosurevars(it).nonlocals.values() if callable(cell))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
