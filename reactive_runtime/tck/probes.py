@@ -213,10 +213,10 @@ class ManualSubscriber(Generic[T]):
 
     def expect_none(self, what: str = "nothing was due") -> None:
         """No signal comes for `default_no_signals_timeout`, and none has come that the check has not taken."""
+        more = self.elements[self.taken :] or self.trial.silence(lambda: self.count)
         surplus = self.elements[self.taken :]
-        self.trial.check(not surplus, f"{what}, and on_next({shown(surplus[0]) if surplus else ''}) came")
-        more = self.trial.silence(lambda: self.count)
-        self.trial.check(not more, f"{what}, and a signal came")
+        came = f"on_next({shown(surplus[0])})" if surplus else "a signal"
+        self.trial.check(not more, f"{what}, and {came} came")
 
     def _missing(self, n: int) -> str:
         return "an element was due" if n == 1 else f"{n} elements were due"
