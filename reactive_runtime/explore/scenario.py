@@ -120,37 +120,42 @@ def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
 
     With the modules of bases, and without the standard library's.
     """
+    roots = [_plain(it) for it in parts]
+    home = {module.__name__.partition(".")[0] for it in roots if (module := _module(it)) is not None}
     seen: set[int] = set()
-    stack: list[Any] = list(parts)
-    home: set[str] = set()
+    stack = list(roots)
     while stack:
-        it = inspect.unwrap(stack.pop(0)) if callable(stack[0]) else stack.pop(0)
-        while isinstance(it, functools.partial):
-            it = it.func
-        it = getattr(it, "__func__", it)
-        module = sys.modules.get(getattr(it, "__module__", None) or "")
-        if (
-            id(it) in seen
-            or module is None
-            or module.__name__ in sys.stdlib_module_names
-            or module.__name__ == __name__
-        ):
+        it = stack.pop(0)
+        module = _module(it)
+        if id(it) in seen or module is None or module.__name__.partition(".")[0] not in home:
             continue
         seen.add(id(it))
-        top = module.__name__.partition(".")[0]
-        if it in parts:
-            home.add(top)
-        elif top not in home:
-            continue
         yield module
-        if inspect.isclass(it):
-            stack.extend(base for base in it.__mro__[1:] if base.__module__ != "builtins")
-            stack.extend(value for value in vars(it).values() if isinstance(value, FunctionType | type))
-        elif isinstance(it, FunctionType):
-            names = {name for code in _codes(it.__code__) for name in code.co_names}
-            found = (it.__globals__.get(name) for name in names)
-            stack.extend(value for value in found if isinstance(value, FunctionType | type))
-            stack.extend(cell for cell in inspect.getclosurevars(it).nonlocals.values() if callable(cell))
+        stack.extend(_plain(other) for other in _referred(it))
+
+
+def _plain(it: Any) -> Any:
+    """The function or the class in it."""
+    while isinstance(it, functools.partial):
+        it = it.func
+    it = getattr(it, "__func__", it)
+    return inspect.unwrap(it) if callable(it) else it
+
+
+def _module(it: Any) -> ModuleType | None:
+    module = sys.modules.get(getattr(it, "__module__", None) or "")
+    return None if module is None or module.__name__ in {*sys.stdlib_module_names, __name__} else module
+
+
+def _referred(it: Any) -> Iterator[Any]:
+    """The classes and functions that it is made of."""
+    found: list[Any] = []
+    if inspect.isclass(it):
+        found = [*it.__mro__[1:-1], *vars(it).values()]
+    elif isinstance(it, FunctionType):
+        names = {name for code in _codes(it.__code__) for name in code.co_names}
+        found = [*(it.__globals__.get(name) for name in names), *inspect.getclosurevars(it).nonlocals.values()]
+    yield from (other for other in found if isinstance(other, FunctionType | type))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

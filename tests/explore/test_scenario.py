@@ -1,0 +1,35 @@
+"""Which modules are looked into: those of the scenario, and what it refers to in the same package."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from examples.stream_publisher import step_8_capped, step_9_one_drain
+from reactive_runtime.explore.scenario import modules_of
+
+
+def names(*parts: Any) -> set[str]:
+    return {module.__name__ for module in modules_of(parts)}
+
+
+def test_the_modules_of_bases_and_of_what_a_class_refers_to_are_among_them() -> None:
+    found = names(step_9_one_drain.StreamPublisher)
+    assert {"step_9_one_drain", "step_8_capped", "step_7_get_and_add", "step_6_demand", "step_5_errors"} <= {
+        name.rpartition(".")[2] for name in found
+    }
+
+
+def test_functions_are_found_inside_of_partials_methods_and_wrappers() -> None:
+    @functools.wraps(step_8_capped.StreamPublisher.subscribe)
+    def wrapped() -> None:
+        pass
+
+    publisher = step_8_capped.StreamPublisher(lambda: range(3))
+    for part in (functools.partial(step_8_capped.StreamPublisher, range), publisher.subscribe, wrapped):
+        assert step_8_capped.__name__ in names(part)
+
+
+def test_other_packages_and_the_standard_library_are_not() -> None:
+    found = names(step_9_one_drain.StreamPublisher)
+    assert not any(name.startswith(("reactive_runtime", "functools", "typing")) for name in found)
