@@ -74,7 +74,7 @@ def svg_of(failure: Failure) -> str:
                 "mark": row.mark,
                 "number": f"{row.line:>4} " if row.line else "",
                 "source": _short(row.source, WIDEST - len(row.values) - 9),
-                "values": _short(row.values, WIDEST),
+                "seen": _short(row.values, WIDEST),
             }
             for n, row in enumerate(rows)
         ],

@@ -30,6 +30,18 @@ def test_the_textbooks_race_is_two_columns() -> None:
     assert all(line.count("│") == 1 for line in lines[2:-2])
 
 
+def test_the_picture_shows_lines_values_and_the_rule() -> None:
+    failure = failure_of(TextbookSubscription)
+    texts = [
+        "".join(it.itertext()) for it in ElementTree.fromstring(failure.svg()).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert texts[:2] == ["a", "b"]
+    assert "  25 if self.demand.get() > 0:   0" in texts
+    assert "  28 self.demand.get_and_add(n)   0 → 1" in texts
+    assert texts.count("▶") == 2
+    assert texts[-1] == "invariant: rule 3.8: 2 elements were requested, and 1 delivered"
+
+
 def test_a_deadlock_shows_where_each_thread_waits() -> None:
     text = failure_of(Exchange).diagram()
     assert text.count("◆") == 2
