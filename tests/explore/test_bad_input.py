@@ -7,7 +7,6 @@ import gc
 import itertools
 import os
 import random
-import select
 import signal
 import threading
 import time
@@ -190,14 +189,16 @@ def test_a_set_up_that_waits_for_ever_is_a_deadlock() -> None:
 
 
 def test_what_blocks_without_control_is_named() -> None:
+    reader, writer = os.pipe()
+
     class Blocked(Quiet):
         def actor_c(self) -> None:
-            reader, _ = os.pipe()
-            select.select([reader], [], [], 3)
+            os.read(reader, 1)
 
-    with pytest.raises(ExploreError, match=r"thread c has come to no point for 0\.3 s.*select.*C extension"):
-        explore(Blocked, hang=0.3)
-    time.sleep(3.2)  # the thread is in C, and can't be called back: wait it out
+    with pytest.raises(ExploreError, match=r"thread c has come to no point for 1 s.*os\.read.*C extension"):
+        explore(Blocked, hang=1)
+    os.write(writer, b"x")  # the thread is in C, and goes on when it can
+    os.close(writer)
 
 
 def test_a_lock_from_outside_that_is_held_is_named() -> None:
@@ -216,7 +217,7 @@ def test_a_lock_from_outside_that_is_held_is_named() -> None:
                 pass
 
     with pytest.raises(ExploreError, match="a lock made outside of the scenario"):
-        explore(Held, hang=0.3)
+        explore(Held, hang=1)
 
 
 def test_a_pool_from_outside_is_refused() -> None:
