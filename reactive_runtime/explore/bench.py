@@ -66,9 +66,10 @@ class Bench:
         self._hang = hang
         self._engine = engine
         self._job = job
-        self._modules = list(_watched(program, modules))
-        names = frozenset(it.__name__ for it in [*self._modules, *modules_of(program.roots())])
-        functions = exchange.functions_in([*self._modules, *program.roots()], names)
+        self.modules = list(_watched(program, modules))
+        """What is looked into."""
+        names = frozenset(it.__name__ for it in [*self.modules, *modules_of(program.roots())])
+        functions = exchange.functions_in([*self.modules, *program.roots()], names)
         self._functions = [it for it in functions if not it.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(it.__code__.co_filename for it in self._functions) - {_NO_FILE}
         self._stack = contextlib.ExitStack()
@@ -102,7 +103,7 @@ class Bench:
                 machine.races = True
             elif self.points in ("line", "opcode"):
                 machine.tracer = stack.enter_context(tracing.Tracer(machine, self._files, self._functions, self.points))
-            stack.enter_context(installed(machine, self._modules))
+            stack.enter_context(installed(machine, self.modules))
             self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
             self._stack = stack.pop_all()
         return self
@@ -306,5 +307,7 @@ def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Ite
 
 
 def _in_room(name: str, package: str) -> bool:
+    if not name.startswith(f"{package}."):
+        return False
     inner = name.removeprefix(f"{package}.")
     return any(inner == room or inner.startswith(f"{room}.") for room in _UNWATCHED)
