@@ -107,10 +107,8 @@ class POS:
 
     def __init__(self, dice: random.Random) -> None:
         self._random = dice.random
-        self._drawn: dict[int, tuple[int, float]] = {}
 
     def begin(self, machine: Machine) -> bool:
-        self._drawn.clear()
         return True
 
     def choose(self, ready: list[Logical], me: Logical) -> Logical:
