@@ -118,6 +118,8 @@ class Bench:
         # What instructions touch is not known: then no two schedules are known to be equivalent.
         self.machine.tracking = yes and self.points == "shared" and self.machine.tracer is None
         self.watcher.begin()
+        if not self.watcher.frozen:  # what a token says, and what is being made small, stays as it is
+            self.machine.releases = self.machine.releases or self.machine.tried
         self.machine.version = self.watcher.found + self.machine.releases
 
     def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:

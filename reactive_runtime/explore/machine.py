@@ -78,9 +78,6 @@ class Machine:
         """Begin a run, on the calling thread, as its logical thread 0."""
         self.run += 1
         self.steps = 0
-        if self.tried and not self.releases:
-            self.releases = True
-            self.version += 1
         self.made = self.streak = 0
         self.clock = 0.0
         self.threads = []

@@ -248,7 +248,7 @@ def publisher_scenario(
     parts: Sequence[Any] = (),
 ) -> Scenario[Driven]:
     """The scenario that `explore_publisher` explores."""
-    named = actors if isinstance(actors, Mapping) else dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", actors, strict=False))
+    named = actors if isinstance(actors, Mapping) else {_name(n): it for n, it in enumerate(actors)}
     calls = {name: [it] if isinstance(it, Call) else list(it) for name, it in named.items()}
     within = {n: [it] if isinstance(it, Call) else list(it) for n, it in (inside or {}).items()}
     options = _Options(demand, elements, ascending, late_signals, within)
@@ -267,6 +267,12 @@ def publisher_scenario(
         parts=[factory, at_end, *parts],
         tear_down=Driven.close,
     )
+
+
+def _name(number: int) -> str:
+    """A, B, … Z, A1, B1, …"""
+    round_, letter = divmod(number, 26)
+    return f"{chr(ord('A') + letter)}{round_ or ''}"
 
 
 def explore_publisher(

@@ -251,7 +251,6 @@ class Pool(ThreadPoolExecutor):
         self._at = standins.Location()
         self._tasks: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = deque()
         self._busy: set[int] = set()  # numbers of the workers that have a thread
-        self._numbers = itertools.count()
         self._shutdown = False
         self._waiting: list[Logical] = []  # inside of shutdown(wait=True)
 
@@ -283,9 +282,9 @@ class Pool(ThreadPoolExecutor):
 
     def _work(self, number: int) -> None:
         """The life of a worker."""
-        if self._initializer is not None:
-            self._initializer(*self._initargs)
         try:
+            if self._initializer is not None:
+                self._initializer(*self._initargs)
             while self._tasks:
                 future, fn, args, kwargs = self._tasks.popleft()
                 machine = _machine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -102,3 +103,27 @@ def test_an_invariant_of_every_step_is_looked_at_in_every_schedule() -> None:
     failure = explore(Passing, strategy="bounded").failure
     assert failure is not None
     assert failure.message == "both at once"
+
+
+def test_a_lock_that_is_tried_makes_points_of_releases_before_the_search_goes_on() -> None:
+    """The first run finds out that somebody tries; what was put off in it was put off through fewer points."""
+
+    class Tried:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.other = threading.Lock()
+
+        def actor_a(self) -> None:
+            with self.lock, self.other:
+                pass
+
+        def actor_b(self) -> None:
+            with self.lock, self.other:
+                pass
+
+        def actor_c(self) -> None:
+            if self.other.acquire(blocking=False):
+                self.other.release()
+
+    assert str(explore(Tried, strategy="bounded", schedules=20_000).assert_holds().verdict) == "exhausted"
+    assert str(explore(Tried, strategy="brute-force", bound=1, schedules=20_000).assert_holds().verdict) == "bounded(1)"

@@ -8,7 +8,16 @@ import pytest
 
 from reactive_runtime import Flow
 from reactive_runtime._core.hooks import element_dropped
-from reactive_runtime.explore import Driven, call, cancel, explore_publisher, programs, request, subscribe
+from reactive_runtime.explore import (
+    Driven,
+    call,
+    cancel,
+    explore_publisher,
+    programs,
+    publisher_scenario,
+    request,
+    subscribe,
+)
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.stress.faults import FAULTS, planted
 
@@ -106,3 +115,9 @@ def test_on_next_that_overlaps_is_seen() -> None:
     assert failure is not None
     assert failure.rule == "1.3"
     assert "inside of on_next" not in failure.message
+
+
+def test_no_actor_is_left_out_however_many_there_are() -> None:
+    scenario = publisher_scenario(lambda: Flow.range(3), [request(1)] * 60)
+    assert len(scenario.actors) == 60
+    assert list(scenario.actors)[25:28] == ["Z", "A1", "B1"]
