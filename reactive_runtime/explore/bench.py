@@ -10,7 +10,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
 import reactive_runtime
-from reactive_runtime._core import fuse
+from reactive_runtime._core import fuse, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, exchange, rewriting, tracing
 from reactive_runtime.explore.details import Details, Step
@@ -20,7 +20,7 @@ from reactive_runtime.explore.installing import installed
 from reactive_runtime.explore.interrupts import Interrupts
 from reactive_runtime.explore.logical import Aborted, Stop
 from reactive_runtime.explore.machine import Machine
-from reactive_runtime.explore.scenario import Scenario, modules_of
+from reactive_runtime.explore.scenario import Scenario, judge, modules_of
 from reactive_runtime.explore.standins import ForeignThreadError
 from reactive_runtime.explore.strategies import Replayed, Strategy
 from reactive_runtime.explore.tokens import Token, source_hash
@@ -35,6 +35,9 @@ NOT_THE_SAME: Final = (
     " order of a set (PYTHONHASHSEED), or for state that outlives a run"
 )
 """What is to be said of a scenario that does something else the second time."""
+
+_exploring: Final = primitives.Lock()
+"""Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' machine."""
 
 _HERE: Final = os.path.dirname(__file__) + os.sep
 
@@ -78,11 +81,10 @@ class Bench:
         self._exchange: exchange.Exchange | None = None
 
     def __enter__(self) -> Bench:
-        if Bench.busy:
+        if not _exploring.acquire(blocking=False):
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
-        Bench.busy = True
         with contextlib.ExitStack() as stack:
-            stack.callback(setattr, Bench, "busy", False)
+            stack.callback(_exploring.release)
             self._interrupts = stack.enter_context(Interrupts())
             core = stack.enter_context(carriers.Pinned(self._job))
             kept = carriers.made(self._engine, core)
@@ -107,8 +109,6 @@ class Bench:
             self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
             self._stack = stack.pop_all()
         return self
-
-    busy = False
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -136,7 +136,7 @@ class Bench:
             for name, calls in program.actors.items():
                 machine.spawn(name, _Actor(state, calls))
             if program.at_each_step is not None:
-                machine.always = lambda: _judge(program.at_each_step, state)
+                machine.always = lambda: judge(program.at_each_step, state)
             machine.watching = self.points != "sync"
             machine.settle()
             machine.watching = False
@@ -170,7 +170,7 @@ class Bench:
         machine = self.machine
         try:
             with machine.undisturbed():
-                _judge(program.at_end, state)
+                judge(program.at_end, state)
         except Exception as error:
             machine.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
 
@@ -276,11 +276,6 @@ class _Actor:
             if hasattr(result, "__await__"):
                 result.close()
                 raise ExploreError("it returned a coroutine: the explorer orders threads, not coroutines")
-
-
-def _judge(invariant: Any, state: Any) -> None:
-    if invariant(state) is False:
-        raise AssertionError(f"{getattr(invariant, '__qualname__', 'the invariant')} does not hold")
 
 
 def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Iterator[ModuleType]:

@@ -18,7 +18,7 @@ from reactive_runtime.errors import MissingDependencyError
 from reactive_runtime.explore import standins
 from reactive_runtime.explore.exploration import explore
 from reactive_runtime.explore.results import BrokenRule, Result
-from reactive_runtime.explore.scenario import Scenario, nothing
+from reactive_runtime.explore.scenario import Scenario, judge, nothing
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.testing.checker import RuleChecker
 from reactive_runtime.testing.records import Record, Signal
@@ -255,8 +255,7 @@ def publisher_scenario(
 
     def judged(driven: Driven) -> None:
         driven.judge()
-        if at_end(driven) is False:
-            raise AssertionError(f"{getattr(at_end, '__qualname__', 'the invariant')} does not hold")
+        judge(at_end, driven)
 
     name = getattr(factory, "__qualname__", type(factory).__name__)
     return Scenario(

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
 
-__all__ = ["Scenario", "nothing", "scenario_of"]
+__all__ = ["Scenario", "judge", "modules_of", "nothing", "scenario_of"]
 
 S = TypeVar("S")
 
@@ -32,6 +32,12 @@ ACTOR = "actor_"
 
 def nothing(*_: object) -> None:
     """Holds always."""
+
+
+def judge(invariant: Callable[[S], object], state: S) -> None:
+    """Raise what `invariant` raises, and AssertionError where it returns False."""
+    if invariant(state) is False:
+        raise AssertionError(f"{getattr(invariant, '__qualname__', 'the invariant')} does not hold")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
+from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
 from reactive_runtime.explore.logical import CUT, Stop
 from reactive_runtime.explore.scenario import Scenario
@@ -103,7 +104,10 @@ class _Shrinking:
         watcher.learn()
         steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.hot[site])]
         found = self._try(self._program, steps)
-        assert found is not None, "the same schedule fails in the same way, with more points in it as well"
+        if found is None:
+            raise ExploreError(
+                f"{self._whole.name} does not do the same each time: a schedule failed, and does not again"
+            )
         self.schedule, self._preemptions = found
         return True
 
