@@ -12,8 +12,8 @@ matters is the order of the points, which is decided here, can be written down, 
 
 Who owns what: every field of the machine and of its threads belongs to the holder of the baton. The baton changes
 hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
-*watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes the
-machine over: the run is given up, its threads are left behind, and the main thread says so.
+*watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
+the machine over: the run is given up, its threads are left behind, and the main thread says so.
 
 Time is virtual: the clock stands still while anybody can run, and then moves to the next deadline.
 """
