@@ -10,8 +10,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from reactive_runtime._core import primitives
@@ -19,7 +21,15 @@ from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
-__all__ = ["ScheduledExecutor", "SerialExecutor", "TrampolineExecutor", "VirtualTimeExecutor"]
+__all__ = [
+    "ScheduledExecutor",
+    "SerialExecutor",
+    "TrampolineExecutor",
+    "VirtualTimeExecutor",
+    "blocking_allowed",
+    "blocking_is_allowed",
+    "runs_here",
+]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -398,3 +408,45 @@ class VirtualTimeExecutor(_TimedExecutor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks. Does not wait: what is left runs when the clock is advanced."""
         self._book.close(cancel_futures)
+
+
+def runs_here(executor: Executor) -> bool:
+    """Whether this thread is one of those that run the executor's tasks, as far as that can be known."""
+    if isinstance(executor, SerialExecutor):
+        below = executor._line._executor
+        return below is not None and runs_here(below)
+    here = primitives.current_thread()
+    if isinstance(executor, ScheduledExecutor):
+        with executor._changed:
+            return executor._thread is here
+    return here in getattr(executor, "_threads", ())  # of ThreadPoolExecutor, which has no other way to ask
+
+
+_allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)
+
+
+@contextmanager
+def blocking_allowed() -> Iterator[None]:
+    """Within the block, a sink may wait on a thread of the very executor that its flow needs.
+
+    Otherwise it is refused, since on a pool that has no other thread to spare it waits for ever.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from reactive_runtime import Flow
+    >>> def total(pool):
+    ...     with blocking_allowed():
+    ...         return Flow.range(4).subscribe_on(pool).sum().block()
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     pool.submit(total, pool).result()
+    6
+    """
+    token = _allowed.set(True)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def blocking_is_allowed() -> bool:
+    """Whether this is within `blocking_allowed`."""
+    return _allowed.get()

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.arguments import a_function
-from reactive_runtime._core.origin import Cold, Foreign, flow_of
-from reactive_runtime._core.step import describe
+from reactive_runtime._core.gather import PENDING, Elements, Gather, Lane
+from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, gathered
+from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["empty", "error", "from_iterable", "from_publisher", "from_supplier", "just", "never", "range"]
+__all__ = [
+    "defer",
+    "empty",
+    "error",
+    "from_callable",
+    "from_file",
+    "from_iterable",
+    "from_publisher",
+    "from_supplier",
+    "generate",
+    "just",
+    "never",
+    "range",
+    "using",
+]
 
 T = TypeVar("T")
+R = TypeVar("R")
+S = TypeVar("S")
 
 
 def range(*arguments: int) -> Flow[int]:
@@ -149,6 +168,147 @@ def from_publisher(publisher: Publisher[T], /) -> Flow[T]:
     if not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {type(publisher).__name__}")
     return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher))
+
+
+def from_callable(fn: Callable[[], T], /) -> Flow[T]:
+    """One element, `fn()`, called for each subscriber when it is asked for.
+
+    An error of `fn` ends the flow; a result of None is a TypeError (2.13). Origin: `fromCallable` of RxJava.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.from_callable(lambda: 7).block()
+    7
+    """
+    a_function("from_callable", "fn", fn)
+    once = (fn,)
+    called: Flow[T] = flow_of(Cold("", lambda: once))._then(_Call(fn))
+    return called
+
+
+class _Call(Step[Callable[[], T], T]):
+    name = "from_callable"
+
+    def __init__(self, fn: Callable[[], T]) -> None:
+        self.fn = fn
+
+    def each(self, element: Callable[[], T]) -> Each[T]:
+        result = self.fn()
+        if result is None:
+            raise TypeError(f"{self}: the function returned None, and None is not an element (2.13)")
+        yield result
+
+    def __str__(self) -> str:
+        return f"from_callable({describe(self.fn)})"
+
+
+def from_file(path: str | os.PathLike[str], /, encoding: str = "utf-8") -> Flow[str]:
+    """The lines of a text file, without their ends; opened anew for each subscriber, when it is asked for the first.
+
+    Reading blocks the thread that asks: give it one with `subscribe_on`. The file is closed when the flow ends or is
+    cancelled. Errors of opening, reading and decoding end the flow.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.from_file("LICENSE").first().block()
+    'MIT License'
+    """
+    name = os.fspath(path)
+    if not isinstance(encoding, str):
+        raise TypeError(f"from_file: encoding must be a str, not {type(encoding).__name__}")
+
+    def lines() -> Iterator[str]:
+        with open(name, encoding=encoding) as file:
+            for line in file:
+                yield line.rstrip("\r\n")
+
+    return flow_of(Cold(f"from_file({os.path.basename(name)})", lines))
+
+
+def generate(initial: S, fn: Callable[[S], tuple[T, S] | None], /) -> Flow[T]:
+    """Elements made of a state: `fn(state)` returns an element and the next state, or None at the end.
+
+    Called once for each element that is asked for, beginning with `initial`, for each subscriber anew. An error of `fn`
+    ends the flow; what is no pair is a TypeError. Origin: `generate` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.generate((0, 1), lambda s: (s[0], (s[1], s[0] + s[1])) if s[0] < 10 else None))
+    [0, 1, 1, 2, 3, 5, 8]
+    """
+    a_function("generate", "fn", fn)
+
+    def states() -> Iterator[T]:
+        state = initial
+        while (made := fn(state)) is not None:
+            if not (isinstance(made, tuple) and len(made) == 2):
+                raise TypeError(f"generate: {describe(fn)} must return a pair or None, not {made!r}")
+            element, state = made
+            yield element
+
+    return flow_of(Cold(f"generate({describe(fn)})", states))
+
+
+def defer(fn: Callable[[], Publisher[T]], /) -> Flow[T]:
+    """The publisher that `fn()` returns, called for each subscriber.
+
+    An error of `fn` ends the flow; what is no publisher is a TypeError. Demand and cancellation pass to it. Origin:
+    `defer` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.defer(lambda: Flow.range(2)))
+    [0, 1]
+    """
+    a_function("defer", "fn", fn)
+    return gathered(f"defer({describe(fn)})", lambda: _Defer(fn))
+
+
+class _Defer(Gather):
+    def __init__(self, fn: Callable[..., Publisher[Any]]) -> None:
+        super().__init__()
+        self.fn = fn
+
+    def elements(self) -> Elements:
+        yield from self.relay(self.made())
+
+    def made(self, *arguments: Any) -> Lane:
+        """Subscribe to what the function returns."""
+        publisher = self.call(self.fn, *arguments)
+        if not callable(getattr(publisher, "subscribe", None)):
+            kind = type(publisher).__name__
+            raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
+        return self.lane(as_flow(self.title, "the result", publisher))
+
+
+def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], Publisher[T]], /) -> Flow[T]:
+    """The publisher `fn(it)`, where `with resource() as it` is entered for each subscriber, and left at its end.
+
+    Left when the publisher has ended, failed (which `__exit__` is shown) or been cancelled; before the subscriber is
+    told. Errors of any of them end the flow. Origin: `using` of Rx, `with` of Python.
+
+    >>> import io
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.using(lambda: io.StringIO("a b"), lambda file: Flow.from_iterable(file.read().split())))
+    ['a', 'b']
+    """
+    a_function("using", "resource", resource)
+    a_function("using", "fn", fn)
+    return gathered(f"using({describe(resource)}, {describe(fn)})", lambda: _Using(resource, fn))
+
+
+class _Using(_Defer):
+    def __init__(
+        self, resource: Callable[[], AbstractContextManager[Any]], fn: Callable[[Any], Publisher[Any]]
+    ) -> None:
+        super().__init__(fn)
+        self.resource = resource
+
+    def elements(self) -> Elements:
+        while not self.host.demanded:
+            yield PENDING
+        with self.call(self.resource) as it:
+            lane = self.made(it)
+            try:
+                yield from self.relay(lane)
+            finally:  # before the resource goes
+                self.leave(lane)
 
 
 _: type[Subscription] = _Nothing  # mypy holds it to the protocol

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["a_function", "an_executor", "at_least", "not_none"]
+__all__ = ["a_clock", "a_function", "an_executor", "at_least", "not_none", "one_of", "seconds_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 E = TypeVar("E")
+C = TypeVar("C")
+S = TypeVar("S", bound=str)
 
 
 def a_function(operator: str, argument: str, value: F) -> F:
@@ -31,6 +34,33 @@ def at_least(operator: str, argument: str, least: int, value: int) -> int:
         raise TypeError(f"{operator}: {argument} must be an int, not {type(value).__name__}")
     if value < least:
         raise ValueError(f"{operator}: {argument} must be at least {least}, not {value}")
+    return value
+
+
+def seconds_of(operator: str, argument: str, value: float, *, positive: bool = False) -> float:
+    """`value`, or TypeError where it is no number, or ValueError where it is below 0 or not finite (0: `positive`)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{operator}: {argument} must be a number of seconds, not {type(value).__name__}")
+    if not (0 <= value < math.inf) or (positive and not value):
+        least = "above 0" if positive else "from 0"
+        raise ValueError(f"{operator}: {argument} must be a number of seconds {least}, not {value}")
+    return value
+
+
+def a_clock(operator: str, value: C) -> C:
+    """`value`, or TypeError where it is no executor with a clock."""
+    if not (callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
+        raise TypeError(
+            f"{operator}: an executor with a clock is needed (ScheduledExecutor, VirtualTimeExecutor),"
+            f" not {type(value).__name__}"
+        )
+    return value
+
+
+def one_of(operator: str, argument: str, choices: tuple[str, ...], value: S) -> S:
+    """`value`, or ValueError where it is none of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{operator}: {argument} must be one of {', '.join(choices)}, not {value!r}")
     return value
 
 

@@ -23,6 +23,7 @@ queue before it ran, is told to `_rejected`, on the thread that noticed.
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
+from contextvars import Context
 from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives
@@ -45,6 +46,9 @@ class Drain:
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
+
+    _context: Context | None = None
+    """What the tasks run in: each in a copy of its own."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.
@@ -180,7 +184,11 @@ class _Task:
             # so it loops there instead of recursing here (3.3).
             self.returned = True
             return
-        self.drain._run()
+        drain = self.drain
+        if drain._context is None:
+            drain._run()
+        else:
+            drain._context.copy().run(drain._run)
 
     def settled(self, future: Future[Any]) -> None:
         """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""

@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.host import Host
 
 __all__ = ["ColdFeed", "Feed"]
 
 
 class Feed:
-    """One subscription's supply. All but `attach`, `connect` and `ask` is called by the owner of its drain."""
+    """One subscription's supply. All but `attach` and `connect` is called by the owner of its drain."""
 
     __slots__ = ()
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""
 
-    def attach(self, drain: Drain) -> None:
+    def attach(self, host: Host) -> None:
         """Whom to wake; called once, before anything else."""
 
     def connect(self) -> None:
@@ -40,8 +40,12 @@ class Feed:
     def want(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
 
-    def ask(self) -> None:
-        """Ask the upstream for what was noted. Called without owning the drain: the elements may come at once."""
+    def pump(self) -> None:
+        """There is no demand: see to what needs none. Nothing is pulled."""
+
+    def pushes(self) -> bool:
+        """Whether elements come by themselves, whoever asks."""
+        return self.waits
 
     def exhausted(self) -> bool:
         """Whether it is certain that no element of the source is left to come."""

@@ -191,7 +191,7 @@ class _Stage:
     kind: type[Step[Any, Any]]
     each: ast.FunctionDef
     end: ast.FunctionDef | None
-    constants: frozenset[str]  # attributes of self that only __init__ assigns: read once, before the loop
+    constants: frozenset[str]  # attributes of self that only __init__ and begin assign: read once, before the loop
 
     @property
     def alone(self) -> bool:
@@ -219,12 +219,12 @@ def _method(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def _written(kind: type[Step[Any, Any]]) -> set[str]:
-    """The attributes of self that any method but __init__ assigns."""
+    """The attributes of self that any method but __init__ and begin assigns."""
     methods = (
         function
         for base in kind.__mro__[: kind.__mro__.index(Step)]
         for name, function in vars(base).items()
-        if inspect.isfunction(function) and name != "__init__"
+        if inspect.isfunction(function) and name not in ("__init__", "begin")
     )
     nodes = (node for method in methods for node in ast.walk(_method(method)))
     return {node.attr for node in nodes if _is_attribute_of_self(node) and not isinstance(node.ctx, ast.Load)}

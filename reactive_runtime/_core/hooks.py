@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -83,9 +84,27 @@ def error_dropped(reason: str, error: BaseException) -> None:
     _report(Dropped(reason, error=error))
 
 
-def element_dropped(reason: str, element: object) -> None:
-    """Report an element that was accepted and will not be delivered."""
-    _report(Dropped(reason, element=element))
+def element_dropped(reason: str, element: object, context: Context | None = None) -> None:
+    """Report an element that was accepted and will not be delivered.
+
+    `context` is the stream's: whoever listens there (`do_on_discard`) is told as well.
+    """
+    dropped = Dropped(reason, element=element)
+    listeners = () if context is None else context.get(_listeners, ())
+    for listen in listeners:
+        try:
+            listen(element)
+        except Exception as error:
+            _report(Dropped(f"do_on_discard raised on {element!r}", error=error))
+    _report(dropped)
+
+
+_listeners: Final[ContextVar[tuple[Callable[[Any], object], ...]]] = ContextVar("discards", default=())
+
+
+def listen_to_discards(context: Context, listener: Callable[[Any], object]) -> None:
+    """Tell `listener` of each element that is dropped by a stream in `context`, or further upstream."""
+    context.run(lambda: _listeners.set((*_listeners.get(), listener)))
 
 
 def _report(dropped: Dropped) -> None:

@@ -6,30 +6,40 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
 - *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
   again. At most p elements are ever held here.
 - *exact*: what the drain still owes downstream is asked for, and no more. For publishers that are not ours,
-  with no boundary after them. It is asked for when nobody owns the drain: such a publisher may emit from inside
-  `request`, without end, and each element has to go on its way at once, not to wait for `request` to return.
+  with no boundary after them. It is asked for when nobody owns the drain (`Host._later`): such a publisher may emit
+  from inside `request`, without end, and each element has to go on its way at once, not to wait for its return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
-drain of their own (`_Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
+drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
 elements it brought are consumed on another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Stoppable, none_element
+from reactive_runtime._core.host import Host
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox"]
+__all__ = ["Inbox", "Overflow", "Upstream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """How many elements may wait, and which is dropped when one more comes."""
+
+    capacity: int
+    drop: Literal["oldest", "newest", "error"]
 
 
 class Inbox(Feed):
@@ -46,10 +56,12 @@ class Inbox(Feed):
         "_error",
         "_items",
         "_on_drain",
+        "_overflow",
         "_prefetch",
         "_refill",
         "_room",
         "_subscribe",
+        "_told",
         "_traceback",
         "_unasked",
         "_upstream",
@@ -69,7 +81,7 @@ class Inbox(Feed):
         self._on_drain = on_drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
-        self._upstream: _Upstream | None = None  # drain lock; set once, by on_subscribe
+        self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe
         self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
         self._room = 0  # drain lock; elements that may still arrive (1.1)
         self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
@@ -77,16 +89,18 @@ class Inbox(Feed):
         self._error: BaseException | None = None  # drain lock; it ended with this
         self._traceback: TracebackType | None = None  # drain lock; of that error, as it came
         self._closed = False  # drain lock; the downstream has no use for elements any more
+        self._told: tuple[list[Any], Any] | None = None  # drain lock; who is put where, once, when there is news
+        self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
         # Owned by the downstream drain:
         self._chunk: Iterator[Any] = iter(())
         self._elements: Iterator[Any] = iter(())
         self._consumed = 0  # since the last refill
-        self._drain: Drain  # set once, by attach
+        self._drain: Host  # set once, by attach
 
     # -- the feed: called by the owner of the downstream drain -------------------------------------------------
 
-    def attach(self, drain: Drain) -> None:
-        self._drain = drain
+    def attach(self, host: Host) -> None:
+        self._drain = host
 
     def connect(self) -> None:
         if not self._on_drain:
@@ -97,7 +111,7 @@ class Inbox(Feed):
             if self._closed:
                 return
         try:
-            self._subscribe(self)
+            self._drain._context.copy().run(self._subscribe, self)
         except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -144,11 +158,15 @@ class Inbox(Feed):
         with self._drain._lock:
             if n != MAX_DEMAND:
                 n -= self._room + len(self._items)
-            if n > 0 and self._room != MAX_DEMAND:
+            wanted = n > 0 and self._room != MAX_DEMAND
+            if wanted:
                 self._room = min(self._room + n, MAX_DEMAND)
                 self._unasked = min(self._unasked + n, MAX_DEMAND)
+        if wanted:
+            self._drain._later(self.ask)
 
     def ask(self) -> None:
+        """Ask the upstream to fill the room that was promised; made when nobody owns the drain, or by `_ask`."""
         with self._drain._lock:
             upstream = self._upstream
             if upstream is None or not self._unasked:
@@ -167,6 +185,49 @@ class Inbox(Feed):
         with self._drain._lock:
             return self._done and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
+    def limit(self, overflow: Overflow) -> None:
+        """Hold no more than that. Called before `connect`."""
+        self._overflow = overflow
+
+    def tell(self, told: list[Any], who: Any) -> bool:
+        """Put `who` into `told` (which the drain's lock owns) when something arrives. False: something is here."""
+        with self._drain._lock:
+            if self._items or self._done:
+                return False
+            self._told = told, who
+            return True
+
+    def _arrived(self) -> None:
+        """Something is here. Called with the drain's lock held."""
+        if self._told is not None:
+            told, who = self._told
+            self._told = None
+            told.append(who)
+
+    def _too_many(self) -> list[Any]:
+        """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
+        assert self._overflow is not None
+        beyond = len(self._items) - self._overflow.capacity
+        if beyond <= 0:
+            return []
+        if self._overflow.drop == "oldest":
+            dropped, self._items = self._items[:beyond], self._items[beyond:]
+        else:
+            dropped, self._items = self._items[-beyond:], self._items[:-beyond]
+        return dropped
+
+    def _overflowed(self, dropped: list[Any]) -> None:
+        """Elements found no room: tell the hook, and, where that is an error, everybody."""
+        assert self._overflow is not None
+        for element in dropped:
+            hooks.element_dropped("it found the buffer full", element, self._drain._context)
+        full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
+        if self._overflow.drop == "error" and dropped and self._ended(full):
+            with self._drain._lock:
+                upstream = self._upstream
+            if upstream is not None:
+                upstream.cancel()
+
     def close(self) -> None:
         with self._drain._lock:
             self._closed = True
@@ -178,7 +239,7 @@ class Inbox(Feed):
         if upstream is not None and not done:
             upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element)
+            hooks.element_dropped("a stream ended before it was delivered", element, self._drain._context)
         self._chunk = self._elements = iter(())
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
@@ -188,7 +249,7 @@ class Inbox(Feed):
         with self._drain._lock:
             first = self._upstream is None and not self._done
             if first:
-                self._upstream = upstream = _Upstream(subscription, self)
+                self._upstream = upstream = Upstream(subscription, self)
             closed = self._closed
         if not first:
             subscription.cancel()  # 2.5
@@ -209,12 +270,18 @@ class Inbox(Feed):
                 if self._room != MAX_DEMAND:
                     self._room -= 1
                 self._items.append(element)
-                if drain._busy:
-                    drain._missed = True
+                if self._told is not None:
+                    self._arrived()
+                dropped = None if self._overflow is None else self._too_many()
+                idle = not drain._busy
+                drain._busy = drain._missed = True
+                if not (idle or dropped):
                     return
-                drain._busy = True
         if accepted:
-            drain._launch()
+            if dropped:
+                self._overflowed(dropped)
+            if idle:
+                drain._launch()
         else:
             self._refuse(element)
 
@@ -254,9 +321,14 @@ class Inbox(Feed):
                 self._items.extend(elements)
                 if self._room != MAX_DEMAND:
                     self._room -= len(elements)
+                if self._told is not None:
+                    self._arrived()
+            dropped = self._too_many() if accepted and self._overflow is not None else None
+        if dropped:
+            self._overflowed(dropped)
         if not accepted:
             for element in elements:
-                hooks.element_dropped("it came after its stream had ended", element)
+                hooks.element_dropped("it came after its stream had ended", element, self._drain._context)
         if idle:
             drain._launch()
 
@@ -264,7 +336,8 @@ class Inbox(Feed):
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
         with self._drain._lock:
             closed, done, upstream = self._closed, self._done, self._upstream
-        hooks.element_dropped("it came after its stream had ended" if closed or done else "it came unasked", element)
+        reason = "it came after its stream had ended" if closed or done else "it came unasked"
+        hooks.element_dropped(reason, element, self._drain._context)
         if closed and upstream is not None:
             upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
         elif not done:
@@ -287,13 +360,20 @@ class Inbox(Feed):
                 already, self._done = True, True
             else:
                 already, self._done, self._error = False, True, error
+                self._arrived()
                 self._traceback = None if error is None else error.__traceback__
         if not already:
             drain._add(0)
         return not already
 
 
-class _Upstream(Drain):
+class Told(Protocol):
+    """Who hears of an upstream that raises."""
+
+    def on_error(self, error: BaseException, /) -> None: ...
+
+
+class Upstream(Drain):
     """Makes the calls on one upstream subscription, one at a time (2.7).
 
     A `cancel` that comes while another thread is inside `request` waits for it to return, as it soon does (3.4).
@@ -304,7 +384,7 @@ class _Upstream(Drain):
 
     __slots__ = ("_caller", "_cancelled", "_inbox", "_ours", "_subscription", "_unbounded")
 
-    def __init__(self, subscription: Subscription, inbox: Inbox) -> None:
+    def __init__(self, subscription: Subscription, inbox: Told) -> None:
         super().__init__()
         self._inbox = inbox
         self._ours = isinstance(subscription, Drain)

@@ -8,18 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core.feed import ColdFeed, Feed
+from reactive_runtime._core.gather import Gather
 from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.place import Place, assembled
 from reactive_runtime._core.step import Step
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime.flow import ConnectableFlow, Flow
+    from reactive_runtime.operators.sharing import Line
 
-__all__ = ["Boundary", "Cold", "Foreign", "Origin", "Part", "Plan", "flow_of", "make_flows_of"]
+__all__ = [
+    "Boundary",
+    "Cold",
+    "Foreign",
+    "Gathered",
+    "Hot",
+    "Origin",
+    "Part",
+    "Plan",
+    "as_flow",
+    "connectable_of",
+    "flow_of",
+    "flow_type",
+    "gathered",
+    "make_flows_of",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,7 +48,8 @@ R = TypeVar("R")
 class Plan:
     """What one subscription is made of."""
 
-    feed: Callable[[], Feed]
+    feed: Callable[[int | None], Feed]
+    """Makes the feed. The argument is how much an upstream may be asked for ahead of demand; None: nothing."""
     steps: Sequence[Step[Any, Any]]
     executor: Executor | None
     pulls: bool
@@ -42,6 +62,12 @@ class Part:
 
     text: str
     executor: Executor | None
+    beside: tuple[Executor, ...] = ()
+    """The executors of further upstreams that come in here."""
+
+    def executors(self) -> tuple[Executor, ...]:
+        """Its own, and those beside it."""
+        return self.beside if self.executor is None else (self.executor, *self.beside)
 
 
 class Origin(Generic[T]):
@@ -72,7 +98,7 @@ class Cold(Origin[T]):
 
     def plan(self) -> Plan:
         supplier = self.supplier
-        return Plan(lambda: ColdFeed(supplier), (), self.executor, pulls=True)
+        return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True)
 
     def on(self, executor: Executor) -> Cold[T]:
         return self if self.executor else replace(self, executor=executor)
@@ -88,12 +114,35 @@ class Foreign(Origin[T]):
     title: str
     publisher: Publisher[T]
     executor: Executor | None = None
+    above: Flow[Any] | None = None
+    """The flow that the publisher was made of, for `explain`."""
 
     def plan(self) -> Plan:
         subscribe, on_drain = self.publisher.subscribe, self.executor is not None
-        return Plan(lambda: Inbox(subscribe, None, on_drain=on_drain), (), self.executor, pulls=False)
+        return Plan(lambda prefetch: Inbox(subscribe, prefetch, on_drain=on_drain), (), self.executor, pulls=False)
 
     def on(self, executor: Executor) -> Foreign[T]:
+        return self if self.executor else replace(self, executor=executor)
+
+    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        above = [Part("", None)] if self.above is None else self.above._parts()
+        last = above.pop()
+        line = _line(f"{last.text} {self.title}".strip(), steps)
+        return [*above, Part(line, self.executor or last.executor, last.beside)]
+
+
+@dataclass(frozen=True, slots=True)
+class Hot(Origin[T]):
+    """A source that is there whether anybody subscribes or not: a subscriber gets an outbox of it."""
+
+    title: str
+    enter: Callable[[], Outbox]
+    executor: Executor | None = None
+
+    def plan(self) -> Plan:
+        return Plan(lambda _: self.enter(), (), self.executor, pulls=False)
+
+    def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
 
     def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
@@ -115,7 +164,7 @@ class Boundary(Origin[T]):
             # is pulled straight through the boundary, with no buffer at all.
             return Plan(above.feed, (*above.steps, *self.upstream._steps), self.executor, pulls=True)
         subscribe, prefetch = self.upstream.subscribe, self.prefetch
-        return Plan(lambda: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
+        return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
 
     def on(self, executor: Executor) -> Boundary[T]:
         return replace(self, upstream=self.upstream._on(executor))
@@ -127,8 +176,61 @@ class Boundary(Origin[T]):
         return [*above, Part(_line("", steps), self.executor)]
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered(Origin[T]):
+    """An asynchronous operator, with its upstreams; drained on `executor`, or by whoever wakes it."""
+
+    title: str
+    make: Callable[[], Gather]
+    sources: Sequence[Flow[Any]] = ()
+    """The upstreams that are known beforehand, the first of which is the flow it was called on."""
+    inline: bool = False
+    """The first is an argument like the others."""
+    executor: Executor | None = None
+    place: Place | None = field(default_factory=assembled)
+
+    def plan(self) -> Plan:
+        return Plan(self._made, (), self.executor, pulls=False)
+
+    def _made(self, prefetch: int | None) -> Gather:
+        gather = self.make()
+        gather.title, gather.place = self.title, self.place
+        return gather
+
+    def on(self, executor: Executor) -> Gathered[T]:
+        return self if self.executor else replace(self, executor=executor)
+
+    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        above = [Part("", None)] if self.inline or not self.sources else self.sources[0]._parts()
+        others = self.sources if self.inline else self.sources[1:]
+        last = above.pop()
+        line = _line(f"{last.text} {self.title}".strip(), steps)
+        beside = {it: None for source in others for part in source._parts() for it in part.executors()}
+        return [*above, Part(line, self.executor or last.executor, (*last.beside, *beside))]
+
+
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
     return " ".join(filter(None, (title, *map(str, steps))))
+
+
+def gathered(title: str, make: Callable[[], Gather], *sources: Flow[Any], inline: bool = False) -> Flow[Any]:
+    """The flow of an asynchronous operator on `sources`, the first of which it was called on.
+
+    `inline`: draw the sources as arguments.
+    """
+    shown = sources if inline else sources[1:]
+    if shown:
+        title = f"{title}({', '.join(map(str, shown))})"
+    return flow_of(Gathered(title, make, sources, inline=inline))
+
+
+def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
+    """A publisher as a flow, itself if it is one; TypeError where it is no publisher."""
+    if isinstance(publisher, _flow_type[0]):
+        return publisher
+    if not callable(getattr(publisher, "subscribe", None)):
+        raise TypeError(f"{operator}: {argument} must be a publisher, not {type(publisher).__name__}")
+    return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher))
 
 
 def flow_of(origin: Origin[T]) -> Flow[T]:
@@ -136,10 +238,20 @@ def flow_of(origin: Origin[T]) -> Flow[T]:
     return _flow_type[0](origin)
 
 
+def flow_type() -> type[Flow[Any]]:
+    """The class of flows."""
+    return _flow_type[0]
+
+
+def connectable_of(line: Line) -> ConnectableFlow[Any]:
+    """The flow whose subscribers share `line`."""
+    return _flow_type[1](line)  # type: ignore[return-value, arg-type]
+
+
 _flow_type: list[type[Flow[Any]]] = []
-"""Sources make flows, and flows are made of sources: `reactive_runtime.flow` puts its class here."""
+"""Sources make flows, and flows are made of sources: `reactive_runtime.flow` puts its classes here."""
 
 
-def make_flows_of(flow_type: type[Flow[Any]]) -> None:
+def make_flows_of(flow_type: type[Flow[Any]], connectable_type: type[ConnectableFlow[Any]]) -> None:
     """Tell this module what a flow is. Called once, by the module that defines it."""
-    _flow_type[:] = [flow_type]
+    _flow_type[:] = [flow_type, connectable_type]

@@ -29,6 +29,7 @@ __all__ = [
     "Thread",
     "ThreadLocal",
     "ThreadPoolExecutor",
+    "current_thread",
     "get_ident",
     "has_gil",
     "monotonic",
@@ -50,6 +51,7 @@ Semaphore = threading.Semaphore
 Thread = threading.Thread
 ThreadLocal = threading.local
 get_ident = threading.get_ident
+current_thread = threading.current_thread
 
 monotonic = time.monotonic
 now_ns = time.perf_counter_ns

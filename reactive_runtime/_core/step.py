@@ -8,7 +8,9 @@ To write one:
 
 - `each(self, element)` yields what goes downstream; `return STOP` ends the stream after what was yielded.
 - `end(self)` yields what is left when the upstream has completed; leave it out where nothing can be.
-- State lives in `self`, made by `__init__`; each subscription works on a copy of its own (`fresh`).
+- `close(self)` lets go, and returns the elements that are kept back, for the hook.
+- State lives in `self`, made by `__init__`, or by `begin` where it is a container; each subscription works on a copy
+  of its own (`fresh`).
 - A bare `return`, `try` around a `yield`, and `yield from` are not for fusing: `fuse` refuses them when the
   step's class is first used.
 """
@@ -16,10 +18,14 @@ To write one:
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextvars import Context
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe"]
+from reactive_runtime._core import hooks
+from reactive_runtime._core.place import Place
+
+__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "let_go"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,6 +58,9 @@ class Step(Generic[T, R]):
     """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
     at once, without waiting for more demand (2.9)."""
 
+    place: Place | None = None
+    """Where it was put into a flow."""
+
     def each(self, element: T) -> Each[R] | None:
         """What `element` becomes."""
         raise NotImplementedError
@@ -64,13 +73,46 @@ class Step(Generic[T, R]):
         """How many elements to ask for, at most, where `n` are wanted."""
         return n
 
+    def close(self) -> Iterable[object]:
+        """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
+        return ()
+
+    def enter(self, context: Context) -> None:
+        """Called with the context of each new subscription, before anything runs in it."""
+
+    def begin(self) -> None:
+        """Make what a subscription must not share with another one: lists, sets."""
+
     def fresh(self) -> Self:
         """The step for a new subscription."""
-        return copy.copy(self)
+        step = copy.copy(self)
+        step.begin()
+        return step
 
     def __str__(self) -> str:
         """How the step is drawn: `map(f)`."""
         return self.name
+
+
+def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool]) -> bool:
+    """Whether looking ahead can't take an element from the source, nor from an operator that expands."""
+    for step in reversed(steps):
+        if step.expands:
+            return False
+        if step.done:
+            return True
+    return exhausted()
+
+
+def let_go(steps: Sequence[Step[Any, Any]]) -> list[object]:
+    """Close all of them; what they held, for the hook."""
+    held: list[object] = []
+    for step in steps:
+        try:
+            held.extend(step.close())
+        except Exception as error:
+            hooks.error_dropped(f"{step} raised when it was closed", error)
+    return held
 
 
 def describe(function: Callable[..., Any]) -> str:

@@ -18,15 +18,17 @@ from itertools import chain, islice
 from typing import Any, Final, Literal
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.drain import CLOSED, Drain
+from reactive_runtime._core.drain import CLOSED
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
+from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
-from reactive_runtime._core.step import Step
+from reactive_runtime._core.place import blame_step
+from reactive_runtime._core.step import Step, end_is_certain, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
-__all__ = ["PulledSubscription", "invalid_demand"]
+__all__ = ["PulledSubscription", "invalid_demand", "no_end"]
 
 _END: Final = object()
 
@@ -38,7 +40,7 @@ def invalid_demand(n: object) -> Exception:
     return ValueError(f"request({n}): demand is at least 1, and adds up (3.9)")
 
 
-class PulledSubscription(Drain):
+class PulledSubscription(Host):
     """Drains a feed, through steps, to one subscriber."""
 
     __slots__ = (
@@ -50,7 +52,6 @@ class PulledSubscription(Drain):
         "_pulled",
         "_source",
         "_steps",
-        "_stop",
         "_subscriber",
     )
 
@@ -61,8 +62,7 @@ class PulledSubscription(Drain):
         steps: Sequence[Step[Any, Any]] = (),
         executor: Executor | None = None,
     ) -> None:
-        super().__init__(executor, owned=True)  # by `start`, so that nothing is signalled before on_subscribe
-        self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
+        super().__init__(executor)  # owned, by `start`, so that nothing is signalled before on_subscribe
         self._cancelled = False  # _lock
         self._fault: Exception | None = None  # _lock; an invalid demand to be answered
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
@@ -73,6 +73,8 @@ class PulledSubscription(Drain):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
+        for step in self._steps:
+            step.enter(self._context)
         feed.attach(self)
 
     # -- the subscriber's side: any thread, at any time --------------------------------------------------------
@@ -230,34 +232,26 @@ class PulledSubscription(Drain):
 
     def _ended_early(self) -> bool:
         """End the stream if it can have no further element, without waiting for demand to find out (2.9)."""
-        if self._ahead or not self._end_is_certain():
+        assert self._feed is not None
+        if self._feed.waits:
+            self.demanded = False
+            self._feed.pump()
+            self.demanded = True
+        if self._ahead or not end_is_certain(self._steps, self._feed.exhausted):
             return False
         try:
             element = next(self._elements(), _END)
         except Exception as error:
             self._end(error)
             return True
+        if element is PENDING:  # the end is for certain, and not here yet
+            return False
         if element is _END:
             self._end("complete")
             return True
         self._pulled = chain((element,), self._elements())  # a step had something left over
         self._ahead = True
         return False
-
-    def _end_is_certain(self) -> bool:
-        """Whether looking ahead can't take an element from the source, nor from an operator that expands."""
-        for step in reversed(self._steps):
-            if step.expands:
-                return False
-            if step.done:
-                return True
-        assert self._feed is not None
-        return self._feed.exhausted()
-
-    def _left(self) -> None:
-        feed = self._feed  # read by one who owns nothing: closed meanwhile, or not, either is well
-        if feed is not None and feed.waits:
-            feed.ask()
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
@@ -281,7 +275,10 @@ class PulledSubscription(Drain):
         subscriber = self._subscriber
         assert subscriber is not None
         self._close()
-        error = fault if outcome is None or outcome == "complete" else _no_end(outcome)
+        error = fault
+        if isinstance(outcome, Exception):
+            blame_step(outcome)
+            error = no_end(outcome)
         if cancelled:
             if error is not None:
                 hooks.error_dropped("an error after the subscriber had cancelled", error)
@@ -300,8 +297,9 @@ class PulledSubscription(Drain):
     def _close(self) -> None:
         """Let go of source and subscriber (3.13)."""
         feed, self._feed = self._feed, None
+        held = let_go(self._steps)
         if self._ahead and self._pulled is not None:
-            hooks.element_dropped("a stream was cancelled before it was delivered", next(self._pulled))
+            held.append(next(self._pulled))
         self._subscriber = self._on_next = self._pulled = self._source = None
         self._steps = ()
         with self._lock:
@@ -309,9 +307,11 @@ class PulledSubscription(Drain):
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
         if feed is not None:
             feed.close()
+        for element in held:
+            hooks.element_dropped("a stream ended before it was delivered", element, self._context)
 
 
-def _no_end(error: Exception) -> Exception:
+def no_end(error: Exception) -> Exception:
     """A StopIteration that a user's function raised is an error, not the end of the stream."""
     stop = error.__cause__ if isinstance(error, RuntimeError) else error  # a generator has wrapped it already
     if not isinstance(stop, StopIteration):

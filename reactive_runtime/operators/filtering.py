@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["filter", "take"]
+__all__ = [
+    "default_if_empty",
+    "distinct",
+    "distinct_until_changed",
+    "element_at",
+    "filter",
+    "first",
+    "ignore_elements",
+    "last",
+    "skip",
+    "skip_while",
+    "take",
+    "take_while",
+]
 
 T = TypeVar("T")
+
+
+class _Missing:
+    """The type of `MISSING`."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
+"""No element, or no default."""
 
 
 def filter(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
@@ -30,18 +55,69 @@ def filter(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
     return source._then(_Filter(a_function("filter", "predicate", predicate)))
 
 
-class _Filter(Step[T, T]):
-    name = "filter"
+class _ByPredicate(Step[T, T]):
+    """A step with a predicate, drawn as `name(predicate)`."""
 
     def __init__(self, predicate: Callable[[T], object]) -> None:
         self.predicate = predicate
+
+    def __str__(self) -> str:
+        return f"{self.name}({describe(self.predicate)})"
+
+
+class _Filter(_ByPredicate[T]):
+    name = "filter"
 
     def each(self, element: T) -> Each[T]:
         if self.predicate(element):
             yield element
 
-    def __str__(self) -> str:
-        return f"filter({describe(self.predicate)})"
+
+def take_while(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
+    """The elements before the first one for which `predicate(element)` is false.
+
+    That one is dropped; the flow completes, and the upstream is cancelled. An error of `predicate` ends the flow
+    with `on_error`. Demand passes through. Origin: `takeWhile` of Rx, `itertools.takewhile`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
+    [1, 4]
+    """
+    return source._then(_TakeWhile(a_function("take_while", "predicate", predicate)))
+
+
+class _TakeWhile(_ByPredicate[T]):
+    name = "take_while"
+
+    def each(self, element: T) -> Each[T]:
+        if not self.predicate(element):
+            self.done = True
+            return STOP
+        yield element
+
+
+def skip_while(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
+    """The elements from the first one on for which `predicate(element)` is false.
+
+    The predicate is not asked again after that; its errors end the flow with `on_error`. For each element dropped one
+    more is asked for; cancellation passes through. Origin: `skipWhile` of Rx, `itertools.dropwhile`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
+    [9, 2]
+    """
+    return source._then(_SkipWhile(a_function("skip_while", "predicate", predicate)))
+
+
+class _SkipWhile(_ByPredicate[T]):
+    name = "skip_while"
+    passing = False
+
+    def each(self, element: T) -> Each[T]:
+        if not self.passing:
+            self.passing = not self.predicate(element)
+        if self.passing:
+            yield element
 
 
 def take(source: Flow[T], n: int, /) -> Flow[T]:
@@ -79,3 +155,253 @@ class _Take(Step[T, T]):
 
     def __str__(self) -> str:
         return f"take({self.n})"
+
+
+def skip(source: Flow[T], n: int, /) -> Flow[T]:
+    """All but the first `n` elements, 0 <= n.
+
+    Those are asked for on top of what is wanted. Cancellation passes through. Origin: `skip` of Rx, `drop` of others.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(5).skip(3))
+    [3, 4]
+    """
+    return source._then(_Skip(at_least("skip", "n", 0, n)))
+
+
+class _Skip(Step[T, T]):
+    name = "skip"
+
+    def __init__(self, n: int) -> None:
+        self.left = n
+
+    def each(self, element: T) -> Each[T]:
+        if self.left:
+            self.left -= 1
+        else:
+            yield element
+
+    def upstream_demand(self, n: int) -> int:
+        return n + self.left
+
+    def __str__(self) -> str:
+        return f"skip({self.left})"
+
+
+def distinct(source: Flow[T], key: Callable[[T], Hashable] | None = None) -> Flow[T]:
+    """The elements whose key has not been there before; without `key`, the element is its own.
+
+    Keys are hashable, and all of them are kept: for flows with few keys. Errors of `key`, or of hashing, end the flow
+    with `on_error`. For each element dropped one more is asked for; cancellation passes through.
+    Origin: `distinct` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 2, 1, 3, 2).distinct())
+    [1, 2, 3]
+    """
+    return source._then(_Distinct(_a_key("distinct", key)))
+
+
+def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any]:
+    return _itself if key is None else a_function(operator, "key", key)
+
+
+def _itself(element: Any) -> Any:
+    return element
+
+
+class _Keyed(Step[T, T]):
+    """A step with a key, drawn as `name(key)`."""
+
+    def __init__(self, key: Callable[[T], Any]) -> None:
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"{self.name}({'' if self.key is _itself else describe(self.key)})"
+
+
+class _Distinct(_Keyed[T]):
+    name = "distinct"
+
+    def begin(self) -> None:
+        self.seen: set[Hashable] = set()
+
+    def each(self, element: T) -> Each[T]:
+        key = self.key(element)
+        if key not in self.seen:
+            self.seen.add(key)
+            yield element
+
+
+def distinct_until_changed(source: Flow[T], key: Callable[[T], object] | None = None) -> Flow[T]:
+    """The elements whose key is not that of the element before; without `key`, the element is its own.
+
+    Keys are compared by `==`. Errors of `key`, or of the comparison, end the flow with `on_error`. For each element
+    dropped one more is asked for; cancellation passes through. Origin: `distinctUntilChanged` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
+    [1, 2, 1]
+    """
+    return source._then(_DistinctUntilChanged(_a_key("distinct_until_changed", key)))
+
+
+class _DistinctUntilChanged(_Keyed[T]):
+    name = "distinct_until_changed"
+    before: Any = MISSING
+
+    def each(self, element: T) -> Each[T]:
+        key = self.key(element)
+        if self.before is MISSING or self.before != key:
+            self.before = key
+            yield element
+
+
+def first(source: Flow[T], default: T = MISSING) -> Flow[T]:
+    """The first element, or `default`; without a default, an empty flow is a LookupError.
+
+    Asks for one, completes with it, and cancels the upstream. Origin: `first` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
+    (7, 0)
+    """
+    return source._then(_ElementAt("first", 0, default))
+
+
+def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
+    """The element number `index`, counted from 0, or `default`; without a default, too short a flow is a LookupError.
+
+    Asks for no more than it takes to get there, completes, and cancels the upstream. Origin: `elementAt` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.just("a", "b", "c").element_at(1).block()
+    'b'
+    """
+    return source._then(_ElementAt("element_at", at_least("element_at", "index", 0, index), default))
+
+
+class _ElementAt(Step[T, T]):
+    def __init__(self, name: str, index: int, default: T) -> None:
+        self.operator = name
+        self.index = index
+        self.left = index
+        self.default = default
+
+    def each(self, element: T) -> Each[T]:
+        if self.left:
+            self.left -= 1
+        else:
+            self.done = True
+            yield element
+            return STOP
+
+    def end(self) -> Iterator[T]:
+        yield _or_default(self, self.default)
+
+    def upstream_demand(self, n: int) -> int:
+        return self.left + 1
+
+    def __str__(self) -> str:
+        return "first()" if self.operator == "first" else f"element_at({self.index})"
+
+
+def _or_default(step: Step[Any, Any], default: T) -> T:
+    if default is MISSING:
+        raise LookupError(f"{step}: the flow had no such element, and there is no default")
+    return default
+
+
+def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
+    """The last element, or `default`; without a default, an empty flow is a LookupError.
+
+    Asks for everything. Cancellation passes through. Origin: `last` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.range(5).last().block()
+    4
+    """
+    return source._then(_Last(default))
+
+
+class _Last(Step[T, T]):
+    name = "last"
+
+    def __init__(self, default: T) -> None:
+        self.element = default
+
+    def each(self, element: T) -> None:
+        self.element = element
+
+    def end(self) -> Iterator[T]:
+        yield _or_default(self, self.element)
+
+    def upstream_demand(self, n: int) -> int:
+        return MAX_DEMAND
+
+    def __str__(self) -> str:
+        return "last()"
+
+
+def default_if_empty(source: Flow[T], default: T, /) -> Flow[T]:
+    """The source, or `default` where it completes without an element.
+
+    Demand and cancellation pass through. `switch_if_empty` has a flow in place of the element. Origin:
+    `defaultIfEmpty` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.empty().default_if_empty(1))
+    [1]
+    """
+    if default is None:
+        raise TypeError("default_if_empty: None is not an element (2.13)")
+    return source._then(_DefaultIfEmpty(default))
+
+
+class _DefaultIfEmpty(Step[T, T]):
+    name = "default_if_empty"
+    empty = True
+
+    def __init__(self, default: T) -> None:
+        self.default = default
+
+    def each(self, element: T) -> Each[T]:
+        self.empty = False
+        yield element
+
+    def end(self) -> Iterator[T]:
+        if self.empty:
+            yield self.default
+
+    def __str__(self) -> str:
+        return f"default_if_empty({self.default!r})"
+
+
+def ignore_elements(source: Flow[T], /) -> Flow[T]:
+    """No element, only the end.
+
+    Asks for everything, as soon as anything is asked for. Cancellation passes through. Origin: `ignoreElements` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(5).ignore_elements())
+    []
+    """
+    return source._then(_IgnoreElements())
+
+
+class _IgnoreElements(Step[T, T]):
+    name = "ignore_elements"
+
+    def each(self, element: T) -> None:
+        """Nothing."""
+
+    def end(self) -> Iterator[T]:
+        none: Iterable[T] = ()
+        for element in none:  # noqa: UP028 - a step writes its loops
+            yield element
+
+    def upstream_demand(self, n: int) -> int:
+        return MAX_DEMAND
+
+    def __str__(self) -> str:
+        return "ignore_elements()"

@@ -6,21 +6,28 @@ cancels the flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
-from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
-from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.fuse import PENDING, Unstopped, none_element, pulled
+from reactive_runtime._core.gather import END, Lane
+from reactive_runtime._core.host import Host
+from reactive_runtime._core.place import blame_step
+from reactive_runtime._core.step import let_go
 from reactive_runtime.errors import RejectedError
+from reactive_runtime.executors import blocking_is_allowed, runs_here
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
 if TYPE_CHECKING:
+    import asyncio
+
     from reactive_runtime.flow import Flow
 
-__all__ = ["FlowHandle", "block", "iterate", "subscribe", "to_future"]
+__all__ = ["FlowHandle", "block", "for_each", "iterate", "iterate_async", "run", "subscribe", "to_future", "to_queue"]
 
 T = TypeVar("T")
 
@@ -28,7 +35,10 @@ PREFETCH = 256
 
 
 class FlowHandle:
-    """A running subscription: ask it for more, or end it. Both from any thread, at any time."""
+    """A running subscription: ask it for more, or end it. Both from any thread, at any time.
+
+    A context manager: leaving it cancels.
+    """
 
     __slots__ = ("_subscription",)
 
@@ -42,6 +52,12 @@ class FlowHandle:
     def cancel(self) -> None:
         """End the flow: at most the one signal that is under way may still come (1.8)."""
         self._subscription.cancel()
+
+    def __enter__(self) -> FlowHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
 
 
 def subscribe(
@@ -183,12 +199,14 @@ def block(source: Flow[T], /, timeout: float | None = None) -> T | None:
     """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
 
     `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised. A flow without a
-    boundary runs on this thread, and is not interrupted.
+    boundary runs on this thread, and is not interrupted. On a thread that the flow needs, a RuntimeError: see
+    `executors.blocking_allowed`.
 
     >>> from reactive_runtime import Flow
     >>> Flow.range(5).to_list().block(timeout=10)
     [0, 1, 2, 3, 4]
     """
+    refuse_to_wait("block", source)
     future = to_future(source)
     try:
         return future.result(timeout)
@@ -208,63 +226,188 @@ def iterate(source: Flow[T], /) -> Iterator[T]:
     ...     if n == 2: break
     """
     plan = source._origin.plan()
-    if plan.pulls and plan.executor is None:
-        return _pull_here(source)
-    return _wait_for_each(source)
+    return _pull_here(source) if plan.pulls and plan.executor is None else _wait_for_each(source)
 
 
 def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
     plan = source._origin.plan()
-    feed = plan.feed()
+    feed = plan.feed(None)
     steps = [step.fresh() for step in (*plan.steps, *source._steps)]
+    context = copy_context()
+    for step in steps:
+        step.enter(context)
     try:
         for element in pulled(feed.open(), steps, Unstopped()):
             if element is None:
-                raise TypeError("None came out of the source: None is not an element (2.13)")
+                raise none_element()
             yield element
+    except Exception as error:
+        blame_step(error)
+        raise
     finally:
+        held = let_go(steps)
         feed.close()
+        for element in held:
+            hooks.element_dropped("a loop ended before it was delivered", element, context)
 
 
 def _wait_for_each(source: Flow[T]) -> Generator[T, None, None]:
+    refuse_to_wait("for", source)
     waiting = _Waiting(source)
     try:
-        while (element := waiting.next()) is not PENDING:
+        while (element := waiting.next()) is not END:
             yield element
     finally:
-        waiting.inbox.close()
+        waiting.close()
 
 
-class _Waiting(Drain):
-    """A drain whose owner is the thread of a `for` loop: it sleeps when there is nothing, and is woken to own."""
+async def iterate_async(source: Flow[T], /) -> AsyncGenerator[T, None]:
+    """`async for element in flow`: the elements, waited for without blocking the event loop.
 
-    __slots__ = ("_awake", "_elements", "inbox")
+    At most 256 elements are asked for ahead of the loop, of sources that have an executor; others are pulled by the
+    loop itself, on its thread, and may block it: give them an executor with `subscribe_on`. Leaving the loop
+    (`contextlib.aclosing` makes it prompt), or cancelling its task, cancels the flow.
+
+    >>> import asyncio
+    >>> from reactive_runtime import Flow
+    >>> async def main():
+    ...     return [n async for n in Flow.range(3)]
+    >>> asyncio.run(main())
+    [0, 1, 2]
+    """
+    import asyncio  # what only coroutines need is imported for them
+
+    waiting = _Awaiting(source, asyncio.get_running_loop(), asyncio.Event())
+    try:
+        while (element := waiting.poll()) is not END:
+            if element is PENDING:
+                await waiting.event.wait()
+                waiting.event.clear()
+            else:
+                yield element
+    finally:
+        waiting.close()
+
+
+class _Puller(Host):
+    """A host whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
+
+    __slots__ = ("_lane",)
 
     def __init__(self, source: Flow[Any]) -> None:
-        super().__init__(owned=True)
-        self._awake = primitives.Semaphore(0)
-        self.inbox = Inbox(source._run, PREFETCH)
-        self.inbox.attach(self)
-        self.inbox.connect()
-        self._elements = self.inbox.open()
+        super().__init__()
+        self._lane = Lane(self, source, PREFETCH)
 
-    def _launch(self) -> None:
-        self._awake.release()
-
-    def next(self) -> Any:
-        """The next element, waited for; PENDING at the end. Raises the error that the flow ended with."""
-        while True:
-            element = next(self._elements, None)
-            if element is None:
-                return PENDING
-            if element is not PENDING:
-                return element
+    def poll(self) -> Any:
+        """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
+        while (element := self._lane.poll()) is PENDING:
+            self._lane.want(1)
             with self._lock:
                 if self._missed:
                     self._missed = False
                     continue
                 self._busy = False
-            self._awake.acquire()
+            self._left()
+            return PENDING
+        return element
+
+    def close(self) -> None:
+        """Let go of the flow. For the owner, or, when there is none, for whoever was to come back."""
+        with self._lock:
+            self._stop = self._busy = True
+        self._lane.close()
 
     def _rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")
+
+
+class _Waiting(_Puller):
+    """The owner is the thread of a `for` loop, which sleeps when there is nothing."""
+
+    __slots__ = ("_awake",)
+
+    def __init__(self, source: Flow[Any]) -> None:
+        self._awake = primitives.Semaphore(0)
+        super().__init__(source)
+
+    def _launch(self) -> None:
+        self._awake.release()
+
+    def next(self) -> Any:
+        """The next element, waited for; END at the end. Raises the error that the flow ended with."""
+        while (element := self.poll()) is PENDING:
+            self._awake.acquire()
+        return element
+
+
+class _Awaiting(_Puller):
+    """The owner is a coroutine."""
+
+    __slots__ = ("_loop", "event")
+
+    def __init__(self, source: Flow[Any], loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+        self._loop = loop
+        self.event = event
+        super().__init__(source)
+
+    def _launch(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody will ever come back
+            self._loop.call_soon_threadsafe(self.event.set)
+
+
+def run(source: Flow[Any], /, timeout: float | None = None) -> None:
+    """Run the flow to its end, and let its elements go; raise the error it ends with.
+
+    Otherwise as `block`. When it returns, the flow has let go of its source, its timers and its event loop; pools and
+    clocks are their owners'.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.range(2).do_on_next(print).run()
+    0
+    1
+    """
+    source.ignore_elements().block(timeout)
+
+
+def for_each(source: Flow[T], fn: Callable[[T], object], /, timeout: float | None = None) -> None:
+    """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
+
+    What `fn` raises ends the flow, and is raised here. Otherwise as `block`.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.range(2).for_each(print)
+    0
+    1
+    """
+    source.do_on_next(fn).run(timeout)
+
+
+def to_queue(source: Flow[T], queue: Any, /, end: object = None) -> primitives.Future[None]:
+    """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
+
+    A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on` with
+    an executor that can spare one. The future is done at the end, and has the error; cancelling it cancels the flow.
+
+    >>> import queue
+    >>> from reactive_runtime import Flow
+    >>> numbers = queue.Queue()
+    >>> Flow.range(2).to_queue(numbers, end="over").result()
+    >>> [numbers.get() for _ in range(3)]
+    [0, 1, 'over']
+    """
+    if not callable(getattr(queue, "put", None)):
+        raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
+    putting: Flow[Any] = source.do_on_next(queue.put).do_finally(lambda way: queue.put(end)).ignore_elements()
+    return to_future(putting)
+
+
+def refuse_to_wait(sink: str, source: Flow[Any]) -> None:
+    """RuntimeError where the flow needs the very thread that is about to wait for it."""
+    for part in source._parts():
+        for executor in part.executors():
+            if runs_here(executor) and not blocking_is_allowed():
+                raise RuntimeError(
+                    f"{sink}: this thread belongs to {executor!r}, which the flow needs to go on: waiting here for its"
+                    " elements can wait for ever. Subscribe instead, or wait on another thread"
+                    " (executors.blocking_allowed() switches this check off)"
+                )

@@ -1,0 +1,435 @@
+"""The base of an asynchronous operator: a generator over any number of upstreams, resumed by the one drain.
+
+The problem: an operator that waits for several parties, upstreams, timers, tasks on a pool, is usually written as
+callbacks that meet in a queue, with a drain loop of its own. There are forty of them, and each gets it wrong anew.
+
+The answer: a gather is a feed, and its `elements` is a generator that reads like the operator's definition. It runs
+only as the owner of the host's drain, so that its state needs no lock. It never waits: where there is nothing it
+yields PENDING, and is resumed when somebody has left a note.
+
+    def elements(self):                          # take_until
+        main, other = self.lane(self.source), self.lane(self.other, prefetch=1)
+        while other.signal() is PENDING:
+            element = main.poll()
+            if element is END: return
+            yield element                        # PENDING goes on as it is
+
+Demand: `poll` pulls only if an element can go on. Without demand the generator is still resumed (`pump`), to see to
+what needs none: an end, an error, a timer, a switch. It must then yield nothing but PENDING, and does so by itself
+where what it yields comes from `poll`; an operator that has elements from elsewhere asks `self.host.demanded`.
+
+A lane is one upstream. A flow that nobody has given an executor is not subscribed to: its feed hangs on the same
+host, and the lane is its iterator, through its steps. Any other publisher gets an inbox: with `prefetch` elements of
+room; or, without, with exactly as much as the downstream still wants.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+from reactive_runtime._core import hooks
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.fuse import PENDING, none_element, pulled
+from reactive_runtime._core.host import Host
+from reactive_runtime._core.inbox import Inbox, Overflow
+from reactive_runtime._core.place import Place, blame, blame_step
+from reactive_runtime._core.step import Step, end_is_certain, let_go
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["END", "PENDING", "Clock", "Crowd", "Elements", "Gather", "Lane", "Timer"]
+
+
+class End:
+    """The type of `END`."""
+
+    def __repr__(self) -> str:
+        return "END"
+
+
+END: Final = End()
+"""What a lane gives when its upstream has completed."""
+
+NOTHING: Final = object()
+
+Elements = Generator[Any, None, None]
+"""What the `elements` of a gather are: elements, and PENDING."""
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """An executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` for tests."""
+
+    def now(self) -> float:
+        """The time, in seconds from some beginning."""
+
+    def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
+        """Run `fn` in `delay` seconds; the future's `cancel` takes it back."""
+
+
+class Lane:
+    """One upstream of a gather. All methods are for the owner of the host's drain."""
+
+    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_steps", "over")
+
+    def __init__(
+        self, host: Host, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None
+    ) -> None:
+        plan = source._origin.plan()
+        self._host = host
+        self._prefetch = prefetch
+        self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
+        self._iterator: Iterator[Any] | None = None
+        self._steps: list[Step[Any, Any]] = []
+        self.over = False  # it has ended, or was closed
+        self._feed: Feed
+        if plan.executor is None:
+            self._steps = [step.fresh() for step in (*plan.steps, *source._steps)]
+            for step in self._steps:
+                step.enter(host._context)
+            self._feed = plan.feed(self._upstream(prefetch))
+        else:
+            self._feed = Inbox(source._run, prefetch)
+        if overflow is not None and isinstance(self._feed, Inbox):
+            self._feed.limit(overflow)
+        self._feed.attach(host)
+        if prefetch == MAX_DEMAND:  # it may come back with elements, without end
+            host._later(self._feed.connect)
+        else:
+            self._feed.connect()
+
+    def _upstream(self, n: int | None) -> int | None:
+        if n is None:
+            return None
+        for step in reversed(self._steps):
+            n = min(step.upstream_demand(n), MAX_DEMAND)
+        return n
+
+    def poll(self) -> Any:
+        """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
+        if self.over:
+            return END
+        if self._host._stop:
+            return PENDING
+        if not self._host.demanded:
+            return self.look()
+        if self._ahead is not NOTHING:
+            element, self._ahead = self._ahead, NOTHING
+            return element
+        return self._next()
+
+    def signal(self) -> Any:
+        """The next element, demanded or not, for a lane whose elements do not go on."""
+        demanded, self._host.demanded = self._host.demanded, True
+        try:
+            return self.poll()
+        finally:
+            self._host.demanded = demanded
+
+    def _next(self) -> Any:
+        if self._iterator is None:
+            self._iterator = pulled(self._feed.open(), self._steps, self._host)
+        try:
+            element = next(self._iterator, END)
+            if element is None:
+                raise none_element()
+        except BaseException as error:
+            blame_step(error)
+            self.close()
+            raise
+        if element is END:
+            self.close()
+        return element
+
+    def look(self) -> Any:
+        """END, if that is certain; else PENDING, and what needs no demand has been seen to.
+
+        For lanes that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
+        """
+        demanded, self._host.demanded = self._host.demanded, False
+        try:
+            return END if self.over else self._looked()
+        finally:
+            self._host.demanded = demanded
+
+    def _looked(self) -> Any:
+        if self._ahead is NOTHING:
+            if self._iterator is None and not isinstance(self._feed, Inbox | Gather):
+                return PENDING  # to open it runs a user's code, which is for those who want elements
+            if self._iterator is None:
+                self._iterator = pulled(self._feed.open(), self._steps, self._host)
+            self._feed.pump()
+            if end_is_certain(self._steps, self._feed.exhausted):
+                element = self._next()
+                if element is PENDING or element is END:
+                    return element
+                self._ahead = element
+        return PENDING
+
+    def pushes(self) -> bool:
+        """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
+        return self._feed.pushes()
+
+    def sleep(self, told: list[Lane]) -> bool:
+        """Be put into `told` when there is news. False: there is some now, or may be at any time."""
+        return isinstance(self._feed, Inbox) and self._feed.tell(told, self)
+
+    def want(self, n: int) -> None:
+        """The host has run dry, and `n` elements are demanded downstream."""
+        if not self.over:
+            wanted = self._upstream(n if self._prefetch is None else self._prefetch)
+            assert wanted is not None
+            self._feed.want(wanted)
+
+    def close(self) -> None:
+        """Let go of the upstream."""
+        if self.over:
+            return
+        self.over = True
+        held = let_go(self._steps)
+        if self._ahead is not NOTHING:
+            held.append(self._ahead)
+        self._feed.close()
+        self._iterator = None
+        for element in held:
+            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
+
+
+class Crowd:
+    """Lanes that are polled in turn: those that have something to give. For the owner of the host's drain."""
+
+    def __init__(self, gather: Gather) -> None:
+        self._gather = gather
+        self._awake: deque[Lane] = deque()
+        self._asleep = 0
+        self._told: list[Lane] = []  # the host's lock; those that have been woken
+
+    def __len__(self) -> int:
+        return len(self._awake) + self._asleep
+
+    def add(self, lane: Lane) -> None:
+        """One more, polled before the others."""
+        self._awake.appendleft(lane)
+
+    def poll(self) -> Any:
+        """An element; PENDING where no lane has one; END when one of them has ended, which is no longer here.
+
+        Raises the error of a lane, which is then no longer here either.
+        """
+        host = self._gather.host
+        with host._lock:
+            told = self._told[:]
+            self._told.clear()
+        self._awake.extend(told)
+        self._asleep -= len(told)
+        for _ in range(len(self._awake)):
+            lane = self._awake.popleft()
+            try:
+                element = lane.poll()
+            except Exception:
+                self._gather.leave(lane)
+                raise
+            if element is END:
+                self._gather.leave(lane)
+                return END
+            if element is PENDING and host.demanded and lane.sleep(self._told):
+                self._asleep += 1
+                continue
+            self._awake.append(lane)
+            if element is not PENDING:
+                return element
+        return PENDING
+
+
+class Timer:
+    """A time to wait for. `due` is for the owner of the host's drain."""
+
+    __slots__ = ("_clock", "_dropped", "_fired", "_future", "_host", "_over")
+
+    def __init__(self, host: Host, clock: Clock, seconds: float) -> None:
+        self._host = host
+        self._clock = clock
+        self._fired = False  # the host's lock
+        self._dropped: BaseException | None = None  # the host's lock
+        self._over = False  # the owner's
+        self._set(seconds)
+
+    def _set(self, seconds: float) -> None:
+        try:
+            self._future = self._clock.schedule(seconds, self._fire)
+        except RuntimeError as error:
+            raise _no_clock(self._clock, error) from error
+        self._future.add_done_callback(self._settled)
+
+    def _fire(self) -> None:
+        with self._host._lock:
+            self._fired = True
+        self._host._add(0)
+
+    def _settled(self, future: Future[Any]) -> None:
+        if not future.cancelled():
+            return
+        with self._host._lock:
+            if self._future is not future:  # taken back by `cancel` or `again`
+                return
+            self._dropped = RejectedError("a timer was cancelled in the clock's queue")
+        self._host._add(0)
+
+    def due(self) -> bool:
+        """Whether the time has come. RejectedError if it never will, since the clock was shut down."""
+        with self._host._lock:
+            fired, dropped = self._fired, self._dropped
+        if dropped is not None and not self._over:
+            raise _no_clock(self._clock, dropped)
+        return fired and not self._over
+
+    def again(self, seconds: float) -> None:
+        """Begin anew."""
+        self.cancel()
+        with self._host._lock:
+            self._fired = False
+        self._over = False
+        self._set(seconds)
+
+    def cancel(self) -> None:
+        """Wait no more."""
+        self._over = True
+        with self._host._lock:
+            future, self._future = self._future, _NO_FUTURE
+        future.cancel()
+
+
+_NO_FUTURE: Final[Future[Any]] = Future()
+_NO_FUTURE.set_result(None)
+
+
+def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
+    error = RejectedError(f"{clock!r} will not run a stream's timer: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+class Gather(Feed):
+    """A feed over lanes and timers."""
+
+    title: str = ""
+    place: Place | None = None
+    waits: bool = True
+
+    def __init__(self) -> None:
+        # All of it belongs to the owner of the host's drain.
+        self.host: Host  # set once, by attach
+        self.lanes: dict[Lane, None] = {}  # those that are open
+        self.timers: list[Timer] = []
+        self._run: Elements | None = None
+        self._over = False  # `elements` has come to its end
+        self._error: Exception | None = None  # it raised this, while there was no demand
+
+    def elements(self) -> Elements:
+        """The operator."""
+        raise NotImplementedError
+
+    def closed(self) -> None:
+        """The stream has ended; drop what is left (`discard`)."""
+
+    # -- for operators -----------------------------------------------------------------------------------------
+
+    def lane(self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None) -> Lane:
+        """Subscribe to one more upstream."""
+        lane = Lane(self.host, source, prefetch, overflow)
+        self.lanes[lane] = None
+        return lane
+
+    def leave(self, lane: Lane) -> None:
+        """Let go of an upstream."""
+        self.lanes.pop(lane, None)
+        lane.close()
+
+    def relay(self, lane: Lane) -> Elements:
+        """All of a lane, to its end."""
+        while (element := lane.poll()) is not END:
+            yield element
+        self.leave(lane)
+
+    def timer(self, clock: Clock, seconds: float) -> Timer:
+        """A timer that is cancelled with the stream."""
+        timer = Timer(self.host, clock, seconds)
+        self.timers.append(timer)
+        return timer
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a user's function; an error that comes out of it says where this operator was put into the flow."""
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            blame(error, self.title, self.place)
+            raise
+
+    def fault(self, error: Exception) -> Exception:
+        """An error of this operator's own, with its place."""
+        blame(error, self.title, self.place)
+        return error
+
+    def discard(self, *elements: Any) -> None:
+        """Tell the hook of elements that will not be delivered."""
+        for element in elements:
+            hooks.element_dropped(f"{self.title} did not deliver it", element, self.host._context)
+
+    # -- the feed ----------------------------------------------------------------------------------------------
+
+    def attach(self, host: Host) -> None:
+        self.host = host
+
+    def open(self) -> Iterator[Any]:
+        self._run = self.elements()
+        return chain(self._run, self._afterwards())
+
+    def _afterwards(self) -> Iterator[Any]:
+        self._over = True
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        empty: Iterable[Any] = ()
+        yield from empty
+
+    def want(self, n: int) -> None:
+        for lane in self.lanes:
+            lane.want(n)
+
+    def pump(self) -> None:
+        if self._over or self._run is None:
+            return
+        try:
+            element = next(self._run, END)
+        except Exception as error:
+            self._over, self._error = True, error
+            return
+        if element is END:
+            self._over = True
+        else:
+            assert element is PENDING, f"{self.title} gave {element!r}, and nobody wants it"
+
+    def exhausted(self) -> bool:
+        return self._over
+
+    def pushes(self) -> bool:
+        return any(lane.pushes() for lane in self.lanes)
+
+    def close(self) -> None:
+        self._over = True
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+        for timer in self.timers:
+            timer.cancel()
+        lanes, self.lanes = self.lanes, {}
+        for lane in lanes:
+            lane.close()
+        self.closed()

@@ -1,0 +1,61 @@
+"""Where in a user's program an operator was put into a flow, for the errors that come out of its function.
+
+An error gets one note, from the innermost operator it came through. A fused loop has no frame for each of its
+operators; but each of its lines names the step it belongs to (`s3_fn`), and `linecache` has the lines.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Final
+
+__all__ = ["Place", "assembled", "blame", "blame_step"]
+
+Place = tuple[str, int]
+"""A file, and a line in it."""
+
+_PACKAGE: Final = __name__.partition(".")[0]
+_STEP: Final = re.compile(r"\bs(\d+)(?:_|\b)")
+_NOTE: Final = "assembled at "
+
+
+def assembled() -> Place | None:
+    """The innermost line on the stack that is not the package's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] != _PACKAGE:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def blame(error: BaseException, operator: object, place: Place | None) -> None:
+    """Note on `error` which operator it came out of, unless it is known already."""
+    if any(_NOTE in note for note in getattr(error, "__notes__", ())):
+        return
+    where = f"{place[0]}:{place[1]}" if place else "a place that is not known"
+    error.add_note(f"in {operator}, {_NOTE}{where}")
+
+
+def blame_step(error: BaseException) -> None:
+    """`blame`, where the error came out of a fused loop: out of a function that one of its steps called."""
+    for trace in reversed(list(_frames(error.__traceback__))):
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith("<fused"):
+            continue
+        named = _STEP.search(linecache.getline(code.co_filename, trace.tb_lineno))
+        if named is not None:
+            step = trace.tb_frame.f_locals["steps"][int(named[1])]
+            blame(error, step, step.place)
+        return
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

@@ -1,0 +1,363 @@
+"""Hot sources: they emit whether anybody listens or not, and all who do get the same elements.
+
+Each is a flow, with its operators; `on_next` and `emit` may be called on any thread, by many at once. Elements that
+wait for a subscriber are kept in a buffer of its own, which is bounded; subscribers without an executor are called on
+the thread that emits, one signal at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from types import TracebackType
+from typing import Self, TypeVar
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import a_function, an_executor, at_least, not_none, seconds_of
+from reactive_runtime._core.hub import Emission, Hub
+from reactive_runtime._core.origin import Hot
+from reactive_runtime._core.outbox import Outbox
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.flow import Flow
+from reactive_runtime.spec import Subscription
+
+__all__ = [
+    "BehaviorProcessor",
+    "Emission",
+    "PublishProcessor",
+    "ReplayProcessor",
+    "SubmissionPublisher",
+    "UnicastProcessor",
+]
+
+T = TypeVar("T")
+
+CAPACITY = 256
+
+
+class _HotProcessor(Flow[T]):
+    """A flow that is a subscriber as well, of one upstream, or is fed by hand."""
+
+    __slots__ = ("__weakref__", "_hub")
+
+    def __init__(self, hub: Hub, enter: Callable[[], Outbox]) -> None:
+        super().__init__(Hot(f"{type(self).__name__}()", enter))
+        self._hub = hub
+
+    def emit(self, element: T, /) -> Emission:
+        """Give `element` to every subscriber, or, where one of them has no room, to none; see `Emission`.
+
+        Thread-safe, never blocks, never raises but TypeError for None (2.13).
+        """
+        not_none("emit", element)
+        return self._hub.emit(element)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Take the one upstream; a further one is cancelled (2.5). It is asked for what the slowest has room for."""
+        self._hub.on_subscribe(subscription)
+
+    def on_next(self, element: T, /) -> None:
+        """`emit`, and what can't be delivered goes to the hook of dropped elements."""
+        self._hub.on_next(element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Fail: every subscriber is told, when it has had what waits for it."""
+        self._hub.on_error(error)
+
+    def on_complete(self) -> None:
+        """Complete: every subscriber is told, when it has had what waits for it."""
+        self._hub.on_complete()
+
+    def subscribers(self) -> int:
+        """How many there are."""
+        return len(self._hub.outboxes())
+
+
+class PublishProcessor(_HotProcessor[T]):
+    """Gives each element to the subscribers there are; those who come later get what comes later.
+
+    At most `capacity` elements (1 or more) wait for each; the slowest holds an upstream back. With no subscriber,
+    nothing is asked of the upstream, and what is emitted by hand is refused. After the end, a subscriber gets the end.
+    Origin: `PublishProcessor` of RxJava.
+
+    >>> from reactive_runtime.hot import PublishProcessor
+    >>> numbers = PublishProcessor()
+    >>> _ = numbers.map(lambda n: n * 10).subscribe(print)
+    >>> numbers.emit(4)
+    40
+    <Emission.OK: 'ok'>
+    """
+
+    __slots__ = ()
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity))
+        super().__init__(hub, hub.enter)
+
+
+class ReplayProcessor(_HotProcessor[T]):
+    """As `PublishProcessor`, and those who come later get the last `n` elements first (0 or more).
+
+    After the end, they still do, and then the end. With no subscriber, an upstream goes on. Origin: `ReplayProcessor`
+    of RxJava, bounded.
+
+    >>> from reactive_runtime.hot import ReplayProcessor
+    >>> numbers = ReplayProcessor(2)
+    >>> for n in range(5):
+    ...     _ = numbers.emit(n)
+    >>> _ = numbers.subscribe(print)
+    3
+    4
+    """
+
+    __slots__ = ()
+
+    def __init__(self, n: int, capacity: int = CAPACITY) -> None:
+        at_least("ReplayProcessor", "n", 0, n)
+        hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False)
+        super().__init__(hub, hub.enter)
+
+
+class BehaviorProcessor(_HotProcessor[T]):
+    """As `PublishProcessor`, and those who come later get the latest element first; in the beginning `initial`.
+
+    After the end, only the end. With no subscriber, an upstream goes on. Origin: `BehaviorProcessor` of RxJava.
+
+    >>> from reactive_runtime.hot import BehaviorProcessor
+    >>> state = BehaviorProcessor("off")
+    >>> _ = state.subscribe(print)
+    off
+    >>> state.emit("on")
+    on
+    <Emission.OK: 'ok'>
+    """
+
+    __slots__ = ()
+
+    def __init__(self, initial: T, capacity: int = CAPACITY) -> None:
+        not_none("BehaviorProcessor", initial)
+        hub = Hub(at_least("BehaviorProcessor", "capacity", 1, capacity), 1, waits=False)
+        hub.emit(initial)
+        super().__init__(hub, hub.enter)
+
+    def on_error(self, error: BaseException, /) -> None:
+        """Fail; those who come later get the error only."""
+        super().on_error(error)
+        self._hub.forget()
+
+    def on_complete(self) -> None:
+        """Complete; those who come later get the end only."""
+        super().on_complete()
+        self._hub.forget()
+
+
+class UnicastProcessor(_HotProcessor[T]):
+    """For one subscriber, and buffers up to `capacity` elements (1 or more) until it comes.
+
+    A second subscriber is refused (`on_subscribe`, then `on_error(RejectedError)`). When the one has cancelled, the
+    upstream is cancelled, and what is emitted is answered with `CANCELLED`. Origin: `UnicastProcessor` of RxJava.
+
+    >>> from reactive_runtime.hot import UnicastProcessor
+    >>> numbers = UnicastProcessor()
+    >>> numbers.emit(4)
+    <Emission.OK: 'ok'>
+    >>> _ = numbers.subscribe(print)
+    4
+    """
+
+    __slots__ = ("_lock", "_outbox", "_taken")
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity), on_empty=self._cancelled)
+        self._lock = primitives.Lock()
+        self._taken = False  # _lock; the subscriber has come
+        self._outbox = hub.enter()
+        super().__init__(hub, self._enter)
+
+    def _enter(self) -> Outbox:
+        with self._lock:
+            refused, self._taken = self._taken, True
+        if not refused:
+            return self._outbox
+        outbox = Outbox(1)
+        outbox.end(RejectedError("this UnicastProcessor has its one subscriber already"))
+        return outbox
+
+    def _cancelled(self) -> None:
+        self._hub.disconnect()
+
+    def emit(self, element: T, /) -> Emission:
+        """Give `element` to the subscriber, or keep it until it comes; see `Emission`."""
+        emission = super().emit(element)
+        return Emission.CANCELLED if emission is Emission.NO_SUBSCRIBER else emission
+
+    def subscribers(self) -> int:
+        """1 while the subscriber is there, else 0."""
+        with self._lock:
+            taken = self._taken
+        return super().subscribers() if taken else 0
+
+
+class SubmissionPublisher(Flow[T]):
+    """Hands what is submitted to its subscribers, each with a bounded buffer, on `executor`.
+
+    `submit` blocks while a buffer is full, `offer` drops. All subscribers see the same order; one that comes later
+    sees what is submitted later. A context manager: leaving it closes. Origin: `java.util.concurrent`'s.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from reactive_runtime.hot import SubmissionPublisher
+    >>> with ThreadPoolExecutor(1) as pool:
+    ...     with SubmissionPublisher(pool) as numbers:
+    ...         total = numbers.sum().to_future()
+    ...         for n in range(5):
+    ...             _ = numbers.submit(n)
+    ...     total.result()
+    10
+    """
+
+    __slots__ = ("__weakref__", "_changed", "_closed", "_hub", "_max_buffer", "_submitter")
+
+    def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
+        """`max_buffer` (1 or more): how many elements may wait for each subscriber."""
+        an_executor("SubmissionPublisher", executor)
+        at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
+        self._changed = primitives.Condition()
+        self._submitter = 0  # _changed; the thread whose turn it is to submit. A turn, not a lock: it calls out
+        self._closed = False  # _changed; final
+        self._max_buffer = max_buffer
+        self._hub = Hub(max_buffer)
+        super().__init__(Hot("SubmissionPublisher()", self._enter, executor))
+
+    def _enter(self) -> Outbox:
+        outbox = self._hub.enter()
+        leave = outbox.on_gone
+
+        def gone() -> None:
+            leave()
+            self._notify()
+
+        outbox.on_room, outbox.on_gone = self._notify, gone
+        return outbox
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def submit(self, item: T, /) -> int:
+        """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
+
+        Returns the most that now wait for any of them. RuntimeError after `close`. On a thread of the pool that the
+        subscribers need, it may wait for ever.
+        """
+        return max(0, self._give(item, None, None))
+
+    def offer(
+        self,
+        item: T,
+        timeout: float = 0.0,
+        on_drop: Callable[[T], object] | None = None,
+        /,
+    ) -> int:
+        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0).
+
+        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true;
+        then it is dropped, to the hook. Returns, if it was dropped, minus the number of subscribers that did not get
+        it; else the most that now wait for any. RuntimeError after `close`.
+        """
+        seconds_of("offer", "timeout", timeout)
+        if on_drop is not None:
+            a_function("offer", "on_drop", on_drop)
+        return self._give(item, timeout, on_drop)
+
+    def _give(self, item: T, timeout: float | None, on_drop: Callable[[T], object] | None) -> int:
+        not_none("submit", item)
+        deadline = None if timeout is None else primitives.monotonic() + timeout
+        me = primitives.get_ident()
+        with self._changed:
+            mine = self._submitter == me  # from inside `on_drop`, or from a subscriber that is called here
+            while not (mine or self._closed) and self._submitter:
+                self._changed.wait()
+            if self._closed:
+                raise RuntimeError("this SubmissionPublisher is closed")
+            self._submitter = me
+        try:
+            return self._spread(item, deadline, on_drop)
+        finally:
+            with self._changed:
+                if not mine:
+                    self._submitter = 0
+                self._changed.notify_all()
+
+    def _spread(self, item: T, deadline: float | None, on_drop: Callable[[T], object] | None) -> int:
+        outboxes = self._hub.outboxes()
+        late = [outbox for outbox in outboxes if not outbox.put(item)]
+        for outbox in outboxes:
+            outbox.wake()
+        drops = 0
+        for outbox in late:
+            given = self._wait_for(outbox, item, deadline)
+            if not given and on_drop is not None and on_drop(item):
+                given = outbox.put(item)
+            if given:
+                outbox.wake()
+            elif not outbox.gone:
+                drops += 1
+                hooks.element_dropped("a subscriber had no room for what was offered", item)
+        return -drops if drops else self.estimate_maximum_lag()
+
+    def _wait_for(self, outbox: Outbox, item: T, deadline: float | None) -> bool:
+        with self._changed:
+            while True:
+                if outbox.put(item):
+                    return True
+                left = None if deadline is None else deadline - primitives.monotonic()
+                if outbox.gone or self._closed or (left is not None and left <= 0):
+                    return False
+                self._changed.wait(left)
+
+    def close(self) -> None:
+        """Complete: each subscriber is told when it has had what waits for it."""
+        self._end(None)
+
+    def close_exceptionally(self, error: BaseException, /) -> None:
+        """Fail with `error`: each subscriber is told when it has had what waits for it."""
+        not_none("close_exceptionally", error)
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._hub.end(error)
+
+    def is_closed(self) -> bool:
+        """Whether `close` or `close_exceptionally` was called."""
+        with self._changed:
+            return self._closed
+
+    def has_subscribers(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._hub.outboxes())
+
+    def max_buffer(self) -> int:
+        """How many elements may wait for each subscriber."""
+        return self._max_buffer
+
+    def estimate_maximum_lag(self) -> int:
+        """The most elements that wait for any subscriber."""
+        return max((outbox.lag() for outbox in self._hub.outboxes()), default=0)
+
+    def estimate_minimum_demand(self) -> int:
+        """The least demand of any subscriber that is not yet met; negative: so many wait that are not asked for."""
+        return min((outbox.demand() for outbox in self._hub.outboxes()), default=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self.close_exceptionally(error)

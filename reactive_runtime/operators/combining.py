@@ -1,0 +1,540 @@
+"""Several sources to one.
+
+Each source that has an executor, or is somebody else's, is asked for at most `prefetch` elements ahead; the others are
+pulled by demand, in turn, on the thread that asks. An error of one cancels the others and ends the flow at once, unless
+`delay_error`: then it comes when all have ended, several of them as an ExceptionGroup.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
+from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime.spec import Publisher
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = [
+    "combine_latest",
+    "concat",
+    "concat_with",
+    "merge",
+    "merge_comparing",
+    "merge_with",
+    "race",
+    "skip_until",
+    "start_with",
+    "switch_if_empty",
+    "take_until",
+    "with_latest_from",
+    "zip",
+    "zip_with",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+PREFETCH = 256
+
+
+def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[Any], ...]:
+    numbered = builtins.enumerate(publishers, start=1)
+    return tuple(as_flow(operator, f"source {number}", publisher) for number, publisher in numbered)
+
+
+def raise_all(errors: list[Exception]) -> None:
+    """Raise what was delayed, if anything."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(f"{len(errors)} sources failed", errors)
+
+
+def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
+    """The elements of the first source, then those of the second, and so on.
+
+    Each is subscribed to when the one before has completed, and is asked for what is still demanded; nothing is asked
+    for ahead. Cancellation passes to the one that is under way. Needs no stack, however many there are.
+    Origin: `concat` of Rx, `itertools.chain`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.concat(Flow.range(2), Flow.just(7)))
+    [0, 1, 7]
+    """
+    flows = _flows("concat", sources)
+    return gathered("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
+
+
+def concat_with(source: Flow[T], *others: Publisher[T]) -> Flow[T]:
+    """The source, then `others`, as `concat` does. Origin: `concatWith` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).concat_with(Flow.just(7)))
+    [0, 1, 7]
+    """
+    flows = (source, *_flows("concat_with", others))
+    return gathered("concat_with", lambda: _Concat(flows, delay_error=False), *flows)
+
+
+def start_with(source: Flow[T], *elements: T) -> Flow[T]:
+    """`elements`, and then the source, by demand.
+
+    The source is subscribed to when they are through. Cancellation passes through. Origin: `startWith` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).start_with(7, 8))
+    [7, 8, 0, 1]
+    """
+    if builtins.any(element is None for element in elements):
+        raise TypeError("start_with: None is not an element (2.13)")
+    title = f"start_with({', '.join(builtins.map(repr, elements))})"
+    return gathered(title, lambda: _StartWith(elements, source), source)
+
+
+class _StartWith(Gather):
+    def __init__(self, elements: tuple[Any, ...], source: Flow[Any]) -> None:
+        super().__init__()
+        self.first = elements
+        self.source = source
+
+    def elements(self) -> Elements:
+        for element in self.first:
+            while not self.host.demanded:
+                yield PENDING
+            yield element
+        yield from self.relay(self.lane(self.source))
+
+
+class _Concat(Gather):
+    def __init__(self, sources: Sequence[Flow[Any]], *, delay_error: bool) -> None:
+        super().__init__()
+        self.sources = sources
+        self.delay_error = delay_error
+
+    def elements(self) -> Elements:
+        errors: list[Exception] = []
+        for source in self.sources:
+            lane = self.lane(source)
+            try:
+                while (element := lane.poll()) is not END:
+                    yield element
+            except Exception as error:
+                if not self.delay_error:
+                    raise
+                errors.append(error)
+            self.leave(lane)
+        raise_all(errors)
+
+
+def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
+    """The elements of all sources, each as soon as it is there.
+
+    The order within a source is kept. Completes when all have. At most `prefetch` elements of each source (1 or more)
+    wait here. Cancellation passes to all. Origin: `merge` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> sorted(Flow.merge(Flow.range(2), Flow.just(7)))
+    [0, 1, 7]
+    """
+    flows = _flows("merge", sources)
+    at_least("merge", "prefetch", 1, prefetch)
+    return gathered("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
+
+
+def merge_with(source: Flow[T], *others: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
+    """The source and `others`, as `merge` does. Origin: `mergeWith` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
+    [0, 1, 7]
+    """
+    flows = (source, *_flows("merge_with", others))
+    at_least("merge_with", "prefetch", 1, prefetch)
+    return gathered("merge_with", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows)
+
+
+class _Merge(Gather):
+    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int, *, delay_error: bool) -> None:
+        super().__init__()
+        self.sources = sources
+        self.prefetch = prefetch
+        self.delay_error = delay_error
+
+    def elements(self) -> Elements:
+        crowd = Crowd(self)
+        errors: list[Exception] = []
+        for source in reversed(self.sources):
+            crowd.add(self.lane(source, self.prefetch))
+        while len(crowd):
+            try:
+                element = crowd.poll()
+            except Exception as error:
+                if not self.delay_error:
+                    raise
+                errors.append(error)
+            else:
+                if element is not END:
+                    yield element
+        raise_all(errors)
+
+
+def merge_comparing(*sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH) -> Flow[T]:
+    """The elements of sources that are sorted, sorted: always the smallest (by `key`) of those in front.
+
+    Waits until each source has an element in front, or has ended; holds that one and at most `prefetch` behind it.
+    Errors of `key` or of the comparison end the flow. Cancellation passes to all.
+    Origin: `mergeComparing` of Reactor, `heapq.merge`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.merge_comparing(Flow.just(1, 4), Flow.just(2, 3, 9)))
+    [1, 2, 3, 4, 9]
+    """
+    flows = _flows("merge_comparing", sources)
+    at_least("merge_comparing", "prefetch", 1, prefetch)
+    if key is not None:
+        a_function("merge_comparing", "key", key)
+    return gathered("merge_comparing", lambda: _MergeComparing(flows, key, prefetch), *flows, inline=True)
+
+
+class _InFront(Gather):
+    """Waits until each lane has an element in front."""
+
+    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int) -> None:
+        super().__init__()
+        self.sources = sources
+        self.prefetch = prefetch
+        self.front: dict[Lane, Any] = {}
+
+    def closed(self) -> None:
+        front, self.front = self.front, {}
+        self.discard(*front.values())
+
+    def behind(self, lanes: Sequence[Lane]) -> list[Lane]:
+        """Take an element of each lane that has none in front; those that have none to give."""
+        waiting = []
+        for lane in lanes:
+            if lane not in self.front:
+                element = lane.poll()
+                if element is PENDING:
+                    waiting.append(lane)
+                elif element is not END:
+                    self.front[lane] = element
+        return waiting
+
+
+class _MergeComparing(_InFront):
+    def __init__(self, sources: Sequence[Flow[Any]], key: Callable[[Any], Any] | None, prefetch: int) -> None:
+        super().__init__(sources, prefetch)
+        self.key = key
+
+    def elements(self) -> Elements:
+        lanes = [self.lane(source, self.prefetch) for source in self.sources]
+        keys: dict[Lane, Any] = {}
+        while True:
+            while self.behind(lanes):
+                yield PENDING
+            lanes = [lane for lane in lanes if lane in self.front]
+            if not lanes:
+                return
+            for lane in lanes:
+                if lane not in keys:
+                    front = self.front[lane]
+                    keys[lane] = front if self.key is None else self.call(self.key, front)
+            best = self._least(lanes, keys)
+            del keys[best]
+            while not self.host.demanded:
+                yield PENDING
+            yield self.front.pop(best)
+
+    def _least(self, lanes: list[Lane], keys: dict[Lane, Any]) -> Lane:
+        return self.call(lambda: builtins.min(lanes, key=keys.__getitem__))  # type: ignore[no-any-return]
+
+
+@overload
+def zip(first: Publisher[A], second: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
+@overload
+def zip(
+    first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
+) -> Flow[tuple[A, B, C]]: ...
+@overload
+def zip(*sources: Publisher[T], prefetch: int = PREFETCH) -> Flow[tuple[T, ...]]: ...
+def zip(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
+    """Tuples of the first elements of all sources, then of the second ones, and so on.
+
+    Completes as soon as one that has ended has no element left, and cancels the others. Holds at most `prefetch`
+    elements of each (1 or more); those that find no partner go to the hook. Origin: `zip` of Rx and of Python.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.zip(Flow.range(1_000_000_000), Flow.just("a", "b")))
+    [(0, 'a'), (1, 'b')]
+    """
+    flows = _flows("zip", sources)
+    at_least("zip", "prefetch", 1, prefetch)
+    return gathered("zip", lambda: _Zip(flows, prefetch), *flows, inline=True)
+
+
+@overload
+def zip_with(source: Flow[A], other: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
+@overload
+def zip_with(
+    source: Flow[A], other: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
+) -> Flow[tuple[A, B, C]]: ...
+@overload
+def zip_with(source: Flow[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
+def zip_with(source: Flow[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
+    """The source and `others`, as `zip` does. Origin: `zipWith` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just("a", "b").zip_with(Flow.range(9)))
+    [('a', 0), ('b', 1)]
+    """
+    flows = (source, *_flows("zip_with", others))
+    at_least("zip_with", "prefetch", 1, prefetch)
+    return gathered("zip_with", lambda: _Zip(flows, prefetch), *flows)
+
+
+class _Zip(_InFront):
+    def elements(self) -> Elements:
+        lanes = [self.lane(source, self.prefetch) for source in self.sources]
+        while lanes:
+            while self.behind(lanes) and not self._one_is_over(lanes):
+                yield PENDING
+            if self._one_is_over(lanes):
+                return
+            while not self.host.demanded:
+                yield PENDING
+            front, self.front = self.front, {}
+            yield tuple(front[lane] for lane in lanes)
+
+    def _one_is_over(self, lanes: Sequence[Lane]) -> bool:
+        return builtins.any(lane.over and lane not in self.front for lane in lanes)
+
+
+def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]:
+    """Tuples of the latest element of each source, one whenever one of them has a new element.
+
+    Begins when each has had one. Completes when all have, or when one has completed without an element. Holds at most
+    `prefetch` elements of each (1 or more), and gives each its turn. Cancellation passes to all.
+    Origin: `combineLatest` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.combine_latest(Flow.just("a"), Flow.range(2)))
+    [('a', 0), ('a', 1)]
+    """
+    flows = _flows("combine_latest", sources)
+    at_least("combine_latest", "prefetch", 1, prefetch)
+    return gathered("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
+
+
+class _CombineLatest(Gather):
+    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int) -> None:
+        super().__init__()
+        self.sources = sources
+        self.prefetch = prefetch
+
+    def elements(self) -> Elements:
+        lanes = [self.lane(source, self.prefetch) for source in self.sources]
+        latest: dict[Lane, Any] = {}
+        open_lanes = list(lanes)
+        while open_lanes:
+            idle = True
+            for lane in list(open_lanes):
+                element = lane.poll()
+                if element is PENDING:
+                    continue
+                idle = False
+                if element is END:
+                    open_lanes.remove(lane)
+                    self.leave(lane)
+                    if lane not in latest:
+                        return
+                    continue
+                latest[lane] = element
+                if len(latest) == len(lanes):
+                    yield tuple(latest[it] for it in lanes)
+            if idle:
+                yield PENDING
+
+
+def race(*sources: Publisher[T]) -> Flow[T]:
+    """The source that signals first, an element or its end; the others are cancelled.
+
+    Those with an executor are asked for one element ahead, to see; sources that are pulled are asked in turn, so that
+    the first of them wins. Origin: `amb` of Rx, `firstWithSignal` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.race(Flow.never(), Flow.range(2)))
+    [0, 1]
+    """
+    flows = _flows("race", sources)
+    return gathered("race", lambda: _Race(flows), *flows, inline=True)
+
+
+class _Race(Gather):
+    def __init__(self, sources: Sequence[Flow[Any]]) -> None:
+        super().__init__()
+        self.sources = sources
+
+    def elements(self) -> Elements:
+        lanes = [self.lane(source, PREFETCH) for source in self.sources]
+        if not lanes:
+            return
+        while True:
+            for lane in lanes:
+                element = lane.poll()
+                if element is PENDING:
+                    continue
+                for other in lanes:
+                    if other is not lane:
+                        self.leave(other)
+                if element is END:
+                    return
+                yield element
+                yield from self.relay(lane)
+                return
+            yield PENDING
+
+
+def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
+    """Each element of the source with the latest one of `other`; those that come before there is one are dropped.
+
+    Completes with the source. `other` is asked for everything, and only its latest element is kept. For each element
+    dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just("a", "b").with_latest_from(Flow.just(7)))
+    [('a', 7), ('b', 7)]
+    """
+    flow = as_flow("with_latest_from", "other", other)
+    return gathered("with_latest_from", lambda: _WithLatestFrom(source, flow), source, flow)
+
+
+class _WithLatestFrom(Gather):
+    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.other = other
+
+    def elements(self) -> Elements:
+        other = self.lane(self.other, PREFETCH)
+        main = self.lane(self.source)
+        latest: Any = PENDING
+        while True:
+            while (news := other.signal()) is not PENDING and news is not END:
+                latest = news
+                if not other.pushes():
+                    break  # pulled: one for each element, not all there are
+            element = main.poll()
+            if element is END:
+                return
+            if element is PENDING or latest is not PENDING:
+                yield element if element is PENDING else (element, latest)
+            else:
+                self.discard(element)
+
+
+def switch_if_empty(source: Flow[T], other: Publisher[T], /) -> Flow[T]:
+    """The source, or `other` where it completes without an element.
+
+    `other` is subscribed to only then, and asked for what is demanded. Cancellation passes to the one under way.
+    Origin: `switchIfEmpty` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.empty().switch_if_empty(Flow.range(2)))
+    [0, 1]
+    """
+    flow = as_flow("switch_if_empty", "other", other)
+    return gathered("switch_if_empty", lambda: _SwitchIfEmpty(source, flow), source, flow)
+
+
+class _SwitchIfEmpty(Gather):
+    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.other = other
+
+    def elements(self) -> Elements:
+        empty = True
+        for element in self.relay(self.lane(self.source)):
+            if element is not PENDING:
+                empty = False
+            yield element
+        if empty:
+            yield from self.relay(self.lane(self.other))
+
+
+def take_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
+    """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
+
+    No demand is needed for that. `other` is asked for one element; its error ends the flow. Demand and cancellation
+    pass to the source. Origin: `takeUntil` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).take_until(Flow.never()))
+    [0, 1, 2]
+    """
+    flow = as_flow("take_until", "other", other)
+    return gathered("take_until", lambda: _TakeUntil(source, flow), source, flow)
+
+
+class _TakeUntil(Gather):
+    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.other = other
+
+    def elements(self) -> Elements:
+        other = self.lane(self.other, 1)
+        main = self.lane(self.source)
+        while other.signal() is PENDING:
+            element = main.poll()
+            if element is END:
+                return
+            yield element
+
+
+def skip_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
+    """The source from when `other` has signalled an element; what comes before is dropped.
+
+    `other` is asked for one element; if it completes without, nothing ever passes; its error ends the flow. For each
+    element dropped one more is asked for; cancellation passes to both. Origin: `skipUntil` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).skip_until(Flow.just("now")))
+    [0, 1, 2]
+    """
+    flow = as_flow("skip_until", "other", other)
+    return gathered("skip_until", lambda: _SkipUntil(source, flow), source, flow)
+
+
+class _SkipUntil(Gather):
+    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.other = other
+
+    def elements(self) -> Elements:
+        other = self.lane(self.other, 1)
+        main = self.lane(self.source)
+        shut = True
+        while True:
+            if shut and not other.over:
+                news = other.signal()
+                shut = news is PENDING or news is END
+                if not shut:
+                    self.leave(other)
+            element = main.poll()
+            if element is END:
+                return
+            if element is PENDING or not shut:
+                yield element
+            else:
+                self.discard(element)

@@ -1,0 +1,662 @@
+"""A flow of flows, or of tasks, to one: each element becomes a publisher, a call on an executor, a coroutine.
+
+`concurrency` bounds how many are in flight, and thereby the source: no more elements of it are asked for than can be
+worked on. An error of one, or of the function, cancels the others and ends the flow; what had been delivered before
+stays delivered. Cancellation passes to the source and to all that is in flight.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from reactive_runtime._core import eventloop, hooks
+from reactive_runtime._core.arguments import a_function, an_executor, at_least
+from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
+from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.step import describe
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.operators.combining import raise_all
+from reactive_runtime.spec import Publisher
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from reactive_runtime.flow import Flow
+
+__all__ = ["concat_map", "expand", "flat_map", "flat_map_sequential", "map_parallel", "switch_map"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+PREFETCH = 32
+
+
+class _OfPublishers(Gather):
+    """Each element becomes a publisher."""
+
+    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+        super().__init__()
+        self.source = source
+        self.fn = fn
+        self.prefetch = prefetch
+
+    def inner(self, element: Any) -> Lane:
+        """Subscribe to what the function makes of `element`."""
+        publisher = self.call(self.fn, element)
+        if not callable(getattr(publisher, "subscribe", None)):
+            raise self.fault(
+                TypeError(
+                    f"{self.title}: {describe(self.fn)} must return a publisher, not {type(publisher).__name__},"
+                    f" for {element!r}"
+                )
+            )
+        return self.lane(as_flow(self.title, "the result", publisher), self.prefetch)
+
+
+@overload
+def flat_map(
+    source: Flow[T],
+    fn: Callable[[T], Coroutine[Any, Any, R]],
+    /,
+    concurrency: int = ...,
+    prefetch: int = ...,
+    *,
+    delay_error: bool = ...,
+) -> Flow[R]: ...
+@overload
+def flat_map(
+    source: Flow[T],
+    fn: Callable[[T], Publisher[R]],
+    /,
+    concurrency: int = ...,
+    prefetch: int = ...,
+    *,
+    delay_error: bool = ...,
+) -> Flow[R]: ...
+def flat_map(
+    source: Flow[T],
+    fn: Callable[[T], Any],
+    /,
+    concurrency: int = 16,
+    prefetch: int = PREFETCH,
+    *,
+    delay_error: bool = False,
+) -> Flow[Any]:
+    """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
+
+    Holds at most `concurrency` x `prefetch` elements (both 1 or more): that much is asked for ahead of publishers that
+    have an executor, or are somebody else's; the others are pulled by demand, in turn, on the thread that asks. The
+    source begins with the first demand. With `delay_error`, errors of the publishers come at the end.
+
+    `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread, where
+    what follows goes on, up to the next boundary; cancelling the flow cancels them.
+    Origin: `flatMap` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
+    [0, 0, 1, 2, 10, 20]
+    """
+    a_function("flat_map", "fn", fn)
+    at_least("flat_map", "concurrency", 1, concurrency)
+    at_least("flat_map", "prefetch", 1, prefetch)
+    title = f"flat_map({describe(fn)}, {concurrency})"
+    if inspect.iscoroutinefunction(fn):
+        return gathered(title, lambda: _Coroutines(source, fn, concurrency, ordered=False), source)
+    return gathered(title, lambda: _FlatMap(source, fn, concurrency, prefetch, delay_error=delay_error), source)
+
+
+class _FlatMap(_OfPublishers):
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Publisher[Any]],
+        concurrency: int,
+        prefetch: int,
+        *,
+        delay_error: bool,
+    ) -> None:
+        super().__init__(source, fn, prefetch)
+        self.concurrency = concurrency
+        self.delay_error = delay_error
+
+    def elements(self) -> Elements:
+        errors: list[Exception] = []
+        crowd = Crowd(self)
+        outer = self.lane(self.source, self.concurrency)
+        begun = False
+        while True:
+            begun = begun or self.host.demanded
+            news: Any = PENDING
+            try:
+                if len(crowd) >= self.concurrency:
+                    outer.look()
+                elif begun and not self.host._stop:
+                    news = outer.signal()
+                    if news is not PENDING and news is not END:
+                        crowd.add(self.inner(news))
+                element = crowd.poll()
+            except Exception as error:
+                if not self.delay_error:
+                    raise
+                errors.append(error)
+                continue
+            if element is END or (element is PENDING and news is not PENDING and news is not END):
+                continue  # there is room for another one
+            if element is PENDING and outer.over and not len(crowd):
+                break
+            yield element
+        raise_all(errors)
+
+
+def flat_map_sequential(
+    source: Flow[T],
+    fn: Callable[[T], Publisher[R]],
+    /,
+    concurrency: int = 16,
+    prefetch: int = PREFETCH,
+    *,
+    delay_error: bool = False,
+) -> Flow[R]:
+    """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
+
+    The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. Otherwise as
+    `flat_map`. Origin: `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
+    [0, 0, 1, 10, 2, 20]
+    """
+    a_function("flat_map_sequential", "fn", fn)
+    at_least("flat_map_sequential", "concurrency", 1, concurrency)
+    at_least("flat_map_sequential", "prefetch", 1, prefetch)
+    title = f"flat_map_sequential({describe(fn)}, {concurrency})"
+    return gathered(title, lambda: _Sequential(source, fn, concurrency, prefetch, delay_error=delay_error), source)
+
+
+def concat_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, *, delay_error: bool = False) -> Flow[R]:
+    """Each element becomes the publisher `fn(element)`; the elements of one after the other.
+
+    One at a time is subscribed to, and asked for what is demanded, no more. Otherwise as `flat_map`.
+    Origin: `concatMap` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
+    [0, 0, 1, 10, 2, 20]
+    """
+    a_function("concat_map", "fn", fn)
+    title = f"concat_map({describe(fn)})"
+    return gathered(title, lambda: _ConcatMap(source, fn, delay_error=delay_error), source)
+
+
+class _Sequential(_FlatMap):
+    def elements(self) -> Elements:
+        errors: list[Exception] = []
+        line: deque[Lane] = deque()
+        outer = self.lane(self.source, self.concurrency)
+        begun = False
+        while True:
+            begun = begun or self.host.demanded
+            news: Any = PENDING
+            try:
+                if len(line) >= self.concurrency:
+                    outer.look()
+                elif begun and not self.host._stop:
+                    news = outer.signal()
+                    if news is not PENDING and news is not END:
+                        line.append(self.inner(news))
+                element = line[0].poll() if line else PENDING
+            except Exception as error:
+                if not self.delay_error:
+                    raise
+                errors.append(error)
+                element = END if line and line[0].over else PENDING
+            if element is END:
+                self.leave(line.popleft())
+            elif element is not PENDING:
+                yield element
+            elif outer.over and not line:
+                break
+            elif news is PENDING or news is END:
+                yield PENDING
+        raise_all(errors)
+
+
+class _ConcatMap(_OfPublishers):
+    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
+        super().__init__(source, fn, 1)
+        self.delay_error = delay_error
+
+    def inner(self, element: Any) -> Lane:
+        self.prefetch = None  # type: ignore[assignment]  # exactly what is demanded
+        return super().inner(element)
+
+    def elements(self) -> Elements:
+        errors: list[Exception] = []
+        outer = self.lane(self.source, 2)
+        while (element := outer.poll()) is not END:
+            if element is PENDING:
+                yield element
+                continue
+            lane = self.inner(element)
+            try:
+                while (element := lane.poll()) is not END:
+                    if element is PENDING:
+                        outer.look()
+                    yield element
+            except Exception as error:
+                if not self.delay_error:
+                    raise
+                errors.append(error)
+            self.leave(lane)
+        raise_all(errors)
+
+
+def switch_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, prefetch: int = PREFETCH) -> Flow[R]:
+    """Each element becomes the publisher `fn(element)`, which takes the place of the one before it: that is cancelled.
+
+    The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch` elements
+    of the current publisher (1 or more) wait, and are dropped with it. A source that is pulled is asked for its next
+    element when the current publisher has nothing. Completes when the source and the current publisher have.
+    Origin: `switchMap` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
+    [0, 0, 1, 10, 2, 20]
+    """
+    a_function("switch_map", "fn", fn)
+    at_least("switch_map", "prefetch", 1, prefetch)
+    return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(source, fn, prefetch), source)
+
+
+class _SwitchMap(_OfPublishers):
+    def elements(self) -> Elements:
+        outer = self.lane(self.source, PREFETCH)
+        current: Lane | None = None
+        while True:
+            element: Any = PENDING
+            news: Any = PENDING
+            if outer.pushes() or current is None:
+                news = outer.signal() if outer.pushes() else outer.poll()
+            if news is PENDING or news is END:
+                element = PENDING if current is None else current.poll()
+                if element is PENDING and not outer.pushes() and self.host.demanded:
+                    news = outer.poll()
+            if news is not PENDING and news is not END:
+                if current is not None:
+                    self.leave(current)
+                current = self.inner(news)
+                continue
+            if element is END:
+                assert current is not None
+                self.leave(current)
+                current = None
+                element = PENDING
+                if not outer.over:
+                    continue
+            if current is None and outer.over:
+                return
+            yield element
+
+
+def expand(source: Flow[T], fn: Callable[[T], Publisher[T]], /, concurrency: int = 16) -> Flow[T]:
+    """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
+
+    Up to `concurrency` publishers (1 or more) are under way; elements that wait to be expanded are kept, and their
+    number has no other bound than the tree's breadth. Errors and cancellation are those of `flat_map`.
+    Origin: `expand` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
+    [1, 2, 3, 4, 5, 6, 7]
+    """
+    a_function("expand", "fn", fn)
+    at_least("expand", "concurrency", 1, concurrency)
+    return gathered(f"expand({describe(fn)})", lambda: _Expand(source, fn, concurrency), source)
+
+
+class _Expand(_OfPublishers):
+    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], concurrency: int) -> None:
+        super().__init__(source, fn, PREFETCH)
+        self.concurrency = concurrency
+
+    def elements(self) -> Elements:
+        crowd = Crowd(self)
+        crowd.add(self.lane(self.source, PREFETCH))
+        waiting: deque[Any] = deque()
+        while len(crowd) or waiting:
+            element = crowd.poll() if len(crowd) else PENDING
+            if element is END:
+                continue
+            if element is PENDING:
+                if waiting and len(crowd) < self.concurrency and self.host.demanded:
+                    crowd.add(self.inner(waiting.popleft()))
+                    continue
+                yield PENDING
+                continue
+            waiting.append(element)
+            yield element
+
+
+@overload
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], Coroutine[Any, Any, R]],
+    executor: None = None,
+    concurrency: int = ...,
+    *,
+    ordered: bool = ...,
+    chunk: Literal[1] = ...,
+) -> Flow[R]: ...
+@overload
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], R],
+    executor: Executor,
+    concurrency: int = ...,
+    *,
+    ordered: bool = ...,
+    chunk: int = ...,
+) -> Flow[R]: ...
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], Any],
+    executor: Executor | None = None,
+    concurrency: int = 16,
+    *,
+    ordered: bool = True,
+    chunk: int = 1,
+) -> Flow[Any]:
+    """Each element becomes `fn(element)`, called on `executor`: threads, processes, interpreters.
+
+    At most `concurrency` calls (1 or more) are in flight, or done and waiting to be delivered; the source is asked for
+    no more. `ordered`: in the order of the source; otherwise as they are done. `chunk` elements share a task (1 or
+    more), which pays where a task is dear, as on processes; then `concurrency` counts tasks. The source begins with
+    the first demand.
+
+    `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
+    boundary, on the thread on which a call ended.
+
+    An error of `fn` ends the flow after what came before it; a result of None is a TypeError. A worker that dies
+    (`BrokenProcessPool`), or an executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that
+    have not begun; the results of those that have are dropped, to the hook.
+    Origin: `Executor.map`, with demand.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from reactive_runtime import Flow
+    >>> with ThreadPoolExecutor(4) as pool:
+    ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
+    [0, 1, 4, 9]
+    """
+    a_function("map_parallel", "fn", fn)
+    at_least("map_parallel", "concurrency", 1, concurrency)
+    at_least("map_parallel", "chunk", 1, chunk)
+    title = f"map_parallel({describe(fn)}, {concurrency})"
+    if inspect.iscoroutinefunction(fn):
+        if executor is not None:
+            raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
+        return gathered(title, lambda: _Coroutines(source, fn, concurrency, ordered=ordered), source)
+    an_executor("map_parallel", executor)
+    assert executor is not None
+    return gathered(title, lambda: _Calls(source, fn, executor, concurrency, ordered=ordered, chunk=chunk), source)
+
+
+class _Flight:
+    """One task, and what became of it."""
+
+    __slots__ = ("element", "error", "results", "task")
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        self.task: Any = None  # the owner's
+        self.results: Iterator[Any] | None = None  # the host's lock; set once: it is done
+        self.error: BaseException | None = None  # the host's lock; instead
+
+
+class _Tasks(Gather):
+    """Elements become tasks, at most `concurrency` at a time, delivered in order or as they are done."""
+
+    def __init__(self, source: Flow[Any], fn: Callable[[Any], Any], concurrency: int, *, ordered: bool) -> None:
+        super().__init__()
+        self.source = source
+        self.fn = fn
+        self.concurrency = concurrency
+        self.ordered = ordered
+        self.flying: dict[_Flight, None] = {}  # in the order of the source
+        self.landed: list[_Flight] = []  # the host's lock; done, and not yet looked at
+        self.shut = False  # the host's lock; nobody wants to know any more
+
+    def launch(self, flight: _Flight) -> None:
+        """Begin; `land` when it is done."""
+        raise NotImplementedError
+
+    def next_elements(self, outer: Lane) -> Any:
+        """What one task works on; PENDING, or END."""
+        return outer.signal()
+
+    def land(self, flight: _Flight, results: Iterator[Any] | None, error: BaseException | None) -> bool:
+        """It is done: any thread, without a lock. False: nobody wants to know any more."""
+        with self.host._lock:
+            shut = self.shut
+            if not shut:
+                flight.results, flight.error = results, error
+                self.landed.append(flight)
+        if shut:
+            self._too_late(results, error)
+        return not shut
+
+    def _too_late(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, RejectedError):
+            hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
+        for result in results or ():
+            if result is not None:
+                self.discard(result)
+
+    def elements(self) -> Elements:
+        outer = self.lane(self.source, self.concurrency)
+        done: deque[_Flight] = deque()
+        begun = False
+        while True:
+            begun = begun or self.host.demanded
+            started = False
+            if len(self.flying) >= self.concurrency:
+                outer.look()
+            elif begun and not self.host._stop:
+                news = self.next_elements(outer)
+                if news is not PENDING and news is not END:
+                    flight = _Flight(news)
+                    self.flying[flight] = None
+                    self.launch(flight)
+                    started = True
+            with self.host._lock:
+                if self.landed:
+                    done.extend(self.landed)
+                    self.landed.clear()
+            flight_or_none = self._first(done)
+            if flight_or_none is not None and (self.host.demanded or flight_or_none.error is not None):
+                yield from self._deliver(flight_or_none)
+            elif outer.over and not self.flying:
+                return
+            elif not started:
+                yield PENDING
+
+    def _first(self, done: deque[_Flight]) -> _Flight | None:
+        """What is delivered next, if it is done."""
+        if not self.ordered:
+            return done.popleft() if done and (self.host.demanded or done[0].error is not None) else None
+        first = next(iter(self.flying), None)
+        done.clear()
+        return first if first is not None and (first.results is not None or first.error is not None) else None
+
+    def _deliver(self, flight: _Flight) -> Elements:
+        if flight.error is not None:
+            raise flight.error
+        assert flight.results is not None
+        for result in flight.results:
+            if result is None:
+                raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
+            while not self.host.demanded:
+                yield PENDING
+            yield result
+        del self.flying[flight]
+
+    def closed(self) -> None:
+        with self.host._lock:
+            self.shut = True
+        flying, self.flying = self.flying, {}
+        for flight in flying:  # nobody else changes them any more
+            if flight.results is not None:
+                self._too_late(flight.results, None)
+            elif flight.error is None and flight.task is not None:
+                flight.task.cancel()
+
+
+class _Calls(_Tasks):
+    """On an executor."""
+
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Any],
+        executor: Executor,
+        concurrency: int,
+        *,
+        ordered: bool,
+        chunk: int,
+    ) -> None:
+        super().__init__(source, fn, concurrency, ordered=ordered)
+        self.executor = executor
+        self.chunk = chunk
+        self.gathered: list[Any] = []
+        kinds = {kind.__name__ for kind in type(executor).__mro__}
+        self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
+
+    def next_elements(self, outer: Lane) -> Any:
+        while (news := outer.signal()) is not PENDING and news is not END:
+            self.gathered.append(news)
+            if len(self.gathered) == self.chunk:
+                break
+        if not self.gathered or (news is PENDING and self.flying):
+            return news
+        elements, self.gathered = self.gathered, []
+        return elements
+
+    def launch(self, flight: _Flight) -> None:
+        task = partial(_apply, self.fn, flight.element)
+        if not self.far:
+            task = partial(self.host._context.copy().run, task)
+        try:
+            flight.task = self.executor.submit(task)
+        except Exception as error:
+            refused = RejectedError(f"{self.title}: {self.executor!r} refused a task: {error}")
+            refused.__cause__ = error
+            raise refused from error
+        flight.task.add_done_callback(partial(self._done, flight))
+
+    def _done(self, flight: _Flight, future: Future[list[Any]]) -> None:
+        if future.cancelled():
+            error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
+        else:
+            error = future.exception()
+        if isinstance(error, Exception):
+            self.fault(error)
+        results = iter(future.result()) if error is None else None
+        if self.land(flight, results, error):
+            self.host._add(0)
+        elif future.cancelled():
+            self.discard(*flight.element)
+
+    def closed(self) -> None:
+        super().closed()
+        self.discard(*self.gathered)
+
+
+def _apply(fn: Callable[[Any], Any], elements: list[Any]) -> list[Any]:
+    """A task. Of the module, so that it can be pickled."""
+    return [fn(element) for element in elements]
+
+
+class _Coroutines(_Tasks):
+    """On the event loop."""
+
+    def __init__(
+        self, source: Flow[Any], fn: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool
+    ) -> None:
+        super().__init__(source, fn, concurrency, ordered=ordered)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.woken = False  # the loop's thread; the drain is about to be woken
+
+    def launch(self, flight: _Flight) -> None:
+        if self.loop is None:
+            self.loop = eventloop.borrow()
+        flight.task = _Task(flight, self)
+        eventloop.call(self.loop, flight.task.begin)
+
+    def wake(self) -> None:
+        """On the loop's thread: once for all that were done in one turn of the loop."""
+        self.woken = False
+        self.host._add(0)
+
+    def closed(self) -> None:
+        super().closed()
+        loop, self.loop = self.loop, None
+        if loop is not None:
+            eventloop.give_back(loop)
+
+
+class _Task:
+    """One coroutine. Its fields belong to the loop's thread."""
+
+    __slots__ = ("cancelled", "flight", "gather", "loop", "task")
+
+    def __init__(self, flight: _Flight, gather: _Coroutines) -> None:
+        self.flight = flight
+        self.gather = gather
+        assert gather.loop is not None
+        self.loop = gather.loop
+        self.task: asyncio.Task[Any] | None = None
+        self.cancelled = False
+
+    def begin(self) -> None:
+        gather = self.gather
+        if self.cancelled:
+            gather.discard(self.flight.element)
+            return
+        try:
+            coroutine = gather.fn(self.flight.element)
+            self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
+        except Exception as error:
+            self._land(None, error)
+        else:
+            self.task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        if task.cancelled():
+            error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
+        else:
+            error = task.exception()
+        self._land(iter((task.result(),)) if error is None else None, error)
+
+    def _land(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
+        gather = self.gather
+        if isinstance(error, Exception):
+            gather.fault(error)
+        if not gather.land(self.flight, results, error):
+            if results is None:
+                gather.discard(self.flight.element)
+        elif not gather.woken:
+            gather.woken = True
+            self.loop.call_soon(gather.wake)
+
+    def cancel(self) -> None:
+        """From any thread."""
+        eventloop.call(self.loop, self._cancel)
+
+    def _cancel(self) -> None:
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()

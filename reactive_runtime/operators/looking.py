@@ -1,0 +1,509 @@
+"""Looking in: what passes by is shown to somebody, and changed by nobody.
+
+A function that raises here ends the flow with its error, as one of an operator does, unless the flow has ended already:
+then its error goes to the hook. The functions run where the flow runs, one signal at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.gather import END, PENDING, Elements, Gather
+from reactive_runtime._core.origin import Foreign, flow_of, gathered
+from reactive_runtime._core.place import Place, assembled
+from reactive_runtime._core.step import Each, Step, describe
+from reactive_runtime.spec import Subscriber, Subscription
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = [
+    "Listener",
+    "Metrics",
+    "checkpoint",
+    "do_finally",
+    "do_on_cancel",
+    "do_on_complete",
+    "do_on_discard",
+    "do_on_error",
+    "do_on_next",
+    "do_on_request",
+    "do_on_subscribe",
+    "finalize",
+    "log",
+    "metrics",
+    "named",
+    "progress",
+    "tap",
+]
+
+T = TypeVar("T")
+
+Way = Literal["complete", "error", "cancel"]
+
+
+class Listener:
+    """What can be listened to; override what is wanted. See `tap`."""
+
+    def on_subscribe(self) -> None:
+        """A subscription begins."""
+
+    def on_next(self, element: Any) -> None:
+        """An element is about to go on."""
+
+    def on_error(self, error: Exception) -> None:
+        """The source has failed."""
+
+    def on_complete(self) -> None:
+        """The source has completed."""
+
+    def on_cancel(self) -> None:
+        """The stream was cancelled, or failed further down, before the source had ended."""
+
+    def on_finally(self, way: Way) -> None:
+        """After any of the three, once."""
+
+
+def tap(source: Flow[T], listener: Listener, /) -> Flow[T]:
+    """All signals go to `listener` (see `Listener`) before they go on.
+
+    Demand and cancellation pass through. One listener serves all subscriptions, each of which calls it on its own
+    thread. Origin: `tap` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.operators.looking import Listener
+    >>> class Count(Listener):
+    ...     elements = 0
+    ...     def on_next(self, element):
+    ...         self.elements += 1
+    >>> count = Count()
+    >>> _ = Flow.range(3).tap(count).block()
+    >>> count.elements
+    3
+    """
+    if not isinstance(listener, Listener):
+        raise TypeError(f"tap: a Listener is needed, not {type(listener).__name__}")
+    return _tapped("tap()", source, listener)
+
+
+def _tapped(title: str, source: Flow[T], listener: Listener) -> Flow[T]:
+    return gathered(title, lambda: _Tap(source, listener), source)
+
+
+class _Tap(Gather):
+    def __init__(self, source: Flow[Any], listener: Listener) -> None:
+        super().__init__()
+        self.source = source
+        self.listener = listener
+        self.way: Way = "cancel"
+
+    def elements(self) -> Elements:
+        listener = self.listener
+        self.call(listener.on_subscribe)
+        lane = self.lane(self.source)
+        seen = type(listener).on_next is not Listener.on_next
+        while True:
+            try:
+                element = lane.poll()
+            except Exception as error:
+                self.way = "error"
+                self.call(listener.on_error, error)
+                raise
+            if element is END:
+                break
+            if seen and element is not PENDING:
+                self.call(listener.on_next, element)
+            yield element
+        self.way = "complete"
+        self.call(listener.on_complete)
+
+    def closed(self) -> None:
+        try:
+            if self.way == "cancel":
+                self.listener.on_cancel()
+            self.listener.on_finally(self.way)
+        except Exception as error:
+            hooks.error_dropped(f"{self.title}: the listener raised", error)
+
+
+def do_on_subscribe(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
+    """`fn()` when a subscription begins. Origin: `doOnSubscribe` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> _ = Flow.range(1).do_on_subscribe(lambda: print("begins")).subscribe(print)
+    begins
+    0
+    """
+    return _tapped(f"do_on_subscribe({describe(fn)})", source, _Says("on_subscribe", "do_on_subscribe", fn))
+
+
+def do_on_error(source: Flow[T], fn: Callable[[Exception], object], /) -> Flow[T]:
+    """`fn(error)` when the source has failed, before the error goes on. Origin: `doOnError` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> _ = Flow.error(OSError("gone")).do_on_error(print).subscribe(print, on_error=repr)
+    gone
+    """
+    return _tapped(f"do_on_error({describe(fn)})", source, _Says("on_error", "do_on_error", fn))
+
+
+def do_on_complete(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
+    """`fn()` when the source has completed, before the end goes on. Origin: `doOnComplete` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(1).do_on_complete(lambda: print("done")))
+    done
+    [0]
+    """
+    return _tapped(f"do_on_complete({describe(fn)})", source, _Says("on_complete", "do_on_complete", fn))
+
+
+def do_on_cancel(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
+    """`fn()` when the stream is cancelled before the source has ended; also by an operator, as `take`.
+
+    Runs after the source was let go of. Origin: `doOnCancel` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(1))
+    cancelled
+    [0]
+    """
+    return _tapped(f"do_on_cancel({describe(fn)})", source, _Says("on_cancel", "do_on_cancel", fn))
+
+
+def do_finally(source: Flow[T], fn: Callable[[Way], object], /) -> Flow[T]:
+    """`fn(way)`, once, when it is over: "complete", "error" or "cancel".
+
+    Runs after the source was let go of, and before the subscriber is told. Origin: `doFinally` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(1).do_finally(print))
+    complete
+    [0]
+    """
+    return _tapped(f"do_finally({describe(fn)})", source, _Says("on_finally", "do_finally", fn))
+
+
+class _Says(Listener):
+    """A listener for one kind of signal."""
+
+    def __init__(self, signal: str, operator: str, fn: Callable[..., object]) -> None:
+        setattr(self, signal, a_function(operator, "fn", fn))
+
+
+def finalize(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
+    """`fn()`, exactly once for each subscription, whichever way it ends.
+
+    Runs when the source has been let go of, before the subscriber is told; what it raises goes to the hook.
+    Origin: `finalize` of RxJS.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(9).finalize(lambda: print("over")).take(1))
+    over
+    [0]
+    """
+    return source._then(_Finalize(a_function("finalize", "fn", fn)))
+
+
+class _Finalize(Step[T, T]):
+    name = "finalize"
+
+    def __init__(self, fn: Callable[[], object]) -> None:
+        self.fn = fn
+
+    def each(self, element: T) -> Each[T]:
+        yield element
+
+    def close(self) -> Iterable[object]:
+        self.fn()
+        return ()
+
+    def __str__(self) -> str:
+        return f"finalize({describe(self.fn)})"
+
+
+def do_on_next(source: Flow[T], fn: Callable[[T], object], /) -> Flow[T]:
+    """`fn(element)` before each element goes on. Origin: `doOnNext` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).do_on_next(print))
+    0
+    1
+    [0, 1]
+    """
+    return source._then(_DoOnNext(a_function("do_on_next", "fn", fn)))
+
+
+class _DoOnNext(Step[T, T]):
+    name = "do_on_next"
+
+    def __init__(self, fn: Callable[[T], object]) -> None:
+        self.fn = fn
+
+    def each(self, element: T) -> Each[T]:
+        self.fn(element)
+        yield element
+
+    def __str__(self) -> str:
+        return f"do_on_next({describe(self.fn)})"
+
+
+def do_on_discard(source: Flow[T], fn: Callable[[Any], object], /) -> Flow[T]:
+    """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
+
+    An element that waits in a buffer at a cancel, that finds one full, a batch that is half full when its source fails:
+    each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, and those
+    downstream as far as the next boundary. Origin: `doOnDiscard` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
+    >>> _ = flow.subscribe(print, on_error=repr)
+    [0, 1]
+    2
+    """
+    return source._then(_DoOnDiscard(a_function("do_on_discard", "fn", fn)))
+
+
+class _DoOnDiscard(Step[T, T]):
+    name = "do_on_discard"
+
+    def __init__(self, fn: Callable[[Any], object]) -> None:
+        self.fn = fn
+
+    def each(self, element: T) -> Each[T]:
+        yield element
+
+    def enter(self, context: Context) -> None:
+        hooks.listen_to_discards(context, self.fn)
+
+    def __str__(self) -> str:
+        return f"do_on_discard({describe(self.fn)})"
+
+
+def do_on_request(source: Flow[T], fn: Callable[[int], object], /) -> Flow[T]:
+    """`fn(n)` for each demand that is passed upstream here, before it is.
+
+    It is what the operators downstream ask for: as they need it, not call by call. What `fn` raises goes to the hook.
+    Origin: `doOnRequest` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> _ = Flow.range(9).do_on_request(print).take(2).subscribe(print)
+    2
+    0
+    1
+    """
+    a_function("do_on_request", "fn", fn)
+    return flow_of(Foreign(f"do_on_request({describe(fn)})", _Requests(source, fn), above=source))
+
+
+class _Requests:
+    """A publisher whose subscriptions tell of each request."""
+
+    def __init__(self, source: Flow[Any], fn: Callable[[int], object]) -> None:
+        self.source = source
+        self.fn = fn
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        self.source._run(_Requesting(subscriber, self.fn))
+
+
+class _Requesting:
+    """Stands between a subscriber and its subscription."""
+
+    def __init__(self, subscriber: Subscriber[Any], fn: Callable[[int], object]) -> None:
+        self.subscriber = subscriber
+        self.on_next = subscriber.on_next
+        self.on_error = subscriber.on_error
+        self.on_complete = subscriber.on_complete
+        self.fn = fn
+        self.subscription: Subscription
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self.subscription = subscription
+        self.subscriber.on_subscribe(self)
+
+    def request(self, n: int, /) -> None:
+        try:
+            self.fn(n)
+        except Exception as error:
+            hooks.error_dropped(f"do_on_request raised on request({n})", error)
+        self.subscription.request(n)
+
+    def cancel(self) -> None:
+        self.subscription.cancel()
+
+
+def log(source: Flow[T], name: str = "reactive_runtime.flow", level: int = logging.INFO) -> Flow[T]:
+    """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).log("rows"))
+    [0, 1]
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"log: name must be a str, not {type(name).__name__}")
+    return _tapped(f"log({name})", source, _Log(logging.getLogger(name), level))
+
+
+class _Log(Listener):
+    def __init__(self, logger: logging.Logger, level: int) -> None:
+        self.logger = logger
+        self.level = level
+
+    def on_subscribe(self) -> None:
+        self.logger.log(self.level, "on_subscribe")
+
+    def on_next(self, element: Any) -> None:
+        self.logger.log(self.level, "on_next(%r)", element)
+
+    def on_error(self, error: Exception) -> None:
+        self.logger.log(self.level, "on_error(%r)", error)
+
+    def on_complete(self) -> None:
+        self.logger.log(self.level, "on_complete()")
+
+    def on_cancel(self) -> None:
+        self.logger.log(self.level, "cancel()")
+
+
+def named(source: Flow[T], name: str, /) -> Flow[T]:
+    """The same flow, with a name that `explain` shows. Origin: `name` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> print(Flow.range(2).named("rows").explain())
+    range(2) named(rows) consume
+    ---------- caller ----------
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named: name must be a str, not {type(name).__name__}")
+    return source._then(_Named(name))
+
+
+class _Named(Step[T, T]):
+    name = "named"
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def each(self, element: T) -> Each[T]:
+        yield element
+
+    def __str__(self) -> str:
+        return f"named({self.title})"
+
+
+def checkpoint(source: Flow[T], description: str = "", /) -> Flow[T]:
+    """An error that comes by here gets a note with this line, and `description`. Origin: `checkpoint` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> flow = Flow.error(OSError("gone")).checkpoint("reading rows")
+    >>> _ = flow.subscribe(print, on_error=lambda error: print(error.__notes__[0].partition(",")[0]))
+    passed checkpoint 'reading rows'
+    """
+    if not isinstance(description, str):
+        raise TypeError(f"checkpoint: description must be a str, not {type(description).__name__}")
+    return _tapped(f"checkpoint({description})", source, _Checkpoint(description, assembled()))
+
+
+class _Checkpoint(Listener):
+    def __init__(self, description: str, place: Place | None) -> None:
+        where = f"{place[0]}:{place[1]}" if place else "a place that is not known"
+        self.note = f"passed checkpoint {description!r}, at {where}"
+
+    def on_error(self, error: Exception) -> None:
+        error.add_note(self.note)
+
+
+class Metrics(Listener):
+    """Counts, over all subscriptions that it listens to. Read them at any time, on any thread."""
+
+    NAMES: Final = ("subscribed", "elements", "completed", "failed", "cancelled")
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._counts = dict.fromkeys(self.NAMES, 0)  # _lock
+
+    def _add(self, name: str) -> None:
+        with self._lock:
+            self._counts[name] += 1
+
+    def counts(self) -> dict[str, int]:
+        """`subscribed`, `elements`, `completed`, `failed`, `cancelled`."""
+        with self._lock:
+            return dict(self._counts)
+
+    def on_subscribe(self) -> None:
+        self._add("subscribed")
+
+    def on_next(self, element: Any) -> None:
+        self._add("elements")
+
+    def on_error(self, error: Exception) -> None:
+        self._add("failed")
+
+    def on_complete(self) -> None:
+        self._add("completed")
+
+    def on_cancel(self) -> None:
+        self._add("cancelled")
+
+
+def metrics(source: Flow[T], counts: Metrics, /) -> Flow[T]:
+    """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.operators.looking import Metrics
+    >>> counts = Metrics()
+    >>> _ = Flow.range(3).metrics(counts).block()
+    >>> counts.counts()["elements"]
+    3
+    """
+    if not isinstance(counts, Metrics):
+        raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
+    return _tapped("metrics()", source, counts)
+
+
+def progress(source: Flow[T], report: Callable[[int], object], /, every: int = 1000) -> Flow[T]:
+    """`report(n)` with the number of elements so far: each `every` of them (1 or more), and at the end.
+
+    What `report` raises ends the flow. Demand and cancellation pass through.
+
+    >>> from reactive_runtime import Flow
+    >>> _ = Flow.range(5).progress(print, every=2).block()
+    2
+    4
+    5
+    """
+    a_function("progress", "report", report)
+    at_least("progress", "every", 1, every)
+    return source._then(_Progress(report, every))
+
+
+class _Progress(Step[T, T]):
+    name = "progress"
+
+    def __init__(self, report: Callable[[int], object], every: int) -> None:
+        self.report = report
+        self.every = every
+        self.number = 0
+
+    def each(self, element: T) -> Each[T]:
+        self.number += 1
+        if self.number % self.every == 0:
+            self.report(self.number)
+        yield element
+
+    def end(self) -> Any:
+        if self.number % self.every:
+            self.report(self.number)
+        none: Iterable[T] = ()
+        for element in none:  # noqa: UP028 - a step writes its loops
+            yield element
+
+    def __str__(self) -> str:
+        return f"progress({self.every})"

@@ -1,0 +1,513 @@
+"""Demand, changed on its way: in portions, held back, let through without, or shared out.
+
+The three of `on_overflow` are for sources that push: each asks its source for everything. A source that is pulled never
+overflows, since it is pulled by demand; what they do then is nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
+from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather
+from reactive_runtime._core.host import Host
+from reactive_runtime._core.inbox import Overflow
+from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
+from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = [
+    "KillSwitch",
+    "ParallelFlow",
+    "Valve",
+    "kill_switch",
+    "limit_rate",
+    "on_overflow_buffer",
+    "on_overflow_drop",
+    "on_overflow_latest",
+    "parallel",
+    "pausable",
+    "serialize",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BUSY = 256
+"""How many elements may wait, beyond demand, while the subscriber is at work."""
+
+
+class _Passing(Gather):
+    """Has one source."""
+
+    def __init__(self, source: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+
+
+def limit_rate(source: Flow[T], n: int, /) -> Flow[T]:
+    """The source is asked for `n` elements at a time (1 or more), at first, and again when three quarters are through.
+
+    So a demand without bound becomes one that the source can plan for. At most `n` wait here. A source that is pulled
+    is pulled by demand. Cancellation passes through. Origin: `limitRate` of Reactor, `rebatchRequests` of RxJava.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).limit_rate(2))
+    [0, 1, 2]
+    """
+    at_least("limit_rate", "n", 1, n)
+    return gathered(f"limit_rate({n})", lambda: _LimitRate(source, n), source)
+
+
+class _LimitRate(_Passing):
+    def __init__(self, source: Flow[Any], n: int) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def elements(self) -> Elements:
+        yield from self.relay(self.lane(self.source, self.n))
+
+
+def on_overflow_buffer(source: Flow[T], n: int, /, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T]:
+    """What comes without demand is kept, up to `n` elements (1 or more).
+
+    One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with an
+    OverflowError ("error"), and what waits is dropped. While the subscriber is at work, as many again may wait. An
+    error of the source itself comes after what waits.
+    Origin: `onBackpressureBuffer` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.hot import PublishProcessor
+    >>> numbers = PublishProcessor()
+    >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
+    >>> for n in range(5):
+    ...     _ = numbers.emit(n)
+    >>> handle.request(9)
+    3
+    4
+    """
+    at_least("on_overflow_buffer", "n", 1, n)
+    one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
+    title = f"on_overflow_buffer({n}, {drop})"
+    return gathered(title, lambda: _Buffer(source, Overflow(n, drop)), source)
+
+
+class _Buffer(_Passing):
+    def __init__(self, source: Flow[Any], overflow: Overflow) -> None:
+        super().__init__(source)
+        self.overflow = overflow
+        self.waiting: deque[Any] = deque()
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, MAX_DEMAND, self.overflow)
+        failure: Exception | None = None
+        while True:
+            try:
+                element = PENDING if self.waiting and self.host.demanded else self._next(lane)
+            except Exception as error:
+                element, failure = END, error
+            if element is END and not self.waiting:
+                break
+            if element is not PENDING and element is not END:
+                self.keep(element)
+            elif self.waiting and self.host.demanded:
+                yield self.waiting.popleft()
+            else:
+                yield PENDING
+        if failure is not None:
+            raise failure
+
+    def _next(self, lane: Any) -> Any:
+        """Without demand, what has come by itself; a source that is pulled is left alone."""
+        return lane.signal() if lane.pushes() or lane.over else lane.poll()
+
+    def keep(self, element: Any) -> None:
+        """There is one more."""
+        self.waiting.append(element)
+        if len(self.waiting) > self.overflow.capacity and not self.host.demanded:
+            if self.overflow.drop == "error":
+                raise self.fault(OverflowError(f"{self.title}: one more element has no room"))
+            self.discard(self.waiting.popleft() if self.overflow.drop == "oldest" else self.waiting.pop())
+
+    def closed(self) -> None:
+        self.discard(*self.waiting)
+
+
+def on_overflow_drop(source: Flow[T], /) -> Flow[T]:
+    """What comes without demand is dropped, to the hook.
+
+    While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureDrop` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.hot import PublishProcessor
+    >>> numbers = PublishProcessor()
+    >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
+    >>> for n in range(3):
+    ...     _ = numbers.emit(n)
+    0
+    >>> handle.request(1)
+    >>> _ = numbers.emit(9)
+    9
+    """
+    return gathered("on_overflow_drop()", lambda: _Drop(source, Overflow(BUSY, "newest")), source)
+
+
+class _Drop(_Buffer):
+    def keep(self, element: Any) -> None:
+        if self.host.demanded:
+            self.waiting.append(element)
+        else:
+            self.discard(element)
+
+
+def on_overflow_latest(source: Flow[T], /) -> Flow[T]:
+    """What comes without demand takes the place of what came before: only the latest is kept.
+
+    The others go to the hook. While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureLatest`
+    of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.hot import PublishProcessor
+    >>> numbers = PublishProcessor()
+    >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
+    >>> for n in range(3):
+    ...     _ = numbers.emit(n)
+    >>> handle.request(1)
+    2
+    """
+    return gathered("on_overflow_latest()", lambda: _Latest(source, Overflow(BUSY, "oldest")), source)
+
+
+class _Latest(_Buffer):
+    def keep(self, element: Any) -> None:
+        if self.waiting and not self.host.demanded:
+            self.discard(self.waiting.popleft())
+        self.waiting.append(element)
+
+
+class _Handle:
+    """Knows the streams that go through it, and wakes them."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._gathers: dict[Gather, None] = {}  # _lock
+
+    def _enter(self, gather: Gather) -> None:
+        with self._lock:
+            self._gathers[gather] = None
+
+    def _leave(self, gather: Gather) -> None:
+        with self._lock:
+            self._gathers.pop(gather, None)
+
+    def _hosts(self) -> list[Host]:
+        with self._lock:
+            return [gather.host for gather in self._gathers]
+
+    def _wake(self) -> None:
+        for host in self._hosts():
+            host._add(0)
+
+
+class Valve(_Handle):
+    """Holds the demand of flows back, and lets it go; see `pausable`. From any thread."""
+
+    def __init__(self, *, paused: bool = False) -> None:
+        super().__init__()
+        self._paused = paused  # _lock
+
+    def pause(self) -> None:
+        """Ask for nothing more."""
+        with self._lock:
+            self._paused = True
+
+    def resume(self) -> None:
+        """Go on."""
+        with self._lock:
+            self._paused = False
+        self._wake()
+
+    def is_paused(self) -> bool:
+        """Whether demand is held back."""
+        with self._lock:
+            return self._paused
+
+
+def pausable(source: Flow[T], valve: Valve, /) -> Flow[T]:
+    """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
+
+    What was asked for before may still come, and waits: at most as much as was demanded. The end, and cancellation,
+    pass always. Origin: RxJava extensions' `valve`.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.operators.pacing import Valve
+    >>> valve = Valve(paused=True)
+    >>> _ = Flow.range(2).pausable(valve).subscribe(print)
+    >>> valve.resume()
+    0
+    1
+    """
+    if not isinstance(valve, Valve):
+        raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
+    return gathered("pausable()", lambda: _Pausable(source, valve), source)
+
+
+class _Pausable(_Passing):
+    def __init__(self, source: Flow[Any], valve: Valve) -> None:
+        super().__init__(source)
+        self.valve = valve
+
+    def elements(self) -> Elements:
+        self.valve._enter(self)
+        lane = self.lane(self.source)
+        while True:
+            element = lane.look() if self.valve.is_paused() else lane.poll()
+            if element is END:
+                return
+            yield element
+
+    def want(self, n: int) -> None:
+        if not self.valve.is_paused():
+            super().want(n)
+
+    def closed(self) -> None:
+        self.valve._leave(self)
+
+
+class KillSwitch(_Handle):
+    """Ends the flows that go through it, in good order; see `kill_switch`. From any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thrown = False  # _lock; final
+        self._over: Future[None] = Future()
+
+    def throw(self, within: float | None = None, clock: Clock | None = None) -> Future[None]:
+        """Cancel the sources and complete; what is under way downstream is drained.
+
+        The future is done when all flows have ended. Those that have not `within` seconds, by `clock`, fail with a
+        TimeoutError, up to the next boundary.
+        """
+        if within is not None:
+            seconds_of("KillSwitch.throw", "within", within)
+            a_clock("KillSwitch.throw", clock)
+        with self._lock:
+            self._thrown = True
+        self._wake()
+        self._check()
+        if within is not None and clock is not None and not self._over.done():
+            timer = clock.schedule(within, self._too_late)
+            self._over.add_done_callback(lambda _: timer.cancel())
+        return self._over
+
+    def is_thrown(self) -> bool:
+        """Whether it was."""
+        with self._lock:
+            return self._thrown
+
+    def _too_late(self) -> None:
+        for host in self._hosts():
+            if isinstance(host, PulledSubscription):
+                host._note(TimeoutError("kill_switch: the flow had not ended in time"))
+
+    def _check(self) -> None:
+        with self._lock:
+            over = self._thrown and not self._gathers
+            if over and not self._over.done():
+                self._over.set_running_or_notify_cancel()
+            elif over:
+                over = False
+        if over:
+            self._over.set_result(None)
+
+
+def kill_switch(source: Flow[T], switch: KillSwitch, /) -> Flow[T]:
+    """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
+
+    What has passed here is drained: put it near the source. Demand and cancellation pass through. Origin:
+    `KillSwitches` of Akka and Pekko Streams.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.operators.pacing import KillSwitch
+    >>> switch = KillSwitch()
+    >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
+    >>> switch.throw().result()
+    drained
+    """
+    if not isinstance(switch, KillSwitch):
+        raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
+    return gathered("kill_switch()", lambda: _Switched(source, switch), source)
+
+
+class _Switched(_Passing):
+    def __init__(self, source: Flow[Any], switch: KillSwitch) -> None:
+        super().__init__(source)
+        self.switch = switch
+
+    def elements(self) -> Elements:
+        self.switch._enter(self)
+        lane = self.lane(self.source)
+        while not self.switch.is_thrown():
+            element = lane.poll()
+            if element is END:
+                return
+            yield element
+        self.leave(lane)
+
+    def closed(self) -> None:
+        self.switch._leave(self)
+        self.switch._check()
+
+
+def serialize(source: Flow[T], /) -> Flow[T]:
+    """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
+
+    `from_publisher` does so by itself; this says it. Demand passes exactly, cancellation too. Origin: `serialize` of
+    Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).serialize())
+    [0, 1, 2]
+    """
+    return flow_of(Foreign("serialize()", source, above=source))
+
+
+def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T, T]:
+    """Deals the elements out to `n` rails (1 or more), which work at the same time.
+
+    Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
+    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room.
+    Origin: `parallel` of RxJava and Reactor.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from reactive_runtime import Flow
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
+    ...     sorted(squares)
+    [0, 1, 4, 9]
+    """
+    at_least("parallel", "n", 1, n)
+    at_least("parallel", "prefetch", 1, prefetch)
+    return ParallelFlow(source, n, prefetch, None, lambda rail: rail)
+
+
+class ParallelFlow(Generic[T, R]):
+    """A flow on several rails; see `Flow.parallel`. Immutable: each method returns another one."""
+
+    __slots__ = ("_executor", "_n", "_prefetch", "_source", "_work")
+
+    def __init__(
+        self,
+        source: Flow[T],
+        n: int,
+        prefetch: int,
+        executor: Executor | None,
+        work: Callable[[Flow[T]], Flow[R]],
+    ) -> None:
+        self._source = source
+        self._n = n
+        self._prefetch = prefetch
+        self._executor = executor
+        self._work = work
+
+    def run_on(self, executor: Executor, /) -> ParallelFlow[T, R]:
+        """Each rail works on `executor`, in tasks of its own."""
+        an_executor("run_on", executor)
+        return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
+
+    def rails(self, fn: Callable[[Flow[R]], Flow[Any]], /) -> ParallelFlow[T, Any]:
+        """`fn(rail)`, for each rail: any operators."""
+        a_function("rails", "fn", fn)
+        work = self._work
+        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, lambda rail: fn(work(rail)))
+
+    def map(self, fn: Callable[[R], Any], /) -> ParallelFlow[T, Any]:
+        """`map` on each rail."""
+        a_function("map", "fn", fn)
+        return self.rails(lambda rail: rail.map(fn))
+
+    def filter(self, predicate: Callable[[R], object], /) -> ParallelFlow[T, R]:
+        """`filter` on each rail."""
+        a_function("filter", "predicate", predicate)
+        return self.rails(lambda rail: rail.filter(predicate))
+
+    def sequential(self) -> Flow[R]:
+        """The elements of all rails, as they come. An error of one cancels the others and ends the flow."""
+        executor = self._executor
+        if executor is None:
+            raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")
+        source, n, prefetch, work = self._source, self._n, self._prefetch, self._work
+        title = f"parallel({n}) sequential()"
+        return gathered(title, lambda: _Rails(source, n, prefetch, executor, work), source)
+
+
+def _itself(outbox: Outbox) -> Outbox:
+    return outbox
+
+
+class _Rails(_Passing):
+    def __init__(
+        self,
+        source: Flow[Any],
+        n: int,
+        prefetch: int,
+        executor: Executor,
+        work: Callable[[Flow[Any]], Flow[Any]],
+    ) -> None:
+        super().__init__(source)
+        self.n = n
+        self.prefetch = prefetch
+        self.executor = executor
+        self.work = work
+        self.outboxes: list[Outbox] = []
+
+    def _wake(self) -> None:
+        self.host._add(0)
+
+    def elements(self) -> Elements:
+        crowd = Crowd(self)
+        for _ in range(self.n):
+            outbox = Outbox(self.prefetch, self._wake, self._wake)
+            self.outboxes.append(outbox)
+            rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.executor))
+            crowd.add(self.lane(self.call(self.work, rail), self.prefetch))
+        outer = self.lane(self.source, self.prefetch)
+        begun = False
+        while len(crowd):
+            begun = begun or self.host.demanded
+            dealt = begun and not self.host._stop and self._deal(outer)
+            element = crowd.poll()
+            if element is not END and not (dealt and element is PENDING):
+                yield element
+
+    def _deal(self, outer: Any) -> bool:
+        """Give the next element to the rail with the most room."""
+        best = max(self.outboxes, key=Outbox.room)
+        if not best.room():
+            return False
+        element = outer.signal()
+        if element is PENDING or (element is END and not self.outboxes[0].end()):
+            return False
+        if element is END:
+            for outbox in self.outboxes:
+                outbox.end()
+                outbox.wake()
+            return False
+        if best.put(element):
+            best.wake()
+        else:
+            self.discard(element)
+        return True
+
+    def closed(self) -> None:
+        for outbox in self.outboxes:
+            outbox.end()

@@ -1,0 +1,300 @@
+"""Sources that are not pulled: a function that pushes, a future, an async iterable."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from reactive_runtime._core import eventloop, hooks, primitives
+from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
+from reactive_runtime._core.gather import PENDING, Elements, Gather
+from reactive_runtime._core.hub import Emission
+from reactive_runtime._core.origin import Hot, flow_of, gathered
+from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.step import describe
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Emitter", "create", "from_async", "from_future"]
+
+T = TypeVar("T")
+
+CAPACITY = 256
+
+
+class Emitter(Generic[T]):
+    """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
+
+    def __init__(self, outbox: Outbox, overflow: str) -> None:
+        self._outbox = outbox
+        self._overflow = overflow
+        self._lock = primitives.Lock()
+        self._on_cancel: Callable[[], object] | None = None  # _lock
+        self._over = False  # _lock; the subscriber has gone, or was told the end
+
+    def emit(self, element: T, /) -> Emission:
+        """Push `element`; never blocks, never raises but TypeError for None (2.13).
+
+        It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped, or the oldest ("oldest"),
+        or the flow has failed ("error").
+        """
+        not_none("emit", element)
+        outbox = self._outbox
+        if outbox.put(element):
+            outbox.wake()
+            return Emission.OK
+        if outbox.gone:
+            return Emission.CANCELLED
+        if outbox.over():
+            return Emission.TERMINATED
+        if self._overflow == "oldest":
+            for oldest in outbox.put_out():
+                hooks.element_dropped("it found the buffer of its emitter full", oldest)
+            if outbox.put(element):
+                outbox.wake()
+                return Emission.OK
+        hooks.element_dropped("it found the buffer of its emitter full", element)
+        if self._overflow == "error":
+            self.error(OverflowError(f"create: more than {outbox.capacity} elements wait to be asked for"))
+        return Emission.OVERFLOW
+
+    def complete(self) -> bool:
+        """The end; False: there was one."""
+        return self._end(None)
+
+    def error(self, error: BaseException, /) -> bool:
+        """The end, by failure; False: there was an end, and this error goes to the hook."""
+        not_none("error", error)
+        ended = self._end(error)
+        if not ended:
+            hooks.error_dropped("an error after its stream had ended", error)
+        return ended
+
+    def _end(self, error: BaseException | None) -> bool:
+        ended = self._outbox.end(error)
+        self._outbox.wake()
+        return ended
+
+    def demand(self) -> int:
+        """How many more elements are asked for than wait; 0 or less: none."""
+        return self._outbox.demand()
+
+    def is_cancelled(self) -> bool:
+        """Whether the subscriber has gone: it cancelled, or has been told the end."""
+        with self._lock:
+            return self._over
+
+    def on_cancel(self, fn: Callable[[], object], /) -> None:
+        """Call `fn()` once when the stream is over, whichever way; at once, if it is."""
+        a_function("on_cancel", "fn", fn)
+        with self._lock:
+            over, self._on_cancel = self._over, fn
+        if over:
+            _quietly(fn)
+
+    def _gone(self) -> None:
+        with self._lock:
+            self._over = True
+            fn = self._on_cancel
+        if fn is not None:
+            _quietly(fn)
+
+
+def _quietly(fn: Callable[[], object]) -> None:
+    try:
+        fn()
+    except Exception as error:
+        hooks.error_dropped(f"on_cancel({describe(fn)}) raised", error)
+
+
+def create(
+    fn: Callable[[Emitter[T]], object],
+    /,
+    overflow: Literal["error", "newest", "oldest"] = "error",
+    capacity: int = CAPACITY,
+) -> Flow[T]:
+    """What `fn(emitter)` pushes: it is called for each subscriber, on the thread that subscribes.
+
+    For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
+    whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel` is
+    the place to unregister. Origin: `create` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> def two(emitter):
+    ...     emitter.emit("a")
+    ...     emitter.emit("b")
+    ...     emitter.complete()
+    >>> list(Flow.create(two))
+    ['a', 'b']
+    """
+    a_function("create", "fn", fn)
+    one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
+    at_least("create", "capacity", 1, capacity)
+
+    def enter() -> Outbox:
+        outbox = Outbox(capacity)
+        emitter = Emitter[T](outbox, overflow)
+
+        def begin() -> None:
+            try:
+                fn(emitter)
+            except Exception as error:
+                emitter.error(error)
+
+        outbox.on_connect, outbox.on_gone = begin, emitter._gone
+        return outbox
+
+    return flow_of(Hot(f"create({describe(fn)})", enter))
+
+
+def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], /) -> Flow[T]:
+    """The result of a future, of `concurrent.futures` or of asyncio, when it is there and asked for.
+
+    Its exception ends the flow, and so does its cancellation (CancelledError); a result of None completes without an
+    element. Cancelling the flow leaves the future alone. Origin: `fromFuture` of Rx.
+
+    >>> from concurrent.futures import Future
+    >>> from reactive_runtime import Flow
+    >>> future = Future()
+    >>> future.set_result(7)
+    >>> list(Flow.from_future(future))
+    [7]
+    """
+    if not callable(getattr(future, "add_done_callback", None)):
+        raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
+    return gathered("from_future()", lambda: _OfFuture(future))
+
+
+class _OfFuture(Gather):
+    def __init__(self, future: Any) -> None:
+        super().__init__()
+        self.future = future
+
+    def elements(self) -> Elements:
+        loop = self.future.get_loop() if hasattr(self.future, "get_loop") else None
+        if loop is None:
+            self.future.add_done_callback(self._done)
+        else:
+            loop.call_soon_threadsafe(self.future.add_done_callback, self._done)
+        while not self.future.done():
+            yield PENDING
+        if self.future.cancelled():
+            raise concurrent.futures.CancelledError("from_future: the future was cancelled")
+        result = self.future.result()
+        if result is not None:
+            while not self.host.demanded:
+                yield PENDING
+            yield result
+
+    def _done(self, future: Any) -> None:
+        self.host._add(0)
+
+    def pushes(self) -> bool:
+        return True
+
+
+def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, prefetch: int = 16) -> Flow[T]:
+    """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
+
+    It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more) ahead;
+    what follows runs there too, up to the next boundary. Its errors end the flow; cancelling the flow cancels it, and
+    closes the iterator. `async for` over a flow is the way back.
+
+    >>> from reactive_runtime import Flow
+    >>> async def ticks():
+    ...     for n in range(3):
+    ...         yield n
+    >>> list(Flow.from_async(ticks))
+    [0, 1, 2]
+    """
+    given: Any = source
+    if not (callable(given) or hasattr(given, "__aiter__")):
+        raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(given).__name__}")
+    supplier: Callable[[], AsyncIterable[T]] = given if callable(given) else lambda: given
+    at_least("from_async", "prefetch", 1, prefetch)
+    title = describe(source) if callable(source) else type(source).__name__
+    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch))
+
+
+class _OfAsync(Gather):
+    def __init__(self, supplier: Callable[[], AsyncIterable[Any]], prefetch: int) -> None:
+        super().__init__()
+        self.supplier = supplier
+        self.outbox = Outbox(prefetch, on_room=self._more)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        # The loop's thread owns these:
+        self.task: asyncio.Task[None] | None = None
+        self.room: asyncio.Event | None = None
+
+    def elements(self) -> Elements:
+        self.outbox.attach(self.host)
+        elements = self.outbox.open()
+        while not self.host.demanded:
+            yield PENDING
+        self.loop = eventloop.borrow()
+        eventloop.call(self.loop, self._begin, self.loop)
+        while True:
+            while not (self.host.demanded or self.outbox.exhausted()):
+                yield PENDING
+            element = next(elements, None)
+            if element is None:
+                return
+            yield element
+
+    def _more(self) -> None:
+        if self.loop is not None:
+            eventloop.call(self.loop, self._signal)
+
+    def _signal(self) -> None:
+        if self.room is not None:
+            self.room.set()
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
+        self.room = asyncio.Event()
+        self.task = loop.create_task(self._iterate(), context=self.host._context.copy())
+
+    async def _iterate(self) -> None:
+        assert self.room is not None
+        try:
+            iterator: AsyncIterator[Any] = aiter(self.supplier())
+            try:
+                async for element in iterator:
+                    not_none("from_async", element)
+                    while not self.outbox.put(element):
+                        if self.outbox.gone:
+                            self.discard(element)
+                            return
+                        self.room.clear()
+                        if not self.outbox.room():
+                            await self.room.wait()
+                    self.outbox.wake()
+            finally:
+                close = getattr(iterator, "aclose", None)
+                if close is not None:
+                    await close()
+        except Exception as error:
+            if not self.outbox.end(error):
+                hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
+        else:
+            self.outbox.end()
+        self.outbox.wake()
+
+    def closed(self) -> None:
+        self.outbox.close()
+        loop, self.loop = self.loop, None
+        if loop is not None:
+            eventloop.call(loop, self._cancel)
+            eventloop.give_back(loop)
+
+    def _cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    def pushes(self) -> bool:
+        return True

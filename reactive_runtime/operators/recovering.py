@@ -1,0 +1,359 @@
+"""What happens after an end: another source, another error, once more from the beginning.
+
+An operator here subscribes to its source, or to the one that follows, and asks for exactly what is demanded downstream;
+what is still owed when a source ends is asked of the next. However often that is, it needs no stack and no memory.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reactive_runtime._core.arguments import a_clock, a_function, at_least, seconds_of
+from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
+from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.step import describe
+from reactive_runtime.spec import Publisher
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = [
+    "map_error",
+    "on_error_resume",
+    "on_error_return",
+    "repeat",
+    "repeat_when",
+    "retry",
+    "retry_backoff",
+    "retry_when",
+]
+
+T = TypeVar("T")
+
+Outcome = Generator[Any, None, Exception | None]
+
+
+class _Again(Gather):
+    """Runs sources one after the other."""
+
+    def __init__(self, source: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+
+    def run(self, source: Flow[Any]) -> Outcome:
+        """The elements of `source`; returns the error it ended with, or None."""
+        lane = self.lane(source)
+        failure = None
+        try:
+            while (element := lane.poll()) is not END:
+                yield element
+        except Exception as error:
+            failure = error
+        self.leave(lane)
+        if self.host._stop:
+            yield PENDING  # a cancel gets its chance, however quickly the sources end
+        return failure
+
+    def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
+        """Wait for `publisher`: True with its first element, False where it completes without."""
+        lane: Lane = self.lane(as_flow(self.title, "the companion", publisher), 1)
+        while (news := lane.signal()) is PENDING:
+            yield PENDING
+        self.leave(lane)
+        return news is not END
+
+    def publisher_from(self, fn: Callable[..., Publisher[Any]], *arguments: Any) -> Flow[Any]:
+        """What a user's function returns, as a flow."""
+        publisher = self.call(fn, *arguments)
+        if not callable(getattr(publisher, "subscribe", None)):
+            kind = type(publisher).__name__
+            raise self.fault(TypeError(f"{self.title}: {describe(fn)} must return a publisher, not {kind}"))
+        return as_flow(self.title, "the result", publisher)
+
+
+def on_error_resume(
+    source: Flow[T], fn: Callable[[Exception], Publisher[T]], /, when: type[Exception] = Exception
+) -> Flow[T]:
+    """The source; where it fails (with a `when`), then the publisher `fn(error)`, instead of the error.
+
+    It is asked for what is still demanded. An error of `fn` ends the flow. Cancellation passes to the one that is
+    under way. Origin: `onErrorResume` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
+    [1, -1]
+    """
+    a_function("on_error_resume", "fn", fn)
+    _an_exception("on_error_resume", when)
+    return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(source, fn, when), source)
+
+
+def _an_exception(operator: str, when: type[Exception]) -> None:
+    if not (isinstance(when, type) and issubclass(when, Exception)):
+        raise TypeError(f"{operator}: when must be a class of exceptions, not {when!r}")
+
+
+class _Resume(_Again):
+    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Any], when: type[Exception]) -> None:
+        super().__init__(source)
+        self.fn = fn
+        self.when = when
+
+    def elements(self) -> Elements:
+        failure = yield from self.run(self.source)
+        if failure is None:
+            return
+        if not isinstance(failure, self.when):
+            raise failure
+        yield from self.relay(self.lane(self.publisher_from(self.fn, failure)))
+
+
+def on_error_return(source: Flow[T], fn: Callable[[Exception], T], /, when: type[Exception] = Exception) -> Flow[T]:
+    """The source; where it fails (with a `when`), then the element `fn(error)`, and the end, instead of the error.
+
+    The element waits for demand. An error of `fn` ends the flow, a result of None is a TypeError (2.13). Cancellation
+    passes through. Origin: `onErrorReturn` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
+    [1, -1]
+    """
+    a_function("on_error_return", "fn", fn)
+    _an_exception("on_error_return", when)
+    return gathered(f"on_error_return({describe(fn)})", lambda: _Return(source, fn, when), source)
+
+
+class _Return(_Resume):
+    def elements(self) -> Elements:
+        failure = yield from self.run(self.source)
+        if failure is None:
+            return
+        if not isinstance(failure, self.when):
+            raise failure
+        element = self.call(self.fn, failure)
+        if element is None:
+            raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
+        while not self.host.demanded:
+            yield PENDING
+        yield element
+
+
+def map_error(source: Flow[T], fn: Callable[[Exception], Exception], /) -> Flow[T]:
+    """The source; where it fails, `fn(error)` in place of the error, which becomes its cause.
+
+    An error of `fn` itself ends the flow; a result that is no exception is a TypeError. Demand and cancellation pass
+    through. Origin: `onErrorMap` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> flow = Flow.error(OSError("gone")).map_error(lambda error: LookupError(str(error)))
+    >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
+    LookupError('gone')
+    """
+    a_function("map_error", "fn", fn)
+    return gathered(f"map_error({describe(fn)})", lambda: _MapError(source, fn), source)
+
+
+class _MapError(_Again):
+    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Exception]) -> None:
+        super().__init__(source)
+        self.fn = fn
+
+    def elements(self) -> Elements:
+        failure = yield from self.run(self.source)
+        if failure is None:
+            return
+        error = self.call(self.fn, failure)
+        if not isinstance(error, BaseException):
+            kind = type(error).__name__
+            raise self.fault(TypeError(f"{self.title}: the function must return an exception, not {kind}"))
+        raise error from (failure if error is not failure else failure.__cause__)
+
+
+def retry(source: Flow[T], n: int | None = None, /, when: Callable[[Exception], object] | None = None) -> Flow[T]:
+    """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
+
+    What it had given before it failed stays delivered. `when(error)` says which errors are worth it. The last error
+    ends the flow. What is still demanded is asked of the new subscription. Origin: `retry` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> attempts = iter([OSError("busy"), None])
+    >>> def read():
+    ...     if error := next(attempts):
+    ...         raise error
+    ...     return "done"
+    >>> Flow.from_callable(read).retry(3).block()
+    'done'
+    """
+    if n is not None:
+        at_least("retry", "n", 0, n)
+    if when is not None:
+        a_function("retry", "when", when)
+    return gathered(f"retry({'' if n is None else n})", lambda: _Retry(source, n, when), source)
+
+
+class _Retry(_Again):
+    def __init__(self, source: Flow[Any], n: int | None, when: Callable[[Exception], object] | None) -> None:
+        super().__init__(source)
+        self.n = n
+        self.when = when
+
+    def elements(self) -> Elements:
+        attempt = 0
+        while (failure := (yield from self.run(self.source))) is not None:
+            if attempt == self.n or not (self.when is None or self.call(self.when, failure)):
+                raise failure
+            attempt += 1
+            yield from self.before(attempt, failure)
+
+    def before(self, attempt: int, failure: Exception) -> Elements:
+        """What there is to wait for before the next attempt."""
+        yield from ()
+
+
+def retry_when(source: Flow[T], fn: Callable[[Exception, int], Publisher[Any]], /) -> Flow[T]:
+    """The source; where it fails, the source once more as soon as the publisher `fn(error, attempt)` has an element.
+
+    Attempts are counted from 1. A publisher that completes without an element lets the error through; one that fails
+    ends the flow with its own. It is asked for one element, and cancelled with it.
+    Origin: `retryWhen` of Rx, with a publisher an error.
+
+    >>> from reactive_runtime import Flow
+    >>> flow = Flow.error(OSError("busy")).retry_when(lambda error, n: Flow.just("again") if n < 3 else Flow.empty())
+    >>> _ = flow.subscribe(print, on_error=print)
+    busy
+    """
+    a_function("retry_when", "fn", fn)
+    return gathered(f"retry_when({describe(fn)})", lambda: _RetryWhen(source, fn), source)
+
+
+class _RetryWhen(_Retry):
+    def __init__(self, source: Flow[Any], fn: Callable[[Exception, int], Publisher[Any]]) -> None:
+        super().__init__(source, None, None)
+        self.fn = fn
+
+    def before(self, attempt: int, failure: Exception) -> Elements:
+        if not (yield from self.signal_of(self.publisher_from(self.fn, failure, attempt))):
+            raise failure
+
+
+def retry_backoff(
+    source: Flow[T],
+    n: int,
+    clock: Clock,
+    /,
+    first: float = 0.1,
+    most: float = 30.0,
+    jitter: float = 0.5,
+    when: Callable[[Exception], object] | None = None,
+) -> Flow[T]:
+    """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
+
+    Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is an executor
+    with a clock; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
+    Origin: `retryBackoff` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
+    >>> clock.advance(10)
+    busy
+    """
+    at_least("retry_backoff", "n", 0, n)
+    a_clock("retry_backoff", clock)
+    seconds_of("retry_backoff", "first", first, positive=True)
+    seconds_of("retry_backoff", "most", most, positive=True)
+    if seconds_of("retry_backoff", "jitter", jitter) > 1:
+        raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
+    if when is not None:
+        a_function("retry_backoff", "when", when)
+    return gathered(f"retry_backoff({n})", lambda: _RetryBackoff(source, n, clock, first, most, jitter, when), source)
+
+
+class _RetryBackoff(_Retry):
+    def __init__(
+        self,
+        source: Flow[Any],
+        n: int,
+        clock: Clock,
+        first: float,
+        most: float,
+        jitter: float,
+        when: Callable[[Exception], object] | None,
+    ) -> None:
+        super().__init__(source, n, when)
+        self.clock = clock
+        self.first = first
+        self.most = most
+        self.jitter = jitter
+
+    def before(self, attempt: int, failure: Exception) -> Elements:
+        pause = min(self.most, self.first * 2.0 ** min(attempt - 1, 1000))
+        timer = self.timer(self.clock, min(self.most, pause * random.uniform(1 - self.jitter, 1 + self.jitter)))
+        while not timer.due():
+            yield PENDING
+        self.timers.remove(timer)
+
+
+def repeat(source: Flow[T], n: int | None = None, /) -> Flow[T]:
+    """The source `n` times, one after the other (0 or more; None: for ever).
+
+    An error ends the flow. What is still demanded is asked of the next subscription; without demand there is none.
+    Origin: `repeat` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).repeat(2))
+    [0, 1, 0, 1]
+    """
+    if n is not None:
+        at_least("repeat", "n", 0, n)
+    return gathered(f"repeat({'' if n is None else n})", lambda: _Repeat(source, n), source)
+
+
+class _Repeat(_Again):
+    def __init__(self, source: Flow[Any], n: int | None) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def elements(self) -> Elements:
+        times = 0
+        while times != self.n:
+            if times:
+                while not self.host.demanded:
+                    yield PENDING
+            failure = yield from self.run(self.source)
+            if failure is not None:
+                raise failure
+            times += 1
+
+
+def repeat_when(source: Flow[T], fn: Callable[[int], Publisher[Any]], /) -> Flow[T]:
+    """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
+
+    `times` counts from 1. A publisher that completes without an element ends the flow, one that fails ends it with its
+    error; it is asked for one element. Origin: `repeatWhen` of Rx, with a publisher an end.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
+    [0, 1, 0, 1]
+    """
+    a_function("repeat_when", "fn", fn)
+    return gathered(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(source, fn), source)
+
+
+class _RepeatWhen(_Again):
+    def __init__(self, source: Flow[Any], fn: Callable[[int], Publisher[Any]]) -> None:
+        super().__init__(source)
+        self.fn = fn
+
+    def elements(self) -> Elements:
+        times = 0
+        while True:
+            failure = yield from self.run(self.source)
+            if failure is not None:
+                raise failure
+            times += 1
+            if not (yield from self.signal_of(self.publisher_from(self.fn, times))):
+                return

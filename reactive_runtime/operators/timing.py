@@ -1,0 +1,499 @@
+"""Operators with a clock, and the two sources that are one.
+
+`clock` is an executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` in tests. Timers wake the
+flow on its thread; seconds are numbers from 0. A clock that is shut down ends the flow with RejectedError. With the end
+of the flow its timers are cancelled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from reactive_runtime._core.arguments import a_clock, at_least, one_of, seconds_of
+from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Timer
+from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime.spec import Publisher
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["batch_by", "debounce", "delay", "interval", "rate_limit", "sample", "throttle", "timeout", "timer"]
+
+T = TypeVar("T")
+
+WAITING = 256
+"""How many elements an operator that keeps them for later keeps, at most."""
+
+
+def timer(seconds: float, clock: Clock, /) -> Flow[int]:
+    """One element, 0, when `seconds` have passed; it waits for demand.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.timer(5, clock).subscribe(print)
+    >>> clock.advance(5)
+    0
+    """
+    seconds_of("timer", "seconds", seconds)
+    a_clock("timer", clock)
+    return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock))
+
+
+class _Timed(Gather):
+    """Has a clock, and mostly a source."""
+
+    def __init__(self, seconds: float, clock: Clock, source: Flow[Any] | None = None) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.clock = clock
+        self.source: Flow[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
+
+    def after(self, seconds: float) -> Timer:
+        return self.timer(self.clock, seconds)
+
+    def pushes(self) -> bool:
+        return True
+
+
+class _Timer(_Timed):
+    def elements(self) -> Elements:
+        timer = self.after(self.seconds)
+        while not (timer.due() and self.host.demanded):
+            yield PENDING
+        yield 0
+
+
+def interval(
+    seconds: float,
+    clock: Clock,
+    /,
+    overflow: Literal["drop", "buffer", "latest"] = "drop",
+    capacity: int = WAITING,
+) -> Flow[int]:
+    """0, 1, 2 …, one every `seconds` (above 0), the first after as many.
+
+    A clock does not wait for demand. A tick that nobody has asked for is dropped ("drop"), or kept in place of the one
+    before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped ticks go
+    to the hook. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
+    >>> clock.advance(5)
+    0
+    1
+    """
+    seconds_of("interval", "seconds", seconds, positive=True)
+    a_clock("interval", clock)
+    one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
+    at_least("interval", "capacity", 1, capacity)
+    return gathered(f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity))
+
+
+class _Interval(_Timed):
+    def __init__(self, seconds: float, clock: Clock, overflow: str, capacity: int) -> None:
+        super().__init__(seconds, clock)
+        self.overflow = overflow
+        self.capacity = 1 if overflow == "latest" else capacity
+        self.waiting: deque[int] = deque()
+
+    def elements(self) -> Elements:
+        begin = self.clock.now()
+        timer = self.after(self.seconds)
+        tick = 0
+        while True:
+            if timer.due():
+                yield from self._tick(tick)
+                tick += 1
+                timer.again(max(0.0, begin + (tick + 1) * self.seconds - self.clock.now()))
+            elif self.waiting and self.host.demanded:
+                yield self.waiting.popleft()
+            else:
+                yield PENDING
+
+    def _tick(self, tick: int) -> Elements:
+        if self.host.demanded and not self.waiting:
+            yield tick
+        elif self.overflow == "drop":
+            self.discard(tick)
+        else:
+            self.waiting.append(tick)
+            if len(self.waiting) > self.capacity:
+                oldest = self.waiting.popleft()
+                self.discard(oldest)
+                if self.overflow == "buffer":
+                    message = (
+                        f"{self.title}: {self.capacity} ticks wait, and nobody asks for them (capacity=, overflow=)"
+                    )
+                    raise self.fault(OverflowError(message))
+
+    def closed(self) -> None:
+        self.discard(*self.waiting)
+
+
+def delay(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
+    """Each element `seconds` later, and so the end; an error comes at once.
+
+    At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
+    what waits then is dropped, to the hook. Origin: `delay` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
+    >>> clock.advance(5)
+    0
+    1
+    """
+    seconds_of("delay", "seconds", seconds)
+    a_clock("delay", clock)
+    return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, source), source)
+
+
+class _Delay(_Timed):
+    def __init__(self, seconds: float, clock: Clock, source: Flow[Any]) -> None:
+        super().__init__(seconds, clock, source)
+        self.waiting: deque[tuple[float, Any]] = deque()
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, WAITING)
+        timer: Timer | None = None
+        begun = False
+        while True:
+            begun = begun or self.host.demanded
+            while begun and not lane.over and len(self.waiting) < WAITING:
+                element = lane.signal()
+                if element is PENDING:
+                    break
+                self.waiting.append((self.clock.now() + self.seconds, element))
+            if timer is not None and timer.due():
+                element = self.waiting[0][1]
+                if element is END:
+                    self.waiting.clear()
+                    return
+                if self.host.demanded:
+                    self.waiting.popleft()
+                    self.timers.remove(timer)
+                    timer = None
+                    yield element
+                    continue
+            if timer is None and self.waiting:
+                timer = self.after(max(0.0, self.waiting[0][0] - self.clock.now()))
+                continue
+            yield PENDING
+
+    def closed(self) -> None:
+        self.discard(*(element for _, element in self.waiting if element is not END))
+
+
+def timeout(source: Flow[T], seconds: float, clock: Clock, /, fallback: Publisher[T] | None = None) -> Flow[T]:
+    """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
+
+    The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
+    timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
+    >>> clock.advance(5)
+    timeout(5 s): no element in 5 s
+    """
+    seconds_of("timeout", "seconds", seconds, positive=True)
+    a_clock("timeout", clock)
+    flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
+    return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, source, flow), source)
+
+
+class _Timeout(_Timed):
+    def __init__(self, seconds: float, clock: Clock, source: Flow[Any], fallback: Flow[Any] | None) -> None:
+        super().__init__(seconds, clock, source)
+        self.fallback = fallback
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source)
+        timer: Timer | None = None
+        since = self.clock.now()
+        timed = False
+        while (element := lane.poll()) is not END:
+            if element is not PENDING:
+                timed = False
+                yield element
+                continue
+            if self.host.demanded and not timed:
+                timed, since = True, self.clock.now()
+                if timer is None:
+                    timer = self.after(self.seconds)
+            if timer is not None and timer.due():
+                left = since + self.seconds - self.clock.now()
+                if timed and left <= 0:
+                    break
+                self.timers.remove(timer)
+                timer = self.after(left) if timed else None
+                continue
+            yield PENDING
+        else:
+            return
+        self.leave(lane)
+        if self.fallback is None:
+            raise self.fault(TimeoutError(f"{self.title}: no element in {self.seconds:g} s"))
+        yield from self.relay(self.lane(self.fallback))
+
+
+def debounce(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
+    """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
+
+    The source is asked for everything. The last element comes with the end. One that has no demand waits, until a
+    newer one takes its place. Cancellation passes through. Origin: `debounce` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> keys = Flow.interval(1, clock).take(3)
+    >>> _ = keys.debounce(2, clock).subscribe(print)
+    >>> clock.advance(9)
+    2
+    """
+    seconds_of("debounce", "seconds", seconds)
+    a_clock("debounce", clock)
+    return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, source), source)
+
+
+class _OfLatest(_Timed):
+    """Keeps the latest element, until it is its time."""
+
+    latest: Any = PENDING
+
+    def keep(self, element: Any) -> None:
+        if self.latest is not PENDING:
+            self.discard(self.latest)
+        self.latest = element
+
+    def take(self) -> Any:
+        latest, self.latest = self.latest, PENDING
+        return latest
+
+    def last_one(self) -> Elements:
+        """What is left at the end."""
+        while self.latest is not PENDING and not self.host.demanded:
+            yield PENDING
+        if self.latest is not PENDING:
+            yield self.take()
+
+    def closed(self) -> None:
+        if self.latest is not PENDING:
+            self.discard(self.take())
+
+
+class _Debounce(_OfLatest):
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, WAITING)
+        timer: Timer | None = None
+        while (element := lane.signal()) is not END:
+            if element is not PENDING:
+                self.keep(element)
+                if timer is None:
+                    timer = self.after(self.seconds)
+                else:
+                    timer.again(self.seconds)
+            elif timer is not None and self.latest is not PENDING and timer.due() and self.host.demanded:
+                yield self.take()
+            else:
+                yield PENDING
+        yield from self.last_one()
+
+
+def throttle(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
+    """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
+
+    Cancellation passes through. Origin: `throttleFirst` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
+    >>> clock.advance(9)
+    0
+    2
+    4
+    """
+    seconds_of("throttle", "seconds", seconds)
+    a_clock("throttle", clock)
+    return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, source), source)
+
+
+class _Throttle(_Timed):
+    def elements(self) -> Elements:
+        lane = self.lane(self.source)
+        until = -1.0
+        while (element := lane.poll()) is not END:
+            if element is not PENDING:
+                if until >= 0 and self.clock.now() < until:
+                    self.discard(element)
+                    continue
+                until = self.clock.now() + self.seconds
+            yield element
+
+
+def sample(source: Flow[T], sampler: Publisher[object], /) -> Flow[T]:
+    """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
+
+    Both are asked for everything. Elements that are followed before the next sample are dropped. One that was sampled
+    and has no demand waits, until a newer one takes its place. Completes with either, the last element first.
+    Origin: `sample` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
+    >>> clock.advance(9)
+    1
+    3
+    4
+    """
+    flow = as_flow("sample", "sampler", sampler)
+    return gathered("sample", lambda: _Sample(source, flow), source, flow)
+
+
+class _Sample(_OfLatest):
+    def __init__(self, source: Flow[Any], sampler: Flow[Any]) -> None:
+        super().__init__(0, None, source)  # type: ignore[arg-type]  # its clock is the sampler
+        self.sampler = sampler
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, WAITING)
+        sampler = self.lane(self.sampler, WAITING)
+        due = False
+        while True:
+            element = lane.signal()
+            if element is END:
+                break
+            if element is not PENDING:
+                self.keep(element)
+                if lane.pushes():
+                    continue
+            news = sampler.signal()
+            if news is END:
+                break
+            due = due or (news is not PENDING and self.latest is not PENDING)
+            if due and self.latest is not PENDING and self.host.demanded:
+                due = False
+                yield self.take()
+            elif element is PENDING:
+                yield PENDING
+        yield from self.last_one()
+
+
+def batch_by(source: Flow[T], n: int, seconds: float, clock: Clock, /) -> Flow[list[T]]:
+    """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
+
+    Asks for up to `n` ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not
+    full when the flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
+    >>> clock.advance(9)
+    [0, 1]
+    [2, 3]
+    """
+    at_least("batch_by", "n", 1, n)
+    seconds_of("batch_by", "seconds", seconds, positive=True)
+    a_clock("batch_by", clock)
+    return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, source), source)
+
+
+class _BatchBy(_Timed):
+    def __init__(self, n: int, seconds: float, clock: Clock, source: Flow[Any]) -> None:
+        super().__init__(seconds, clock, source)
+        self.n = n
+        self.batch: list[Any] = []
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, self.n)
+        timer: Timer | None = None
+        while True:
+            element: Any = PENDING
+            if len(self.batch) < self.n and (self.host.demanded or self.batch):
+                element = lane.signal()
+            elif lane.over:
+                element = END
+            if element is not PENDING and element is not END:
+                self.batch.append(element)
+                if len(self.batch) == 1:
+                    if timer is None:
+                        timer = self.after(self.seconds)
+                    else:
+                        timer.again(self.seconds)
+            due = self.batch and (len(self.batch) == self.n or element is END or (timer is not None and timer.due()))
+            if due and self.host.demanded:
+                batch, self.batch = self.batch, []
+                if timer is not None:
+                    timer.cancel()
+                yield batch
+            elif element is END and not self.batch:
+                return
+            elif element is PENDING or element is END:
+                yield PENDING
+
+    def closed(self) -> None:
+        self.discard(*self.batch)
+
+
+def rate_limit(source: Flow[T], n: int, clock: Clock, /, per: float = 1.0) -> Flow[T]:
+    """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
+
+    More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
+    demand. Cancellation passes through. Origin: the rate limiters of back-ends.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.executors import VirtualTimeExecutor
+    >>> clock = VirtualTimeExecutor()
+    >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
+    0
+    1
+    >>> clock.advance(5)
+    2
+    """
+    at_least("rate_limit", "n", 1, n)
+    a_clock("rate_limit", clock)
+    seconds_of("rate_limit", "per", per, positive=True)
+    return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, source), source)
+
+
+class _RateLimit(_Timed):
+    def __init__(self, n: int, per: float, clock: Clock, source: Flow[Any]) -> None:
+        super().__init__(per, clock, source)
+        self.n = n
+
+    def elements(self) -> Elements:
+        lane = self.lane(self.source, self.n)
+        times: deque[float] = deque(maxlen=self.n)
+        timer: Timer | None = None
+        while True:
+            if len(times) == self.n and (left := times[0] + self.seconds - self.clock.now()) > 0:
+                if timer is None:
+                    timer = self.after(left)
+                elif timer.due():
+                    timer.again(left)
+                if lane.look() is END:
+                    return
+                yield PENDING
+                continue
+            if timer is not None:
+                timer.cancel()
+                self.timers.remove(timer)
+                timer = None
+            element = lane.poll()
+            if element is END:
+                return
+            if element is not PENDING:
+                times.append(self.clock.now())
+            yield element
+
+    def pushes(self) -> bool:
+        return super(_Timed, self).pushes()

@@ -1,0 +1,497 @@
+"""One element to one, or to several: what an element becomes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.origin import flow_type
+from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = [
+    "Notice",
+    "batch",
+    "dematerialize",
+    "end_with",
+    "enumerate",
+    "flat_map_iterable",
+    "flatten",
+    "handle",
+    "map",
+    "map_not_none",
+    "materialize",
+    "pairwise",
+    "scan",
+    "starmap",
+    "transform",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+def map(source: Flow[T], fn: Callable[[T], R], /) -> Flow[R]:
+    """Each element becomes `fn(element)`.
+
+    An error of `fn` ends the flow with `on_error` after all that came before; a result of None is a TypeError
+    (2.13). Runs where the source's part runs, one element for one: demand and cancellation pass through.
+    Origin: `map` of Rx and of Python.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(3).map(lambda n: n * 10))
+    [0, 10, 20]
+    """
+    return source._then(_Map(a_function("map", "fn", fn)))
+
+
+class _OfFunction(Step[T, R]):
+    """A step with one function, drawn as `name(function)`."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __str__(self) -> str:
+        return f"{self.name}({describe(self.fn)})"
+
+
+class _Map(_OfFunction[T, R]):
+    name = "map"
+
+    def each(self, element: T) -> Each[R]:
+        result = self.fn(element)
+        if result is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        yield result
+
+
+def starmap(source: Flow[tuple[Any, ...]], fn: Callable[..., R], /) -> Flow[R]:
+    """Each element, a tuple, becomes `fn(*element)`.
+
+    Errors, demand and cancellation are those of `map`; an element that can't be unpacked is a TypeError.
+    Origin: `itertools.starmap`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
+    [32, 9]
+    """
+    return source._then(_StarMap(a_function("starmap", "fn", fn)))
+
+
+class _StarMap(_OfFunction[tuple[Any, ...], R]):
+    name = "starmap"
+
+    def each(self, element: tuple[Any, ...]) -> Each[R]:
+        result = self.fn(*element)
+        if result is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        yield result
+
+
+def map_not_none(source: Flow[T], fn: Callable[[T], R | None], /) -> Flow[R]:
+    """Each element becomes `fn(element)`, and is dropped where that is None.
+
+    Errors are those of `map`. For each element it drops, one more is asked for upstream, within the demand that
+    is still owed; cancellation passes through. Origin: `mapNotNull` of Reactor and Kotlin.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
+    [1, 3]
+    """
+    return source._then(_MapNotNone(a_function("map_not_none", "fn", fn)))
+
+
+class _MapNotNone(_OfFunction[T, R]):
+    name = "map_not_none"
+
+    def each(self, element: T) -> Each[R]:
+        result = self.fn(element)
+        if result is not None:
+            yield result
+
+
+def handle(source: Flow[T], fn: Callable[[T, Callable[[R], None]], object], /) -> Flow[R]:
+    """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
+
+    What it emitted goes on when it has returned, by demand; where it raises, what it had emitted is dropped, to the
+    hook. `emit(None)` is a TypeError. Cancellation passes through. Origin: `handle` of Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> def halves(n, emit):
+    ...     if n % 2 == 0:
+    ...         emit(n // 2)
+    >>> list(Flow.range(6).handle(halves))
+    [0, 1, 2]
+    """
+    return source._then(_Handle(a_function("handle", "fn", fn)))
+
+
+class _Many(Step[T, R]):
+    """An element becomes those of an iterator, which is closed if the stream ends before it."""
+
+    expands = True
+    iterator: Iterator[Any] = iter(())
+
+    def close(self) -> Iterable[object]:
+        close = getattr(self.iterator, "close", None)
+        self.iterator = iter(())
+        if close is not None:
+            close()
+        return ()
+
+
+class _Handle(Step[T, R]):
+    name = "handle"
+    expands = True
+
+    def __init__(self, fn: Callable[[T, Callable[[R], None]], object]) -> None:
+        self.fn = fn
+
+    def begin(self) -> None:
+        self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
+
+    def each(self, element: T) -> Each[R]:
+        self.fn(element, self.emit)
+        self.emitted.reverse()
+        while self.emitted:
+            yield self.emitted.pop()
+
+    def emit(self, element: R) -> None:
+        if element is None:
+            raise TypeError(f"{self}: emit(None): None is not an element (2.13)")
+        self.emitted.append(element)
+
+    def close(self) -> Iterable[object]:
+        emitted, self.emitted = self.emitted, []
+        return reversed(emitted)
+
+    def __str__(self) -> str:
+        return f"handle({describe(self.fn)})"
+
+
+def flat_map_iterable(source: Flow[T], fn: Callable[[T], Iterable[R]], /) -> Flow[R]:
+    """Each element becomes the elements of `fn(element)`, in order.
+
+    They are pulled by demand, one by one; the iterator is closed if the flow is cancelled meanwhile. What is not
+    iterable is a TypeError that names the function, a None in it a TypeError too.
+    Origin: `flatMapIterable` of RxJava and Reactor.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
+    ['A', 'B', 'C']
+    """
+    return source._then(_FlatMapIterable(a_function("flat_map_iterable", "fn", fn)))
+
+
+class _FlatMapIterable(_Many[T, R]):
+    name = "flat_map_iterable"
+
+    def __init__(self, fn: Callable[[T], Iterable[R]]) -> None:
+        self.fn = fn
+
+    def each(self, element: T) -> Each[R]:
+        self.iterator = _iterated(self, self.fn(element))
+        for item in self.iterator:
+            if item is None:
+                raise TypeError(f"{self}: None is not an element (2.13)")
+            yield item
+
+    def __str__(self) -> str:
+        return f"flat_map_iterable({describe(self.fn)})"
+
+
+def flatten(source: Flow[Iterable[R]], /) -> Flow[R]:
+    """The elements of each element, which is iterable.
+
+    Pulled by demand, as `flat_map_iterable` does. Origin: `itertools.chain.from_iterable`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just([1, 2], (3,), []).flatten())
+    [1, 2, 3]
+    """
+    return source._then(_Flatten())
+
+
+class _Flatten(_Many[Iterable[R], R]):
+    name = "flatten"
+
+    def each(self, element: Iterable[R]) -> Each[R]:
+        self.iterator = _iterated(self, element)
+        for item in self.iterator:
+            if item is None:
+                raise TypeError(f"{self}: None is not an element (2.13)")
+            yield item
+
+    def __str__(self) -> str:
+        return "flatten()"
+
+
+def _iterated(step: Step[Any, Any], iterable: Iterable[R]) -> Iterator[R]:
+    try:
+        return iter(iterable)
+    except TypeError as error:
+        raise TypeError(f"{step}: an iterable is needed, not {type(iterable).__name__} ({error})") from error
+
+
+def enumerate(source: Flow[T], start: int = 0) -> Flow[tuple[int, T]]:
+    """Each element with its number, counted from `start`.
+
+    One for one: demand and cancellation pass through. Origin: `enumerate` of Python.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just("a", "b").enumerate(1))
+    [(1, 'a'), (2, 'b')]
+    """
+    if type(start) is not int:
+        raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
+    return source._then(_Enumerate(start))
+
+
+class _Enumerate(Step[T, tuple[int, T]]):
+    name = "enumerate"
+
+    def __init__(self, start: int) -> None:
+        self.number = start - 1
+
+    def each(self, element: T) -> Each[tuple[int, T]]:
+        self.number += 1
+        yield self.number, element
+
+    def __str__(self) -> str:
+        return "enumerate()"
+
+
+class _None:
+    """The type of `NO_ELEMENT`."""
+
+
+NO_ELEMENT: Any = _None()
+
+
+def pairwise(source: Flow[T], /) -> Flow[tuple[T, T]]:
+    """Each element with the one before it; nothing where there are fewer than two.
+
+    Asks for one more than is wanted, once. Cancellation passes through. Origin: `itertools.pairwise`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 4, 9).pairwise())
+    [(1, 4), (4, 9)]
+    """
+    return source._then(_Pairwise())
+
+
+class _Pairwise(Step[T, tuple[T, T]]):
+    name = "pairwise"
+
+    def __init__(self) -> None:
+        self.before: Any = NO_ELEMENT
+
+    def each(self, element: T) -> Each[tuple[T, T]]:
+        before = self.before
+        self.before = element
+        if before is not NO_ELEMENT:
+            yield before, element
+
+    def upstream_demand(self, n: int) -> int:
+        return n + 1 if self.before is NO_ELEMENT else n
+
+    def __str__(self) -> str:
+        return "pairwise()"
+
+
+def scan(source: Flow[T], fn: Callable[[S, T], S], initial: S, /) -> Flow[S]:
+    """The running fold: `initial` is folded with each element by `fn(so_far, element)`, and each result goes on.
+
+    `initial` itself does not go on. Errors, demand and cancellation are those of `map`. Origin: `scan` of Rx,
+    `itertools.accumulate`.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
+    [1, 3, 6, 10]
+    """
+    return source._then(_Scan(a_function("scan", "fn", fn), initial))
+
+
+class _Scan(Step[T, S]):
+    name = "scan"
+
+    def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
+        self.fn = fn
+        self.so_far = initial
+
+    def each(self, element: T) -> Each[S]:
+        self.so_far = self.fn(self.so_far, element)
+        if self.so_far is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        yield self.so_far
+
+    def __str__(self) -> str:
+        return f"scan({describe(self.fn)})"
+
+
+def batch(source: Flow[T], n: int, /) -> Flow[list[T]]:
+    """Lists of `n` elements, 1 <= n; the last one may be shorter.
+
+    Asks for `n` for each list that is wanted. A list that is half full when the flow fails, or is cancelled, is
+    dropped, to the hook. `batch_by` also looks at the clock. Origin: `itertools.batched`, `buffer` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(5).batch(2))
+    [[0, 1], [2, 3], [4]]
+    """
+    return source._then(_Batch(at_least("batch", "n", 1, n)))
+
+
+class _Batch(Step[T, list[T]]):
+    name = "batch"
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def begin(self) -> None:
+        self.elements: list[T] = []
+
+    def each(self, element: T) -> Each[list[T]]:
+        self.elements.append(element)
+        if len(self.elements) == self.n:
+            elements = self.elements
+            self.elements = []
+            yield elements
+
+    def end(self) -> Iterator[list[T]]:
+        elements = self.elements
+        self.elements = []
+        if elements:
+            yield elements
+
+    def upstream_demand(self, n: int) -> int:
+        return n * self.n - len(self.elements)
+
+    def close(self) -> Iterable[object]:
+        elements, self.elements = self.elements, []
+        return elements
+
+    def __str__(self) -> str:
+        return f"batch({self.n})"
+
+
+def end_with(source: Flow[T], *elements: T) -> Flow[T]:
+    """The source, and then `elements`, by demand.
+
+    An error of the source comes instead of them. Cancellation passes through. Origin: `endWith` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.range(2).end_with(7, 8))
+    [0, 1, 7, 8]
+    """
+    if builtins.any(element is None for element in elements):
+        raise TypeError("end_with: None is not an element (2.13)")
+    return source._then(_EndWith(elements))
+
+
+class _EndWith(Step[T, T]):
+    name = "end_with"
+
+    def __init__(self, elements: tuple[T, ...]) -> None:
+        self.elements = elements
+
+    def each(self, element: T) -> Each[T]:
+        yield element
+
+    def end(self) -> Iterator[T]:
+        for element in self.elements:  # noqa: UP028 - a step writes its loops
+            yield element
+
+    def __str__(self) -> str:
+        return f"end_with({', '.join(builtins.map(repr, self.elements))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Generic[T]):
+    """A signal as an element; see `materialize`."""
+
+    signal: Literal["on_next", "on_error", "on_complete"]
+    element: T | None = None
+    error: BaseException | None = None
+
+
+def materialize(source: Flow[T], /) -> Flow[Notice[T]]:
+    """Each signal as a `Notice`, the end included: the flow then completes, also where the source failed.
+
+    The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> [notice.signal for notice in Flow.just(1).materialize()]
+    ['on_next', 'on_complete']
+    """
+    return source._then(_Noticed()).on_error_return(lambda error: Notice("on_error", error=error))
+
+
+class _Noticed(Step[T, Notice[T]]):
+    name = "materialize"
+
+    def each(self, element: T) -> Each[Notice[T]]:
+        yield Notice("on_next", element)
+
+    def end(self) -> Iterator[Notice[T]]:
+        yield Notice("on_complete")
+
+    def __str__(self) -> str:
+        return "materialize()"
+
+
+def dematerialize(source: Flow[Notice[T]], /) -> Flow[T]:
+    """Each `Notice` as the signal it stands for: the opposite of `materialize`.
+
+    Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
+    Origin: `dematerialize` of Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> list(Flow.just(1, 2).materialize().dematerialize())
+    [1, 2]
+    """
+    return source._then(_Denoticed())
+
+
+class _Denoticed(Step[Notice[T], T]):
+    name = "dematerialize"
+
+    def each(self, element: Notice[T]) -> Each[T]:
+        if not isinstance(element, Notice):
+            raise TypeError(f"{self}: a Notice is needed, not {type(element).__name__}")
+        if element.signal == "on_complete":
+            return STOP
+        if element.error is not None:
+            raise element.error
+        yield element.element  # type: ignore[misc]  # a notice of on_next has one
+
+    def upstream_demand(self, n: int) -> int:
+        return min(n + 1, MAX_DEMAND)  # the end is an element there
+
+    def __str__(self) -> str:
+        return "dematerialize()"
+
+
+def transform(source: Flow[T], fn: Callable[[Flow[T]], Flow[R]], /) -> Flow[R]:
+    """`fn(source)`, for a piece of a flow that has a name.
+
+    `fn` is called here and now, and returns a flow (TypeError otherwise). Origin: `transform` of Reactor, `pipe` of
+    Rx.
+
+    >>> from reactive_runtime import Flow
+    >>> def squares_of_odd(numbers):
+    ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
+    >>> list(Flow.range(6).transform(squares_of_odd))
+    [1, 9, 25]
+    """
+    flow = a_function("transform", "fn", fn)(source)
+    if not isinstance(flow, flow_type()):
+        raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
+    return flow
