@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.arguments import a_function
-from reactive_runtime._core.gather import PENDING, Elements, Gather, Lane
+from reactive_runtime._core.gather import Elements, Gather, Lane
 from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, gathered
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
@@ -301,8 +301,7 @@ class _Using(_Defer):
         self.resource = resource
 
     def elements(self) -> Elements:
-        while not self.host.demanded:
-            yield PENDING
+        yield from self.demand()
         with self.call(self.resource) as it:
             lane = self.made(it)
             try:

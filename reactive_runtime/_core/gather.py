@@ -358,6 +358,11 @@ class Gather(Feed):
             yield element
         self.leave(lane)
 
+    def demand(self) -> Elements:
+        """Wait until an element can go on."""
+        while not self.host.demanded:
+            yield PENDING
+
     def timer(self, clock: Clock, seconds: float) -> Timer:
         """A timer that is cancelled with the stream."""
         timer = Timer(self.host, clock, seconds)

@@ -405,6 +405,10 @@ class Upstream(Drain):
         else:
             self._add(0)
 
+    def is_cancelled(self) -> bool:
+        with self._lock:
+            return self._cancelled
+
     def _turn(self, allowance: int) -> int:
         with self._lock:
             cancelled, subscription = self._cancelled, self._subscription

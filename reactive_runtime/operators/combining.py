@@ -107,8 +107,7 @@ class _StartWith(Gather):
 
     def elements(self) -> Elements:
         for element in self.first:
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
             yield element
         yield from self.relay(self.lane(self.source))
 
@@ -250,8 +249,7 @@ class _MergeComparing(_InFront):
                     keys[lane] = front if self.key is None else self.call(self.key, front)
             best = self._least(lanes, keys)
             del keys[best]
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
             yield self.front.pop(best)
 
     def _least(self, lanes: list[Lane], keys: dict[Lane, Any]) -> Lane:
@@ -309,8 +307,7 @@ class _Zip(_InFront):
                 yield PENDING
             if self._one_is_over(lanes):
                 return
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
             front, self.front = self.front, {}
             yield tuple(front[lane] for lane in lanes)
 

@@ -499,8 +499,7 @@ class _Tasks(Gather):
         for result in flight.results:
             if result is None:
                 raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
             yield result
         del self.flying[flight]
 

@@ -186,8 +186,7 @@ class _OfFuture(Gather):
             raise concurrent.futures.CancelledError("from_future: the future was cancelled")
         result = self.future.result()
         if result is not None:
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
             yield result
 
     def _done(self, future: Any) -> None:
@@ -211,10 +210,9 @@ def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, pre
     >>> list(Flow.from_async(ticks))
     [0, 1, 2]
     """
-    given: Any = source
-    if not (callable(given) or hasattr(given, "__aiter__")):
-        raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(given).__name__}")
-    supplier: Callable[[], AsyncIterable[T]] = given if callable(given) else lambda: given
+    if not callable(getattr(source, "__aiter__", source)):
+        raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(source).__name__}")
+    supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
     at_least("from_async", "prefetch", 1, prefetch)
     title = describe(source) if callable(source) else type(source).__name__
     return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch))
@@ -233,8 +231,7 @@ class _OfAsync(Gather):
     def elements(self) -> Elements:
         self.outbox.attach(self.host)
         elements = self.outbox.open()
-        while not self.host.demanded:
-            yield PENDING
+        yield from self.demand()
         self.loop = eventloop.borrow()
         eventloop.call(self.loop, self._begin, self.loop)
         while True:

@@ -135,8 +135,7 @@ class _Return(_Resume):
         element = self.call(self.fn, failure)
         if element is None:
             raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
-        while not self.host.demanded:
-            yield PENDING
+        yield from self.demand()
         yield element
 
 
@@ -321,8 +320,7 @@ class _Repeat(_Again):
         times = 0
         while times != self.n:
             if times:
-                while not self.host.demanded:
-                    yield PENDING
+                yield from self.demand()
             failure = yield from self.run(self.source)
             if failure is not None:
                 raise failure

@@ -161,8 +161,7 @@ class _Split(Gather):
         group.outbox.put(element)
         group.size = 1
         try:
-            while not self.host.demanded:
-                yield PENDING
+            yield from self.demand()
         except GeneratorExit:
             self.discard(element)
             raise

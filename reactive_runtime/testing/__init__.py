@@ -1,8 +1,24 @@
-"""For tests: record what passes between publishers and subscribers, and judge it by the rules."""
+"""For tests: drive publishers step by step, record what passes between them and subscribers, judge it by the rules."""
 
 from reactive_runtime.testing.checker import RuleChecker, Violation, check
+from reactive_runtime.testing.probe import Probe
+from reactive_runtime.testing.publisher import TestPublisher
 from reactive_runtime.testing.recorder import Chunk, Recorder
 from reactive_runtime.testing.records import Facts, Record, Signal
 from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.steps import StepVerifier
 
-__all__ = ["RULES", "Chunk", "Facts", "Record", "Recorder", "RuleChecker", "Signal", "Violation", "check"]
+__all__ = [
+    "RULES",
+    "Chunk",
+    "Facts",
+    "Probe",
+    "Record",
+    "Recorder",
+    "RuleChecker",
+    "Signal",
+    "StepVerifier",
+    "TestPublisher",
+    "Violation",
+    "check",
+]

@@ -1,0 +1,165 @@
+"""A publisher driven by hand, which keeps the rules, or breaks the one it is told to."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, TypeVar
+
+from reactive_runtime import rules
+from reactive_runtime._core import primitives
+from reactive_runtime.spec import MAX_DEMAND, Subscriber
+
+__all__ = ["TestPublisher"]
+
+T = TypeVar("T")
+
+BREAKABLE: Final = ("1.1", "1.3", "1.7", "1.8", "1.9", "2.13", "3.9")
+
+
+class TestPublisher(Generic[T]):
+    """`emit`, `complete` and `fail` signal to every subscriber there is, on the calling thread.
+
+    Keeping the rules, `emit` is an AssertionError where a subscriber has asked for no more, and a subscriber that has
+    cancelled, or has been told the end, gets nothing. `breaks` names one rule that is not kept:
+
+    - "1.1": elements go out without demand.
+    - "1.3": each element goes out twice at the same time, on two threads.
+    - "1.7": elements and ends go out after the end.
+    - "1.8": elements and ends go out after a cancel.
+    - "1.9": there is no `on_subscribe`.
+    - "2.13": each element is None.
+    - "3.9": a request below 1 is taken for what it is.
+
+    >>> from reactive_runtime import Flow
+    >>> from reactive_runtime.testing import TestPublisher
+    >>> numbers = TestPublisher()
+    >>> _ = Flow.from_publisher(numbers).map(lambda n: n * n).subscribe(print, demand=2)
+    >>> numbers.demand
+    2
+    >>> numbers.emit(3)
+    9
+    """
+
+    __test__ = False  # nothing for pytest to collect
+
+    def __init__(self, breaks: str | None = None) -> None:
+        if breaks is not None and breaks not in BREAKABLE:
+            what = "a rule" if breaks not in rules.RULES else "a rule that can be broken here"
+            raise ValueError(f"TestPublisher: {breaks!r} is not {what}: {', '.join(BREAKABLE)}")
+        self._breaks = breaks
+        self._lock = primitives.Lock()
+        self._subscriptions: list[_Driven[T]] = []  # _lock
+
+    def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        """Connect `subscriber`."""
+        if subscriber is None:
+            raise TypeError("subscribe(None): None is not allowed here (1.9)")
+        subscription = _Driven(subscriber, self._breaks)
+        with self._lock:
+            self._subscriptions.append(subscription)
+        if self._breaks != "1.9":
+            subscriber.on_subscribe(subscription)
+
+    def _all(self) -> list[_Driven[T]]:
+        with self._lock:
+            return list(self._subscriptions)
+
+    def emit(self, *elements: T) -> None:
+        """Signal each of `elements`."""
+        for element in elements:
+            for subscription in self._all():
+                subscription.emit(element)
+
+    def complete(self) -> None:
+        """Signal the end."""
+        for subscription in self._all():
+            subscription.end(None)
+
+    def fail(self, error: BaseException, /) -> None:
+        """Signal the end, by failure."""
+        for subscription in self._all():
+            subscription.end(error)
+
+    @property
+    def demand(self) -> int:
+        """What is asked for and not yet met, by the subscriber that asks for the least; 0 without one."""
+        return min((subscription.demand() for subscription in self._all()), default=0)
+
+    @property
+    def cancelled(self) -> int:
+        """How many subscribers have cancelled."""
+        return sum(subscription.is_cancelled() for subscription in self._all())
+
+    @property
+    def subscribers(self) -> int:
+        """How many there have been."""
+        return len(self._all())
+
+
+class _Driven(Generic[T]):
+    """One subscription."""
+
+    def __init__(self, subscriber: Subscriber[T], breaks: str | None) -> None:
+        self._subscriber: Any = subscriber
+        self._breaks = breaks
+        self._lock = primitives.Lock()
+        self._demand = 0  # _lock
+        self._cancelled = False  # _lock
+        self._ended = False  # _lock
+
+    def request(self, n: int, /) -> None:
+        if n < 1 and self._breaks != "3.9":
+            self.end(ValueError(f"request({n}): demand is at least 1 (3.9)"))
+            return
+        with self._lock:
+            self._demand = min(self._demand + n, MAX_DEMAND)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+
+    def demand(self) -> int:
+        with self._lock:
+            return self._demand
+
+    def is_cancelled(self) -> bool:
+        with self._lock:
+            return self._cancelled
+
+    def _silent(self) -> bool:
+        """Called with the lock held."""
+        return (self._cancelled and self._breaks != "1.8") or (self._ended and self._breaks != "1.7")
+
+    def emit(self, element: Any) -> None:
+        with self._lock:
+            if self._silent():
+                return
+            asked = self._demand > 0
+            if asked and self._demand != MAX_DEMAND:
+                self._demand -= 1
+        assert asked or self._breaks == "1.1", "emit: the subscriber has asked for no more elements (1.1)"
+        if self._breaks == "2.13":
+            element = None
+        if self._breaks != "1.3":
+            self._subscriber.on_next(element)
+            return
+        both = primitives.Barrier(2)
+
+        def signal() -> None:
+            both.wait()
+            self._subscriber.on_next(element)
+
+        threads = [primitives.Thread(target=signal) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def end(self, error: BaseException | None) -> None:
+        with self._lock:
+            if self._silent():
+                return
+            self._ended = True
+        if error is None:
+            self._subscriber.on_complete()
+        else:
+            self._subscriber.on_error(error)
