@@ -1,0 +1,1 @@
+"""Every operator, through one grid."""

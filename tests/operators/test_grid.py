@@ -1,0 +1,144 @@
+"""Every operator, behind every kind of source, at every demand, keeps the rules and gives what it is for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Numbers, Sink
+
+from operators.catalogue import CASES, FAILED, SINKS, SOURCES, Case, Place, failing, numbers
+from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.testing import Recorder, check
+
+DEMANDS = [1, 2, 7, MAX_DEMAND]
+
+ORIGINS: dict[str, Callable[[Callable[[], Any], ThreadPoolExecutor], Flow[Any]]] = {
+    "fused": lambda supplier, pool: Flow.from_supplier(supplier),
+    "not fused": lambda supplier, pool: Flow.from_publisher(Flow.from_supplier(supplier)),
+    "on another thread": lambda supplier, pool: Flow.from_supplier(supplier).subscribe_on(pool),
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4, "grid") as executor:
+        yield executor
+
+
+@pytest.fixture
+def place(pool: ThreadPoolExecutor) -> Place:
+    return Place(pool, VirtualTimeExecutor())
+
+
+class Demanding(Sink):
+    """Asks for `demand` elements, again and again."""
+
+    def __init__(self, demand: int, most: int | None = None) -> None:
+        super().__init__(demand, Demanding.again)
+        self.owed = demand
+        self.most = most
+        self.got = threading.Event()
+
+    def again(self, element: Any) -> None:
+        self.owed -= 1
+        if self.most is not None and len(self.elements) >= self.most:
+            self.subscription.cancel()
+            self.got.set()
+        elif not self.owed:
+            self.owed = self.demand
+            self.subscription.request(self.demand)
+
+
+def run(flow: Any, sink: Demanding, clock: VirtualTimeExecutor, over: threading.Event) -> list[Any]:
+    """Subscribe, let time pass until it is over, and judge what was recorded."""
+    recorder = Recorder()
+    recorder.wrap(flow).subscribe(sink)
+    for _ in range(int(PATIENCE * 200)):
+        if over.wait(0.0 if over.is_set() else 0.001):
+            break
+        clock.advance(0.25)
+    else:
+        raise AssertionError(f"no end after {sink.signals[-3:]}")
+    return check(recorder.records())
+
+
+@pytest.mark.parametrize("demand", DEMANDS, ids=["1", "2", "7", "unbounded"])
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_operator_gives_what_it_is_for_and_keeps_the_rules(
+    case: Case, origin: str, demand: int, place: Place, dropped: list[Dropped]
+) -> None:
+    flow = case.apply(ORIGINS[origin](numbers, place.pool), place)
+    sink = Demanding(demand)
+    assert run(flow, sink, place.clock, sink.ended) == []
+    assert sink.end == ("on_complete",)
+    if not case.ordered:
+        assert sorted(sink.elements) == sorted(case.expected)
+    elif origin == "fused" or not case.lossy:
+        assert sink.elements == case.expected
+    assert [drop for drop in dropped if drop.error is not None] == []
+
+
+@pytest.mark.parametrize("demand", [1, MAX_DEMAND], ids=["1", "unbounded"])
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_error_of_the_source_comes_out_once(
+    case: Case, origin: str, demand: int, place: Place, dropped: list[Dropped]
+) -> None:
+    flow = case.apply(ORIGINS[origin](failing, place.pool), place)
+    sink = Demanding(demand)
+    assert run(flow, sink, place.clock, sink.ended) == []
+    if case.survives is None and not (case.lossy and sink.end == ("on_complete",)):
+        assert sink.error is FAILED
+    elif not case.lossy:
+        assert sink.elements == case.survives
+    assert [drop for drop in dropped if drop.error is not None and drop.error is not FAILED] == []
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_cancel_from_inside_on_next_closes_the_source_once_and_nothing_follows(
+    case: Case, origin: str, place: Place, dropped: list[Dropped]
+) -> None:
+    source = Numbers(10)
+    flow = case.apply(ORIGINS[origin](lambda: source, place.pool), place)
+    sink = Demanding(MAX_DEMAND, most=1)
+    assert run(flow, sink, place.clock, sink.got if case.expected else sink.ended) == []
+    assert len(sink.elements) <= 1
+    for _ in range(int(PATIENCE * 1000)):
+        if source.closed or source.pulled == 0:
+            break
+        place.clock.advance(0.25)
+        threading.Event().wait(0.001)
+    assert not source.closed_while_running
+    assert source.closed == (1 if source.pulled else 0)
+    assert [drop for drop in dropped if drop.error is not None] == []
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("demand", DEMANDS, ids=["1", "2", "7", "unbounded"])
+def test_a_source_gives_what_it_is_for_and_keeps_the_rules(name: str, demand: int, place: Place) -> None:
+    make, expected = SOURCES[name]
+    sink = Demanding(demand)
+    assert run(make(place), sink, place.clock, sink.ended) == []
+    assert sink.end == ("on_complete",)
+    assert sink.elements == expected
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_a_sink_runs_a_flow_to_its_end(name: str, pool: ThreadPoolExecutor) -> None:
+    ended = threading.Event()
+    SINKS[name](Flow.range(10).subscribe_on(pool).finalize(ended.set))
+    assert name == "explain" or ended.wait(PATIENCE)
+
+
+def test_every_method_of_flow_is_in_the_grid() -> None:
+    public = {name for name in vars(Flow) if not name.startswith("_")}
+    shown = {case.name.partition(" ")[0] for case in CASES} | set(SOURCES) | set(SINKS)
+    assert public == shown
