@@ -246,7 +246,8 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T, /) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Returns the most that now wait for any of them. RuntimeError after `close`. On a thread of the pool that the
+        Returns the most that now wait for any of them. RuntimeError after `close`, and when a `close` comes before every
+        subscriber has the item: it is dropped then, to the hook. On a thread of the pool that the
         subscribers need, it may wait for ever.
         """
         return max(0, self._give(item, None, None))
@@ -303,6 +304,8 @@ class SubmissionPublisher(Flow[T]):
             elif not outbox.gone:
                 drops += 1
                 hooks.element_dropped("a subscriber had no room for what was offered", item)
+        if drops and deadline is None:  # `submit` gives up for one reason only
+            raise RuntimeError("this SubmissionPublisher was closed before every subscriber had room for the item")
         return -drops if drops else self.estimate_maximum_lag()
 
     def _wait_for(self, outbox: Outbox, item: T, deadline: float | None) -> bool:

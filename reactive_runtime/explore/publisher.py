@@ -245,6 +245,7 @@ def publisher_scenario(
     late_signals: int = 1,
     inside: Mapping[int, Call | Sequence[Call]] | None = None,
     at_end: Callable[[Driven], object] = nothing,
+    finish: Callable[[Driven], object] = nothing,
     parts: Sequence[Any] = (),
 ) -> Scenario[Driven]:
     """The scenario that `explore_publisher` explores."""
@@ -254,6 +255,7 @@ def publisher_scenario(
     options = _Options(demand, elements, ascending, late_signals, within)
 
     def judged(driven: Driven) -> None:
+        finish(driven)
         driven.judge()
         judge(at_end, driven)
 
@@ -263,7 +265,7 @@ def publisher_scenario(
         calls,
         judged,
         name=name,
-        parts=[factory, at_end, *parts],
+        parts=[factory, at_end, finish, *parts],
         tear_down=Driven.close,
     )
 
@@ -284,6 +286,7 @@ def explore_publisher(
     late_signals: int = 1,
     inside: Mapping[int, Call | Sequence[Call]] | None = None,
     at_end: Callable[[Driven], object] = nothing,
+    finish: Callable[[Driven], object] = nothing,
     **options: Any,
 ) -> Result:
     """Explore the publisher that `factory` makes, called by `actors`, and judge every schedule by the rules.
@@ -293,8 +296,9 @@ def explore_publisher(
     `subscribe()`, `call(name, function)`. `demand` is requested inside `on_subscribe`; `inside={2: cancel()}` makes a
     call from inside the second `on_next`. `elements` is how many the publisher has, where that is known: then none may
     be missing at `on_complete`; `ascending` says that they are ints, each larger than the one before. `late_signals`
-    may come after a `cancel` from outside has returned (1.8). `at_end` is a further invariant. The other options are
-    those of `explore`.
+    may come after a `cancel` from outside has returned (1.8). `finish` is called when the actors have returned, before
+    anything is judged, to end what would go on; `at_end` is a further invariant. The other options are those of
+    `explore`.
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.explore import cancel, explore_publisher, request
@@ -305,7 +309,7 @@ def explore_publisher(
     """
     scenario = publisher_scenario(
         factory, actors, demand=demand, elements=elements, ascending=ascending, late_signals=late_signals,
-        inside=inside, at_end=at_end,
+        inside=inside, at_end=at_end, finish=finish,
     )  # fmt: skip
     return explore(scenario, **options)
 

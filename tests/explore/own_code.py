@@ -2,12 +2,13 @@
 here.
 
 A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says
-`wide=False`, with each of `PAIRS` (two threads beside those). Everything is searched to its end for 2 preemptions, and
-sampled beyond.
+otherwise (`Reach`), with each of `PAIRS` (two threads beside those). What has no more than two threads is searched
+to its end for 2 preemptions; beyond, it is sampled.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -15,11 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactive_runtime import Flow
+from reactive_runtime._core.host import Host
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
 from reactive_runtime.explore import cancel, request
+from reactive_runtime.hot import Emission, PublishProcessor, SubmissionPublisher, UnicastProcessor
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime.subscribers import BufferedSubscriber
 
 PROGRAMS: dict[str, list[Any]] = {
     "request": [request(2)],
@@ -75,6 +79,59 @@ def processor() -> FlowProcessor[int, int]:
     return made
 
 
+def shared(make: Callable[[ThreadPoolExecutor], Any]) -> Callable[[], Any]:
+    """A publisher on one pool with one thread: with the one that requests, there are two."""
+    return lambda: make(pool())
+
+
+def on(executor: ThreadPoolExecutor, elements: int) -> Flow[int]:
+    return Flow.range(elements).subscribe_on(executor)
+
+
+def same(n: int) -> int:
+    return n
+
+
+def fails(n: int) -> int:
+    raise OSError("broken")
+
+
+def fed(hot: Any) -> Any:
+    on(pool(), 2).subscribe(hot)
+    return hot
+
+
+def pushed() -> Flow[int]:
+    def push(emitter: Any) -> None:
+        for n in range(2):
+            emitter.emit(n)
+        emitter.complete()
+
+    executor = pool()
+    return Flow.create(lambda emitter: executor.submit(push, emitter))
+
+
+def submitted() -> SubmissionPublisher[int]:
+    executor = pool()
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(executor, 1)
+
+    def submit() -> None:
+        publisher.offer(0)
+        publisher.offer(1)
+        publisher.close()
+
+    executor.submit(submit)
+    return publisher
+
+
+class Reach(enum.Enum):
+    """Which programs a publisher is put to."""
+
+    WIDE = "`PROGRAMS` and `PAIRS`, to the end of 2 preemptions"
+    NARROW = "`PROGRAMS`, to the end of 2 preemptions"
+    SAMPLED = "`PROGRAMS`, sampled: it has three threads and more"
+
+
 @dataclass(frozen=True)
 class Own:
     """A publisher of 0, 1, 2 (or as many `elements`)."""
@@ -83,7 +140,9 @@ class Own:
     factory: Callable[[], Any]
     elements: int | None = 3
     """None: not known, because it fails."""
-    wide: bool = True
+    reach: Reach = Reach.WIDE
+    ascending: bool = True
+    """Each element is larger than the one before."""
 
 
 PUBLISHERS = [
@@ -97,13 +156,49 @@ PUBLISHERS = [
     Own("publish_on", lambda: Flow.range(3).publish_on(pool())),
     Own("publish_on a failing source", lambda: Flow.from_supplier(fails_at_2).publish_on(pool()), None),
     Own("publish_on a TrampolineExecutor", lambda: Flow.range(3).publish_on(TrampolineExecutor())),
-    Own("publish_on a ScheduledExecutor", lambda: Flow.range(3).publish_on(ScheduledExecutor()), wide=False),
-    Own("publish_on a SerialExecutor", lambda: Flow.range(3).publish_on(SerialExecutor(pool())), wide=False),
-    Own("from_publisher, publish_on", lambda: Flow.from_publisher(Flow.range(3)).publish_on(pool(), 2), wide=False),
+    Own("publish_on a ScheduledExecutor", lambda: Flow.range(3).publish_on(ScheduledExecutor()), reach=Reach.NARROW),
+    Own("publish_on a SerialExecutor", lambda: Flow.range(3).publish_on(SerialExecutor(pool())), reach=Reach.NARROW),
+    Own(
+        "from_publisher, publish_on",
+        lambda: Flow.from_publisher(Flow.range(3)).publish_on(pool(), 2),
+        reach=Reach.NARROW,
+    ),
     Own("from_publisher", lambda: Flow.from_publisher(Flow.range(3))),
-    Own("subscribe_on, publish_on", one_pool, wide=False),
-    Own("subscribe_on, publish_on, prefetch 1", lambda: one_pool(1), wide=False),
-    Own("a processor", processor, wide=False),
+    Own("subscribe_on, publish_on", one_pool, reach=Reach.NARROW),
+    Own("subscribe_on, publish_on, prefetch 1", lambda: one_pool(1), reach=Reach.NARROW),
+    Own("a processor", processor, reach=Reach.NARROW),
+    # Operators with tasks, timers and pools of their own; the others are in racing.py.
+    Own(
+        "flat_map",
+        shared(lambda p: Flow.range(2).flat_map(lambda n: on(p, 1), 2)),
+        2,
+        reach=Reach.SAMPLED,
+        ascending=False,
+    ),
+    Own("map_parallel", shared(lambda p: Flow.range(2).map_parallel(same, p, 2)), 2, reach=Reach.SAMPLED),
+    Own(
+        "map_parallel, as they are done",
+        lambda: Flow.range(2).map_parallel(same, pool(2), 2, ordered=False),
+        2,
+        reach=Reach.SAMPLED,
+        ascending=False,
+    ),
+    Own("map_parallel, failing", shared(lambda p: Flow.range(2).map_parallel(fails, p, 2)), None, reach=Reach.SAMPLED),
+    Own(
+        "parallel",
+        shared(lambda p: Flow.range(2).parallel(2, 1).run_on(p).sequential()),
+        2,
+        reach=Reach.SAMPLED,
+        ascending=False,
+    ),
+    Own("interval", lambda: Flow.interval(1, ScheduledExecutor(), "buffer").take(2), 2, reach=Reach.SAMPLED),
+    Own("delay", shared(lambda p: on(p, 2).delay(1, ScheduledExecutor())), 2, reach=Reach.SAMPLED),
+    Own("timeout", shared(lambda p: on(p, 2).timeout(1, ScheduledExecutor())), None, reach=Reach.SAMPLED),
+    Own("create", pushed, 2, reach=Reach.SAMPLED),
+    Own("from_future", lambda: Flow.from_future(pool().submit(same, 7)), 1, reach=Reach.SAMPLED),
+    Own("PublishProcessor", lambda: fed(PublishProcessor(1)), None, reach=Reach.SAMPLED),
+    Own("UnicastProcessor", lambda: fed(UnicastProcessor(1)), 2, reach=Reach.SAMPLED),
+    Own("SubmissionPublisher", submitted, None, reach=Reach.SAMPLED),
 ]
 
 
@@ -333,6 +428,133 @@ class PoolShutDown:
         assert self.future.done(), "the flow neither ended nor failed"
 
 
+class MapParallelShutDown(PoolShutDown):
+    """The pool of `map_parallel` is shut down under it."""
+
+    def actor_runs(self) -> None:
+        self.future = Flow.range(3).map_parallel(same, self.pool, 2).to_list().to_future()
+
+
+class PublishOnShutDown(PoolShutDown):
+    """The pool of a boundary is shut down under it."""
+
+    def actor_runs(self) -> None:
+        self.future = Flow.from_publisher(Flow.range(3)).publish_on(self.pool, 2).to_list().to_future()
+
+
+class ClockShutDown:
+    """The clock of a flow is shut down under it: the subscriber is told of an end, whichever."""
+
+    def __init__(self) -> None:
+        self.clock = ScheduledExecutor()
+        self.future: Future[Any] | None = None
+
+    def actor_runs(self) -> None:
+        self.future = Flow.interval(1, self.clock).take(2).to_list().to_future()
+
+    def actor_shuts_down(self) -> None:
+        self.clock.shutdown(wait=False, cancel_futures=True)
+
+    def at_end(self) -> None:
+        assert self.future is not None
+        assert self.future.done(), "the flow neither ended nor failed"
+
+
+class CallsUpstream:
+    """Two threads note calls on an upstream, and leave: both calls are made."""
+
+    def __init__(self) -> None:
+        self.host = Host()
+        self.made = AtomicInteger()
+
+    def note(self) -> None:
+        self.host._later(lambda: self.made.add_and_get(1))
+        self.host._left()
+
+    actor_a = note
+    actor_b = note
+
+    def at_end(self) -> None:
+        assert self.made.get() == 2, "a call was lost"
+
+
+class Shared:
+    """Two subscribers of one flow that is shared: what one of them gets, the other gets too, or comes too late for."""
+
+    def __init__(self) -> None:
+        self.source = Closed()
+        self.flow = Flow.from_supplier(self.source.numbers).share(1)
+        self.elements: dict[str, list[int]] = {"a": [], "b": []}
+
+    def actor_a(self) -> None:
+        self.flow.subscribe(self.elements["a"].append)
+
+    def actor_b(self) -> None:
+        self.flow.subscribe(self.elements["b"].append)
+
+    def at_end(self) -> None:
+        for elements in self.elements.values():
+            assert elements == [0, 1, 2][3 - len(elements) :], self.elements
+        assert self.source.closed.get() == self.source.opened.get(), "the source's iterator was left open"
+
+
+class ManyEmitters:
+    """Two threads emit into one hot source: each element is delivered, or refused, and none is lost."""
+
+    def __init__(self) -> None:
+        self.hot: PublishProcessor[int] = PublishProcessor(1)
+        self.elements: list[int] = []
+        self.accepted = AtomicInteger()
+        self.hot.subscribe(self.elements.append)
+
+    def emit(self) -> None:
+        for n in range(2):
+            if self.hot.emit(n) is Emission.OK:
+                self.accepted.add_and_get(1)
+
+    actor_a = emit
+    actor_b = emit
+
+    def at_end(self) -> None:
+        assert len(self.elements) == self.accepted.get() > 0, self.elements
+
+
+class Submitters:
+    """Two threads submit to a publisher whose buffer has room for one; one closes it: what was submitted arrives."""
+
+    def __init__(self) -> None:
+        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(pool(), 1)
+        self.future = self.publisher.count().to_future()
+        self.submitted = AtomicInteger()
+
+    def submit(self) -> None:
+        with suppress(RuntimeError):
+            self.publisher.submit(1)
+            self.submitted.add_and_get(1)
+
+    actor_a = submit
+
+    def actor_b(self) -> None:
+        self.submit()
+        self.publisher.close()
+
+    def at_end(self) -> None:
+        assert self.future.done(), "the end was lost"
+        assert self.future.result() == self.submitted.get(), "an element was lost"
+
+
+class AsTaken:
+    """A thread takes from a buffered subscriber while the publisher fills it."""
+
+    def __init__(self) -> None:
+        self.buffer: BufferedSubscriber[int] = BufferedSubscriber(1)
+        self.pool = pool()
+
+    def actor_takes(self) -> None:
+        Flow.range(2).subscribe_on(self.pool).subscribe(self.buffer)
+        assert list(self.buffer) == [0, 1]
+
+
 class Counters:
     """Atomic steps of every kind, from two threads."""
 
@@ -366,5 +588,12 @@ SCENARIOS = [
     FutureCancelled,
     Waited,
     PoolShutDown,
+    ClockShutDown,
+    CallsUpstream,
+    ManyEmitters,
+    AsTaken,
     Counters,
 ]
+
+LARGE = [MapParallelShutDown, PublishOnShutDown, Shared, Submitters]
+"""Too many schedules for all of them."""

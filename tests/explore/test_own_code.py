@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from explore.own_code import PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own
+from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
 from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -16,7 +16,12 @@ BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "200"))
 """Schedules of PCT with three threads and more; nightly 5,000."""
 
 ALL = {**PROGRAMS, **PAIRS}
-CASES = [(own, name) for own in PUBLISHERS for name in (ALL if own.wide else PROGRAMS)]
+CASES = [
+    (own, name)
+    for own in PUBLISHERS
+    if own.reach is not Reach.SAMPLED
+    for name in (ALL if own.reach is Reach.WIDE else PROGRAMS)
+]
 
 
 @pytest.mark.parametrize(("own", "name"), CASES, ids=[f"{own.name}-{name}" for own, name in CASES])
@@ -25,13 +30,28 @@ def test_every_schedule_with_two_preemptions_keeps_the_rules(own: Own, name: str
         own.factory,
         ALL[name],
         elements=own.elements,
-        ascending=own.elements != 1,
+        ascending=own.ascending and own.elements != 1,
         demand=1 if name in PROGRAMS else 0,
         strategy="bounded",
         bound=2,
         schedules=50_000,
     )
     assert str(result.assert_holds().verdict) in ("exhausted", "bounded(2)")
+
+
+SAMPLES = [(own, name) for own in PUBLISHERS if own.reach is Reach.SAMPLED for name in PROGRAMS]
+
+
+@pytest.mark.parametrize(("own", "name"), SAMPLES, ids=[f"{own.name}-{name}" for own, name in SAMPLES])
+def test_a_sample_of_schedules_with_three_threads_and_more_keeps_the_rules(own: Own, name: str) -> None:
+    explore_publisher(
+        own.factory,
+        PROGRAMS[name],
+        elements=own.elements,
+        ascending=own.ascending and own.elements != 1,
+        demand=1,
+        schedules=BEYOND,
+    ).assert_holds()
 
 
 CROWD: list[Any] = [[request(1), request(2)], [request(MAX_DEMAND)], [request(0)], [cancel(), cancel()]]
@@ -44,7 +64,7 @@ def test_a_crowd_of_threads_keeps_the_rules(own: Own) -> None:
             own.factory,
             CROWD,
             elements=own.elements,
-            ascending=own.elements != 1,
+            ascending=own.ascending and own.elements != 1,
             inside=inside,
             strategy="pct3",
             schedules=BEYOND,
@@ -56,6 +76,11 @@ def test_executors_timers_and_sinks_hold_in_every_schedule_with_two_preemptions(
     result = explore(scenario, strategy="bounded", bound=2, schedules=50_000).assert_holds()
     assert str(result.verdict) in ("exhausted", "bounded(2)")
     explore(scenario, strategy="pct3", schedules=BEYOND).assert_holds()
+
+
+@pytest.mark.parametrize("scenario", LARGE, ids=lambda it: it.__name__)
+def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> None:
+    explore(scenario, schedules=5 * BEYOND).assert_holds()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,0 +1,197 @@
+"""Each asynchronous operator, between two threads: one is the source, the other the subscriber, or a second source.
+
+A new operator is one line in `OPERATORS`. The sources are moved by hand and have no thread of their own, so that two
+threads are all there are, and every order with two preemptions can be tried.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from reactive_runtime import Flow
+from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.explore import call, cancel, request
+from reactive_runtime.explore.publisher import Driven
+from reactive_runtime.hot import BehaviorProcessor, PublishProcessor, ReplayProcessor, UnicastProcessor
+from reactive_runtime.operators.pacing import KillSwitch, Valve
+from reactive_runtime.spec import MAX_DEMAND
+
+__all__ = ["OPERATORS", "RACES", "Applied", "finished", "races"]
+
+
+class Hand:
+    """A publisher that emits 0, 1, 2 … when it is told to and asked to, and ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.held: AtomicReference[tuple[Held, ...]] = AtomicReference(())
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        held = Held(subscriber)
+        self.held.update_and_get(lambda others: (*others, held))
+        subscriber.on_subscribe(held)
+
+    def emit(self) -> None:
+        for held in self.held.get():
+            if not held.over.get() and held.demand.get():
+                held.demand.add_and_get(-1)
+                held.number += 1
+                held.subscriber.on_next(held.number - 1)
+
+    def complete(self) -> None:
+        for held in self.held.get():
+            if not held.over.get_and_set(True):
+                held.subscriber.on_complete()
+
+    def fail(self) -> None:
+        for held in self.held.get():
+            if not held.over.get_and_set(True):
+                held.subscriber.on_error(OSError("broken"))
+
+
+class Held:
+    """One subscription. Numbers that are atomic are one point of choice each."""
+
+    def __init__(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        self.demand = AtomicInteger()
+        self.over = AtomicBoolean()
+        self.number = 0  # the emitting thread's
+
+    def request(self, n: int, /) -> None:
+        self.demand.update_and_get(lambda demand: min(demand + n, MAX_DEMAND))
+
+    def cancel(self) -> None:
+        self.over.set(True)
+
+
+class Applied:
+    """An operator on one source, or on two, or on a clock; its parameters say on what."""
+
+    def __init__(self, operator: Callable[..., Any]) -> None:
+        self.one = Hand()
+        self.two = Hand()
+        self.clock = VirtualTimeExecutor()
+        given = {"a": Flow.from_publisher(self.one), "b": Flow.from_publisher(self.two), "t": self.clock}
+        self.flow = operator(*(given[name] for name in inspect.signature(operator).parameters))
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.flow.subscribe(subscriber)
+
+    def finish(self) -> None:
+        """Whatever is still running comes to its end."""
+        for _ in range(4):
+            self.one.complete()
+            self.two.complete()
+            self.clock.advance(10)
+
+
+def finished(driven: Driven) -> None:
+    """After the actors: the subscriber is told an end, unless it has cancelled."""
+    first = driven.first
+    first.request(MAX_DEMAND)
+    driven.publisher.finish()
+    ended = first.completed or first.error is not None
+    assert ended or any(record.signal == "cancel" for record in driven.records), "neither an end, nor a cancel"
+
+
+def feeding(hot: Any, source: Flow[Any]) -> Any:
+    source.subscribe(hot)
+    return hot
+
+
+def same(n: Any) -> Any:
+    return n
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "from_publisher": lambda a: a,
+    "concat": lambda a, b: a.concat_with(b),
+    "merge": lambda a, b: Flow.merge(a, b, prefetch=2),
+    "merge, errors delayed": lambda a, b: Flow.merge(a, b, prefetch=2, delay_error=True),
+    "merge_comparing": lambda a, b: Flow.merge_comparing(a, b, prefetch=2),
+    "zip": lambda a, b: Flow.zip(a, b, prefetch=2),
+    "combine_latest": lambda a, b: Flow.combine_latest(a, b, prefetch=2),
+    "race": lambda a, b: Flow.race(a, b, Flow.never()),
+    "with_latest_from": lambda a, b: a.with_latest_from(b),
+    "switch_if_empty": lambda a, b: a.switch_if_empty(b),
+    "take_until": lambda a, b: a.take_until(b),
+    "skip_until": lambda a, b: a.skip_until(b),
+    "start_with": lambda a: a.start_with(-1),
+    "flat_map": lambda a, b: a.flat_map(lambda n: b, 2, 2),
+    "flat_map, one at a time": lambda a, b: a.flat_map(lambda n: b, 1, 1),
+    "flat_map_sequential": lambda a, b: a.flat_map_sequential(lambda n: b, 2, 2),
+    "concat_map": lambda a, b: a.concat_map(lambda n: b),
+    "switch_map": lambda a, b: a.switch_map(lambda n: b, 2),
+    "expand": lambda a: a.expand(lambda n: Flow.just(n + 1) if n < 1 else Flow.empty()),
+    "group_by": lambda a: a.group_by(same).flat_map(lambda it: it[1]),
+    "window": lambda a: a.window(2).concat_map(same),
+    "delay": lambda a, t: a.delay(1, t),
+    "timeout": lambda a, b, t: a.timeout(1, t, b),
+    "debounce": lambda a, t: a.debounce(1, t),
+    "sample": lambda a, b: a.sample(b),
+    "throttle": lambda a, t: a.throttle(1, t),
+    "batch_by": lambda a, t: a.batch_by(2, 1, t),
+    "rate_limit": lambda a, t: a.rate_limit(1, t),
+    "interval": lambda a, t: Flow.interval(1, t, "latest").take_until(a),
+    "timer": lambda a, t: Flow.timer(1, t).take_until(a),
+    "retry": lambda a: a.retry(1),
+    "retry_when": lambda a, b: a.retry_when(lambda error, n: b),
+    "retry_backoff": lambda a, t: a.retry_backoff(1, t, first=1),
+    "repeat": lambda a: a.repeat(2),
+    "repeat_when": lambda a, b: a.repeat_when(lambda n: b),
+    "on_error_resume": lambda a, b: a.on_error_resume(lambda error: b),
+    "on_error_return": lambda a: a.on_error_return(lambda error: 7),
+    "limit_rate": lambda a: a.limit_rate(1),
+    "on_overflow_buffer": lambda a: a.on_overflow_buffer(1, "oldest"),
+    "on_overflow_drop": lambda a: a.on_overflow_drop(),
+    "on_overflow_latest": lambda a: a.on_overflow_latest(),
+    "pausable": lambda a: a.pausable(Valve()),
+    "kill_switch": lambda a: a.kill_switch(KillSwitch()),
+    "serialize": lambda a: a.serialize(),
+    "share": lambda a: a.share(1),
+    "replay": lambda a: a.replay(1, 1).ref_count(),
+    "cache": lambda a: a.cache(),
+    "do_finally": lambda a: a.do_finally(repr),
+    "do_on_request": lambda a: a.do_on_request(int),
+    "using": lambda a: Flow.defer(lambda: a),
+    "create": lambda a: Flow.create(lambda emitter: a.subscribe(emitter.emit, emitter.error, emitter.complete)),
+    "PublishProcessor": lambda a: feeding(PublishProcessor(1), a),
+    "ReplayProcessor": lambda a: feeding(ReplayProcessor(1, 1), a),
+    "BehaviorProcessor": lambda a: feeding(BehaviorProcessor(-1, 1), a),
+    "UnicastProcessor": lambda a: feeding(UnicastProcessor(1), a),
+}
+
+emit = call("emit", lambda it: it.publisher.one.emit())
+complete = call("complete", lambda it: it.publisher.one.complete())
+fail = call("fail", lambda it: it.publisher.one.fail())
+emit_2 = call("emit, of the second", lambda it: it.publisher.two.emit())
+complete_2 = call("complete, of the second", lambda it: it.publisher.two.complete())
+fail_2 = call("fail, of the second", lambda it: it.publisher.two.fail())
+tick = call("a second passes", lambda it: it.publisher.clock.advance(1))
+
+MORE = [emit] if "EXPLORE_SCHEDULES" in os.environ else []
+"""Nightly, the source is one element further on."""
+
+RACES: dict[str, tuple[str, int, list[Any]]] = {
+    "emission | request": ("", 0, [[*MORE, emit], request(1)]),
+    "emission | cancel": ("", MAX_DEMAND, [[*MORE, emit], cancel()]),
+    "completion | request": ("", 0, [[*MORE, complete], request(1)]),
+    "completion | cancel": ("", 1, [[*MORE, complete], cancel()]),
+    "error | request": ("", 0, [[*MORE, fail], request(1)]),
+    "error | cancel": ("", 1, [[*MORE, fail], cancel()]),
+    "emission | emission": ("b", MAX_DEMAND, [[*MORE, emit, complete], [emit_2, complete_2]]),
+    "emission | error": ("b", MAX_DEMAND, [[*MORE, emit, complete], fail_2]),
+    "emission | time": ("t", 2, [[*MORE, emit], tick]),
+    "time | cancel": ("t", MAX_DEMAND, [[*MORE, tick], cancel()]),
+}
+"""Which of the three an operator must have, the demand at first, and the two threads."""
+
+
+def races(operator: Callable[..., Any]) -> list[str]:
+    """Those that an operator can be put to."""
+    has = {"", *inspect.signature(operator).parameters}
+    return [name for name, (needs, _, _) in RACES.items() if needs in has]

@@ -1,0 +1,32 @@
+"""Every asynchronous operator and hot source holds in every schedule with two preemptions, whatever races whatever."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import pytest
+
+from explore.racing import OPERATORS, RACES, Applied, finished, races
+from reactive_runtime.explore import explore_publisher
+
+BEYOND = int(os.environ.get("EXPLORE_SCHEDULES", "40"))
+"""Schedules of PCT for each race; nightly 5,000."""
+
+CASES = [(name, race) for name, operator in OPERATORS.items() for race in races(operator)]
+
+
+@pytest.mark.parametrize(("name", "race"), CASES, ids=[f"{name}-{race}" for name, race in CASES])
+def test_every_schedule_with_two_preemptions_keeps_the_rules_and_comes_to_an_end(name: str, race: str) -> None:
+    _, demand, actors = RACES[race]
+    explored = partial(
+        explore_publisher,
+        partial(Applied, OPERATORS[name]),
+        actors,
+        demand=demand,
+        ascending=False,
+        finish=finished,
+    )
+    result = explored(strategy="bounded", bound=2, schedules=100_000)
+    assert str(result.assert_holds().verdict) in ("exhausted", "bounded(2)")
+    explored(strategy="pct3", schedules=BEYOND).assert_holds()
