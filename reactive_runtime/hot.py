@@ -291,6 +291,8 @@ class SubmissionPublisher(Flow[T]):
 
     def _spread(self, item: T, deadline: float | None, on_drop: Callable[[T], object] | None) -> int:
         outboxes = self._hub.outboxes()
+        if self._hub.over():  # since it was our turn
+            raise RuntimeError("this SubmissionPublisher is closed")
         late = [outbox for outbox in outboxes if not outbox.put(item)]
         for outbox in outboxes:
             outbox.wake()
