@@ -246,9 +246,9 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T, /) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Returns the most that now wait for any of them. RuntimeError after `close`, and when a `close` comes before every
-        subscriber has the item: it is dropped then, to the hook. On a thread of the pool that the
-        subscribers need, it may wait for ever.
+        Returns the most that now wait for any of them. RuntimeError after `close`, and when a `close` comes before
+        every subscriber has the item: it is dropped then, to the hook. On a thread of the pool that the subscribers
+        need, it may wait for ever.
         """
         return max(0, self._give(item, None, None))
 
@@ -303,7 +303,7 @@ class SubmissionPublisher(Flow[T]):
                 given = outbox.put(item)
             if given:
                 outbox.wake()
-            elif not outbox.gone:
+            elif not outbox.has_cancelled():  # who has misses nothing
                 drops += 1
                 hooks.element_dropped("a subscriber had no room for what was offered", item)
         if drops and deadline is None:  # `submit` gives up for one reason only

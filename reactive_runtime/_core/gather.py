@@ -161,8 +161,6 @@ class Lane:
 
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
-            if self._iterator is None and not isinstance(self._feed, Inbox | Gather):
-                return PENDING  # to open it runs a user's code, which is for those who want elements
             if self._iterator is None:
                 self._iterator = pulled(self._feed.open(), self._steps, self._host)
             self._feed.pump()

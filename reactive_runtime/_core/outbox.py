@@ -96,6 +96,11 @@ class Outbox(Feed):
         with self._lock:
             return self._over
 
+    def has_cancelled(self) -> bool:
+        """Whether the subscriber has gone before the end."""
+        with self._lock:
+            return self.gone and not self._over
+
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
         with self._lock:

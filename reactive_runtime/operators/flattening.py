@@ -133,9 +133,9 @@ class _FlatMap(_OfPublishers):
             begun = begun or self.host.demanded
             news: Any = PENDING
             try:
-                if len(crowd) >= self.concurrency:
+                if len(crowd) >= self.concurrency or not begun:
                     outer.look()
-                elif begun and not self.host._stop:
+                elif not self.host._stop:
                     news = outer.signal()
                     if news is not PENDING and news is not END:
                         crowd.add(self.inner(news))
@@ -203,9 +203,9 @@ class _Sequential(_FlatMap):
             begun = begun or self.host.demanded
             news: Any = PENDING
             try:
-                if len(line) >= self.concurrency:
+                if len(line) >= self.concurrency or not begun:
                     outer.look()
-                elif begun and not self.host._stop:
+                elif not self.host._stop:
                     news = outer.signal()
                     if news is not PENDING and news is not END:
                         line.append(self.inner(news))
@@ -463,9 +463,9 @@ class _Tasks(Gather):
         while True:
             begun = begun or self.host.demanded
             started = False
-            if len(self.flying) >= self.concurrency:
+            if len(self.flying) >= self.concurrency or not begun:
                 outer.look()
-            elif begun and not self.host._stop:
+            elif not self.host._stop:
                 news = self.next_elements(outer)
                 if news is not PENDING and news is not END:
                     flight = _Flight(news)

@@ -484,7 +484,9 @@ class _Rails(_Passing):
         begun = False
         while len(crowd):
             begun = begun or self.host.demanded
-            dealt = begun and not self.host._stop and self._deal(outer)
+            if not begun:
+                outer.look()
+            dealt = (begun or outer.over) and not self.host._stop and self._deal(outer)
             element = crowd.poll()
             if element is not END and not (dealt and element is PENDING):
                 yield element

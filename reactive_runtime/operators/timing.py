@@ -164,6 +164,8 @@ class _Delay(_Timed):
         begun = False
         while True:
             begun = begun or self.host.demanded
+            if not begun and lane.look() is END:
+                return
             while begun and not lane.over and len(self.waiting) < WAITING:
                 element = lane.signal()
                 if element is PENDING:

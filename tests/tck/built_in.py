@@ -5,7 +5,8 @@ A publisher is a function of `elements`. What can't give any number says how man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,9 @@ from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
+from reactive_runtime.hot import PublishProcessor, ReplayProcessor, UnicastProcessor
 from reactive_runtime.operators import sinks
+from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.tck import HelperPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.testing import Recorder
@@ -62,11 +65,12 @@ class BuiltIn:
         return None if self.fails is None else self.fails(0)
 
 
-def through(name: str, assemble: Callable[[Flow[Any]], Flow[Any]]) -> BuiltIn:
+def through(name: str, assemble: Callable[[Flow[Any]], Flow[Any]], most: int = HUGE) -> BuiltIn:
     """An operator, or several."""
     return BuiltIn(
         name,
         lambda n: assemble(Flow.range(n)),
+        most,
         fails=lambda n: assemble(Flow.from_supplier(lambda: failing_after(n))),
     )
 
@@ -132,12 +136,44 @@ PUBLISHERS = [
             .take(HUGE)
         ),
     ),
+    through("concat", lambda flow: Flow.concat(flow, Flow.empty())),
+    through("merge", lambda flow: Flow.merge(flow.subscribe_on(pool()), Flow.empty())),
+    through("zip", lambda flow: Flow.zip(flow.subscribe_on(pool()), Flow.range(HUGE)).map(min)),
+    through("concat_map", lambda flow: flow.subscribe_on(pool()).concat_map(Flow.just), IN_MEMORY),
+    through("map_parallel", lambda flow: flow.map_parallel(same, pool(), 4), IN_MEMORY),
+    through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
+    through("parallel", lambda flow: flow.parallel(1, 4).run_on(pool()).sequential(), IN_MEMORY),
+    through("take_until", lambda flow: flow.take_until(Flow.never())),
+    through("timeout", lambda flow: flow.timeout(60, timer())),
+    through("batch, flatten", lambda flow: flow.batch(3).flatten()),
+    through("limit_rate", lambda flow: flow.subscribe_on(pool()).limit_rate(4)),
+    through("share", lambda flow: flow.share(4)),
+    BuiltIn("generate", lambda n: Flow.generate(0, lambda at: (at, at + 1) if at < n else None)),
+    BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
+    BuiltIn("create", lambda n: Flow.create(lambda emitter: pushing(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
+    BuiltIn("using", lambda n: Flow.using(contextlib.nullcontext, lambda _: Flow.range(n))),
+    BuiltIn("timer", lambda n: Flow.timer(0.001, timer()).take(n), 1),
     BuiltIn(
         "recorded",
         lambda n: Recorder().wrap(Flow.range(n)),
         fails=lambda n: Recorder().wrap(Flow.from_supplier(lambda: failing_after(n))),
     ),
 ]
+
+
+async def same_async(n: int) -> int:
+    return n
+
+
+async def counting(n: int) -> AsyncIterator[int]:
+    for number in range(n):
+        yield number
+
+
+def pushing(emitter: Emitter[int], n: int) -> None:
+    for number in range(n):
+        emitter.emit(number)
+    emitter.complete()
 
 
 @cache
@@ -148,6 +184,13 @@ def timer() -> ScheduledExecutor:
 PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of map": lambda size: FlowProcessor(lambda flow: flow.map(same)),
     "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), size)),
+    "FlowProcessor of merge": lambda size: FlowProcessor(lambda flow: Flow.merge(flow, Flow.empty(), prefetch=size)),
+    "FlowProcessor of flat_map": lambda size: FlowProcessor(
+        lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), size, 1)
+    ),
+    "PublishProcessor": PublishProcessor,
+    "ReplayProcessor": lambda size: ReplayProcessor(0, size),
+    "UnicastProcessor": UnicastProcessor,
     "FlowProcessor of a chain": lambda size: FlowProcessor(
         lambda flow: flow.map(same).publish_on(pool(), size).filter(lambda n: True).take(HUGE)
     ),
