@@ -39,3 +39,23 @@ def show(
         each = seconds / count[name]
         table.add_row(name, f"{each * 1e9:,.0f}", f"{each / unit:.2f}", aims.get(name, ""))
     console.print(table)
+
+
+def picture(path: str, title: str, ratios: Mapping[str, float]) -> None:
+    """One bar a ratio, as SVG; the line is the peer, at 1."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "reactive_runtime"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 0.5 * len(ratios) + 1))
+    names = list(reversed(ratios))
+    axes.barh(names, [ratios[name] for name in names], color="#4878a8")
+    axes.axvline(1, color="black", linewidth=1)
+    for at, name in enumerate(names):
+        axes.text(ratios[name] + 0.02, at, f"{ratios[name]:.2f}", va="center")
+    axes.set_title(title)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})

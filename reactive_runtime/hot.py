@@ -36,13 +36,18 @@ CAPACITY = 256
 
 
 class _HotProcessor(Flow[T]):
-    """A flow that is a subscriber as well, of one upstream, or is fed by hand."""
+    """A flow that is a subscriber as well, of one upstream, or is fed by hand.
+
+    When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False.
+    """
 
     __slots__ = ("__weakref__", "_hub")
 
-    def __init__(self, hub: Hub, enter: Callable[[], Outbox]) -> None:
+    def __init__(self, hub: Hub, enter: Callable[[], Outbox], *, auto_cancel: bool = True) -> None:
         super().__init__(Hot(f"{type(self).__name__}()", enter))
         self._hub = hub
+        if auto_cancel:
+            hub.on_empty = hub.disconnect
 
     def emit(self, element: T, /) -> Emission:
         """Give `element` to every subscriber, or, where one of them has no room, to none; see `Emission`.
@@ -78,7 +83,8 @@ class PublishProcessor(_HotProcessor[T]):
 
     At most `capacity` elements (1 or more) wait for each; the slowest holds an upstream back. With no subscriber,
     nothing is asked of the upstream, and what is emitted by hand is refused. After the end, a subscriber gets the end.
-    Origin: `PublishProcessor` of RxJava.
+    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False. Origin:
+    `PublishProcessor` of RxJava.
 
     >>> from reactive_runtime.hot import PublishProcessor
     >>> numbers = PublishProcessor()
@@ -90,16 +96,16 @@ class PublishProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
         hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity))
-        super().__init__(hub, hub.enter)
+        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
 
 
 class ReplayProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the last `n` elements first (0 or more).
 
-    After the end, they still do, and then the end. With no subscriber, an upstream goes on. Origin: `ReplayProcessor`
-    of RxJava, bounded.
+    After the end, they still do, and then the end. Before the first subscriber, an upstream goes on. Origin:
+    `ReplayProcessor` of RxJava, bounded.
 
     >>> from reactive_runtime.hot import ReplayProcessor
     >>> numbers = ReplayProcessor(2)
@@ -112,16 +118,17 @@ class ReplayProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, n: int, capacity: int = CAPACITY) -> None:
+    def __init__(self, n: int, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
         at_least("ReplayProcessor", "n", 0, n)
         hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False)
-        super().__init__(hub, hub.enter)
+        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
 
 
 class BehaviorProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the latest element first; in the beginning `initial`.
 
-    After the end, only the end. With no subscriber, an upstream goes on. Origin: `BehaviorProcessor` of RxJava.
+    After the end, only the end. Before the first subscriber, an upstream goes on. Origin:
+    `BehaviorProcessor` of RxJava.
 
     >>> from reactive_runtime.hot import BehaviorProcessor
     >>> state = BehaviorProcessor("off")
@@ -134,11 +141,11 @@ class BehaviorProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, initial: T, capacity: int = CAPACITY) -> None:
+    def __init__(self, initial: T, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
         not_none("BehaviorProcessor", initial)
         hub = Hub(at_least("BehaviorProcessor", "capacity", 1, capacity), 1, waits=False)
         hub.emit(initial)
-        super().__init__(hub, hub.enter)
+        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
 
     def on_error(self, error: BaseException, /) -> None:
         """Fail; those who come later get the error only."""
@@ -168,7 +175,7 @@ class UnicastProcessor(_HotProcessor[T]):
     __slots__ = ("_lock", "_outbox", "_taken")
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity), on_empty=self._cancelled)
+        hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity))
         self._lock = primitives.Lock()
         self._taken = False  # _lock; the subscriber has come
         self._outbox = hub.enter()
@@ -182,9 +189,6 @@ class UnicastProcessor(_HotProcessor[T]):
         outbox = Outbox(1)
         outbox.end(RejectedError("this UnicastProcessor has its one subscriber already"))
         return outbox
-
-    def _cancelled(self) -> None:
-        self._hub.disconnect()
 
     def emit(self, element: T, /) -> Emission:
         """Give `element` to the subscriber, or keep it until it comes; see `Emission`."""

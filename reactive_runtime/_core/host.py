@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import Context, copy_context
+from types import TracebackType
 
 from reactive_runtime._core.drain import Drain
 
@@ -23,7 +24,7 @@ __all__ = ["Host"]
 class Host(Drain):
     """A drain with a context, a stop sign, and a gate for calls upstream."""
 
-    __slots__ = ("_calling", "_calls", "_context", "_stop", "demanded")
+    __slots__ = ("_calling", "_calls", "_context", "_raised", "_stop", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
@@ -31,11 +32,18 @@ class Host(Drain):
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
         self._calling = False  # _lock; somebody is making them
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
+        self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self.demanded = True  # the owner's; False while the feed is only looked after, and no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""
         raise error
+
+    def _forget_frames(self) -> None:
+        """3.13: an upstream's error was raised through frames that know the subscriber, and may outlive it."""
+        if self._raised is not None:
+            error, traceback = self._raised
+            error.__traceback__, self._raised = traceback, None
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""

@@ -46,16 +46,15 @@ class Hub:
         replay: int | None = 0,
         *,
         waits: bool = True,
-        on_empty: Callable[[], object] | None = None,
     ) -> None:
         """`capacity`: how many elements may wait for each subscriber. `replay`: how many the late ones get; None: all.
 
-        `waits`: while there is no subscriber, nothing is asked of the upstream. `on_empty`: the last one has gone.
+        `waits`: while there is no subscriber, nothing is asked of the upstream.
         """
         self.capacity = capacity
         self.replay = replay
         self.waits = waits
-        self.on_empty = on_empty
+        self.on_empty: Callable[[], object] | None = None  # set once, before anybody enters; the last one has gone
         self._lock = primitives.Lock()
         self._outboxes: tuple[Outbox, ...] = ()  # _lock; replaced, never changed
         self._history: deque[Any] = deque(maxlen=replay)  # _lock

@@ -234,8 +234,8 @@ class Inbox(Feed):
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
             error, traceback = self._error, self._traceback
-        if error is not None:  # 3.13: it was raised through frames that know the subscriber, and may outlive it
-            error.__traceback__ = traceback
+        if error is not None:
+            self._drain._raised = error, traceback
         if upstream is not None and not done:
             upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         for element in chain(self._chunk, items):

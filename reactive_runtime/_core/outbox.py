@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from itertools import chain
+from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
@@ -38,6 +39,7 @@ class Outbox(Feed):
         "_lock",
         "_over",
         "_taken",
+        "_traceback",
         "capacity",
         "gone",
         "on_connect",
@@ -63,6 +65,7 @@ class Outbox(Feed):
         self._taken = 0  # _lock; out of _items, and not yet handed on
         self._over = False  # _lock; there will be no more
         self._error: BaseException | None = None  # _lock; and this is why
+        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
         self.gone = False  # _lock; the subscriber wants no more
         self._host: Host | None = None  # _lock; set once, by attach
         self._chunk: Iterator[Any] = iter(())  # the drain's
@@ -89,6 +92,7 @@ class Outbox(Feed):
             if self._over or self.gone:
                 return False
             self._over, self._error = True, error
+            self._traceback = None if error is None else error.__traceback__
             return True
 
     def over(self) -> bool:
@@ -168,7 +172,9 @@ class Outbox(Feed):
             self.gone = True
             items, self._items = self._items, []
             self._taken = 0
-            host = self._host
+            host, error, traceback = self._host, self._error, self._traceback
+        if error is not None and host is not None:
+            host._raised = error, traceback
         context = None if host is None else host._context
         for element in chain(self._chunk, items):
             hooks.element_dropped("a stream ended before it was delivered", element, context)

@@ -243,7 +243,21 @@ def distinct_until_changed(source: Flow[T], key: Callable[[T], object] | None = 
     >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
     [1, 2, 1]
     """
-    return source._then(_DistinctUntilChanged(_a_key("distinct_until_changed", key)))
+    return source._then(_Changed() if key is None else _DistinctUntilChanged(_a_key("distinct_until_changed", key)))
+
+
+class _Changed(Step[T, T]):
+    name = "distinct_until_changed"
+    before: Any = MISSING
+
+    def each(self, element: T) -> Each[T]:
+        before = self.before
+        if before is MISSING or before != element:
+            self.before = element
+            yield element
+
+    def __str__(self) -> str:
+        return "distinct_until_changed()"
 
 
 class _DistinctUntilChanged(_Keyed[T]):

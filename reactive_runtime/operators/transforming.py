@@ -261,8 +261,9 @@ class _Enumerate(Step[T, tuple[int, T]]):
         self.number = start - 1
 
     def each(self, element: T) -> Each[tuple[int, T]]:
-        self.number += 1
-        yield self.number, element
+        number = self.number + 1
+        self.number = number
+        yield number, element
 
     def __str__(self) -> str:
         return "enumerate()"
@@ -327,10 +328,11 @@ class _Scan(Step[T, S]):
         self.so_far = initial
 
     def each(self, element: T) -> Each[S]:
-        self.so_far = self.fn(self.so_far, element)
-        if self.so_far is None:
+        so_far = self.fn(self.so_far, element)
+        if so_far is None:
             raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
-        yield self.so_far
+        self.so_far = so_far
+        yield so_far
 
     def __str__(self) -> str:
         return f"scan({describe(self.fn)})"
@@ -359,9 +361,9 @@ class _Batch(Step[T, list[T]]):
         self.elements: list[T] = []
 
     def each(self, element: T) -> Each[list[T]]:
-        self.elements.append(element)
-        if len(self.elements) == self.n:
-            elements = self.elements
+        elements = self.elements
+        elements.append(element)
+        if len(elements) == self.n:
             self.elements = []
             yield elements
 

@@ -185,11 +185,8 @@ PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of map": lambda size: FlowProcessor(lambda flow: flow.map(same)),
     "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), size)),
     "FlowProcessor of merge": lambda size: FlowProcessor(lambda flow: Flow.merge(flow, Flow.empty(), prefetch=size)),
-    "FlowProcessor of flat_map": lambda size: FlowProcessor(
-        lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), size, 1)
-    ),
     "PublishProcessor": PublishProcessor,
-    "ReplayProcessor": lambda size: ReplayProcessor(0, size),
+    "ReplayProcessor": lambda size: ReplayProcessor(IN_MEMORY, size),
     "UnicastProcessor": UnicastProcessor,
     "FlowProcessor of a chain": lambda size: FlowProcessor(
         lambda flow: flow.map(same).publish_on(pool(), size).filter(lambda n: True).take(HUGE)

@@ -1,0 +1,317 @@
+"""Operators beside what one would write by hand: synchronous ones, flat_map, map_parallel, coroutines, processes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import operator
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+from side_by_side import measure, picture, show
+
+from reactive_runtime import Flow
+from reactive_runtime.hot import PublishProcessor
+
+N = 300_000
+
+
+class Sum:
+    """The same `on_next` for all."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.done = threading.Event()
+
+    def on_next(self, n: Any) -> None:
+        self.total += 1
+
+
+def half(n: int) -> int:
+    return n // 2
+
+
+def small(n: int) -> bool:
+    return n < N
+
+
+def eight_by_hand(on_next: Callable[[Any], None]) -> None:
+    """take_while, scan, distinct_until_changed, batch(64), flatten, enumerate, starmap, skip."""
+    taken = itertools.takewhile(small, map(half, range(N)))
+    scanned = itertools.accumulate(taken, max)
+    changed = (key for key, _ in itertools.groupby(scanned))
+
+    def batches(elements: Iterator[int]) -> Iterator[list[int]]:
+        while batch := list(itertools.islice(elements, 64)):
+            yield batch
+
+    numbered = enumerate(itertools.chain.from_iterable(batches(changed)))
+    for n in itertools.islice(itertools.starmap(operator.add, numbered), 10, None):
+        on_next(n)
+
+
+EIGHT = (
+    Flow.range(N)
+    .map(half)
+    .take_while(small)
+    .scan(max, 0)
+    .distinct_until_changed()
+    .batch(64)
+    .flatten()
+    .enumerate()
+    .starmap(operator.add)
+    .skip(10)
+)
+
+
+def synchronous() -> dict[str, float]:
+    ways = {
+        "itertools and generators": lambda: eight_by_hand(Sum().on_next),
+        "Flow, fused": lambda: EIGHT.subscribe(Sum().on_next),
+    }
+    medians = measure(ways, rounds=7)
+    show("eight operators", medians, dict.fromkeys(ways, N), "itertools and generators", {"Flow, fused": "at most 1.5"})
+    return ratio("eight operators, fused / by hand", medians, "Flow, fused", "itertools and generators")
+
+
+def ratio(title: str, medians: dict[str, float], ours: str, theirs: str) -> dict[str, float]:
+    return {title: medians[ours] / medians[theirs]}
+
+
+def add(n: int) -> int:
+    return n + 1
+
+
+def odd(n: int) -> bool:
+    return n % 2 == 1
+
+
+def pushed() -> dict[str, float]:
+    """map, filter, map on signals that are pushed, without the boundary itself: a hot source on this thread."""
+
+    def loop() -> None:
+        on_next = Sum().on_next
+        for n in range(N):
+            m = add(n)
+            if odd(m):
+                on_next(add(m))
+
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+        bare = Flow.range(N).subscribe_on(one).publish_on(two)
+        flow = bare.map(add).filter(odd).map(add)
+
+        def run(it: Flow[int]) -> None:
+            total = Sum()
+            it.subscribe(total.on_next, on_complete=total.done.set)
+            total.done.wait()
+
+        ways = {
+            "hand-written loop": loop,
+            "behind a boundary": lambda: run(flow),
+            "the boundary alone": lambda: run(bare),
+        }
+        medians = measure(ways, rounds=7)
+    medians["the three stages, without the boundary"] = medians["behind a boundary"] - medians["the boundary alone"]
+    aims = {"behind a boundary": "at most 2.0"}
+    show("map, filter, map, pushed", medians, dict.fromkeys(medians, N), "hand-written loop", aims)
+    return ratio("three stages behind a boundary / loop", medians, "behind a boundary", "hand-written loop")
+
+
+def tasks() -> dict[str, float]:
+    calls = 2_000
+    lock = threading.Lock()
+    flying = [0, 0]
+
+    def work(n: int) -> int:
+        with lock:
+            flying[0] += 1
+            flying[1] = max(flying)
+        time.sleep(0.005)
+        with lock:
+            flying[0] -= 1
+        return n
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(work, range(64)))
+        ordered = Flow.range(calls).map_parallel(work, pool, 32)
+        unordered = Flow.range(calls).map_parallel(work, pool, 32, ordered=False)
+        flat = Flow.range(calls).flat_map(
+            lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(pool), concurrency=32, prefetch=1
+        )
+        ways = {
+            "ThreadPoolExecutor.map": lambda: list(pool.map(work, range(calls))),
+            "map_parallel": ordered.run,
+            "map_parallel, as they are done": unordered.run,
+            "flat_map": flat.run,
+        }
+        medians = measure(ways, rounds=5)
+        begin = time.perf_counter()
+        ordered.first().block()
+        first = time.perf_counter() - begin
+    aims = dict.fromkeys(list(ways)[1:], "at most 1.05")
+    show("2,000 calls of 5 ms, 32 at a time", medians, dict.fromkeys(ways, calls), "ThreadPoolExecutor.map", aims)
+    print(f"in flight, at most: {flying[1]}; first result after {first * 1e3:.1f} ms (aims: 32, 10 ms)\n")
+    return {
+        **ratio("map_parallel / Executor.map", medians, "map_parallel", "ThreadPoolExecutor.map"),
+        **ratio("flat_map / Executor.map", medians, "flat_map", "ThreadPoolExecutor.map"),
+    }
+
+
+async def nap(n: int) -> int:
+    await asyncio.sleep(0.001)
+    return n
+
+
+def coroutines() -> dict[str, float]:
+    calls = 10_000
+
+    async def by_hand() -> None:
+        semaphore = asyncio.Semaphore(256)
+
+        async def one(n: int) -> int:
+            async with semaphore:
+                return await nap(n)
+
+        await asyncio.gather(*(one(n) for n in range(calls)))
+
+    flow = Flow.range(calls).flat_map(nap, concurrency=256)
+    ways = {"asyncio and a semaphore": lambda: asyncio.run(by_hand()), "flat_map": flow.run}
+    medians = measure(ways, rounds=5)
+    title = "10,000 coroutines of 1 ms, 256 at a time"
+    show(title, medians, dict.fromkeys(ways, calls), "asyncio and a semaphore", {"flat_map": "at most 1.15"})
+    return ratio("coroutines: flat_map / asyncio", medians, "flat_map", "asyncio and a semaphore")
+
+
+def burn(n: int) -> int:
+    return sum(i * i for i in range(4_000 + n % 7))
+
+
+def processes() -> dict[str, float]:
+    calls = 3_000
+    with ProcessPoolExecutor(2) as two, ProcessPoolExecutor(1) as one:
+        list(two.map(burn, range(8)))
+        list(one.map(burn, range(8)))
+        flow = Flow.range(calls).map_parallel(burn, two, 8, chunk=50)
+        single = Flow.range(calls).map_parallel(burn, one, 8, chunk=50)
+        ways = {
+            "ProcessPoolExecutor.map(chunksize=50)": lambda: list(two.map(burn, range(calls), chunksize=50)),
+            "map_parallel, 2 workers": flow.run,
+            "map_parallel, 1 worker": single.run,
+        }
+        medians = measure(ways, rounds=5)
+    aims = {"map_parallel, 2 workers": "at most 1.1", "map_parallel, 1 worker": "at least 1.8 of 2 workers"}
+    show("CPU-bound, on processes", medians, dict.fromkeys(ways, calls), "ProcessPoolExecutor.map(chunksize=50)", aims)
+    print(f"1 worker / 2 workers: {medians['map_parallel, 1 worker'] / medians['map_parallel, 2 workers']:.2f}\n")
+    return ratio(
+        "processes: map_parallel / Executor.map",
+        medians,
+        "map_parallel, 2 workers",
+        "ProcessPoolExecutor.map(chunksize=50)",
+    )
+
+
+def multicast() -> dict[str, float]:
+    elements = 2_000
+    rates = {}
+    with ThreadPoolExecutor(4) as pool:
+        for subscribers in (1, 10, 100):
+            hot: PublishProcessor[int] = PublishProcessor(256)
+            ended = [threading.Event() for _ in range(subscribers)]
+            for event in ended:
+                hot.publish_on(pool).subscribe(int, on_complete=event.set)
+            begin = time.perf_counter()
+            Flow.range(elements).subscribe(hot)
+            for event in ended:
+                event.wait()
+            rates[subscribers] = elements * subscribers / (time.perf_counter() - begin)
+    for subscribers, rate in rates.items():
+        print(f"multicast to {subscribers:3} subscribers on 4 threads: {rate:,.0f} elements x subscribers / s")
+    print()
+    return {}
+
+
+def demand() -> dict[str, float]:
+    """`request(1)` from 8 threads, 1M calls, beside a counter with a lock."""
+    calls = 1_000_000
+
+    class Counter:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.value = 0
+
+        def request(self, n: int) -> None:
+            with self.lock:
+                self.value += n
+
+    def spread(request: Callable[[int], object]) -> None:
+        def some() -> None:
+            for _ in range(calls // 8):
+                request(1)
+
+        threads = [threading.Thread(target=some) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    with ThreadPoolExecutor(1) as pool:
+        release = threading.Event()
+
+        def held() -> None:  # the drain is owned: what is measured is the adding of demand
+            handle = Flow.from_callable(lambda: release.wait() or 1).subscribe_on(pool).subscribe(int, demand=1)
+            spread(handle._subscription.request)
+            release.set()
+            release.clear()
+
+        ways = {"a lock and a counter": lambda: spread(Counter().request), "request(1)": held}
+        medians = measure(ways, rounds=3)
+        release.set()
+    show(
+        "1M calls from 8 threads",
+        medians,
+        dict.fromkeys(ways, calls),
+        "a lock and a counter",
+        {"request(1)": "at most 2"},
+    )
+    return ratio("request(1) / lock and counter", medians, "request(1)", "a lock and a counter")
+
+
+def deep() -> dict[str, float]:
+    begin = time.perf_counter()
+    flow: Flow[int] = Flow.range(1_000)
+    for _ in range(1_000):
+        flow = flow.map(add)
+    assert flow.last().block() == 1_999
+    print(f"a chain of 1,000 maps, 1,000 elements: {time.perf_counter() - begin:.2f} s")
+    begin = time.perf_counter()
+    assert Flow.concat(*(Flow.just(1) for _ in range(100_000))).count().block() == 100_000
+    print(f"concat of 100,000: {time.perf_counter() - begin:.2f} s")
+    begin = time.perf_counter()
+    left = [1_000_000]
+
+    def fail() -> int:
+        left[0] -= 1
+        if left[0]:
+            raise OSError("busy")
+        return 7
+
+    assert Flow.from_callable(fail).retry().block() == 7
+    print(f"retry, 1,000,000 times: {time.perf_counter() - begin:.2f} s\n")
+    return {}
+
+
+def main() -> None:
+    ratios: dict[str, float] = {}
+    for bench in (synchronous, pushed, tasks, coroutines, processes, multicast, demand, deep):
+        if len(sys.argv) == 1 or bench.__name__ in sys.argv[1:]:
+            ratios |= bench()
+    if len(sys.argv) == 1:
+        picture("docs/operators.svg", "time of the flow, peer = 1", ratios)
+
+
+if __name__ == "__main__":
+    main()
