@@ -15,7 +15,7 @@ from typing import Any
 from side_by_side import measure, picture, show
 
 from reactive_runtime import Flow
-from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.hot import SubmissionPublisher
 
 N = 300_000
 
@@ -219,12 +219,14 @@ def multicast() -> dict[str, float]:
     rates = {}
     with ThreadPoolExecutor(4) as pool:
         for subscribers in (1, 10, 100):
-            hot: PublishProcessor[int] = PublishProcessor(256)
+            hot: SubmissionPublisher[int] = SubmissionPublisher(pool, 256)
             ended = [threading.Event() for _ in range(subscribers)]
             for event in ended:
-                hot.publish_on(pool).subscribe(int, on_complete=event.set)
+                hot.subscribe(int, on_complete=event.set)
             begin = time.perf_counter()
-            Flow.range(elements).subscribe(hot)
+            for n in range(elements):
+                hot.submit(n)
+            hot.close()
             for event in ended:
                 event.wait()
             rates[subscribers] = elements * subscribers / (time.perf_counter() - begin)

@@ -1,0 +1,1 @@
+"""Three things that a back-end does every day, with demand; each file runs by itself."""
