@@ -419,7 +419,10 @@ def runs_here(executor: Executor) -> bool:
     if isinstance(executor, ScheduledExecutor):
         with executor._changed:
             return executor._thread is here
-    return here in getattr(executor, "_threads", ())  # of ThreadPoolExecutor, which has no other way to ask
+    # A ThreadPoolExecutor has no way to ask: it keeps a set of its threads, to which a new one is added when it may
+    # have been running for a while, and gives them its name and a number.
+    name = getattr(executor, "_thread_name_prefix", None)
+    return here in getattr(executor, "_threads", ()) or (name is not None and here.name.rpartition("_")[0] == name)
 
 
 _allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)

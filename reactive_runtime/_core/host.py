@@ -24,7 +24,7 @@ __all__ = ["Host"]
 class Host(Drain):
     """A drain with a context, a stop sign, and a gate for calls upstream."""
 
-    __slots__ = ("_calling", "_calls", "_context", "_raised", "_stop", "demanded")
+    __slots__ = ("_calling", "_calls", "_context", "_endings", "_raised", "_stop", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
@@ -33,17 +33,27 @@ class Host(Drain):
         self._calling = False  # _lock; somebody is making them
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
+        self._endings: list[Callable[[], object]] | None = None  # the owner's; called when all is over
         self.demanded = True  # the owner's; False while the feed is only looked after, and no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""
         raise error
 
-    def _forget_frames(self) -> None:
-        """3.13: an upstream's error was raised through frames that know the subscriber, and may outlive it."""
-        if self._raised is not None:
+    def at_end(self, ending: Callable[[], object]) -> None:
+        """Call `ending` when the host has let go of everything. For the owner."""
+        if self._endings is None:
+            self._endings = []
+        self._endings.append(ending)
+
+    def _let_go(self) -> None:
+        """The owner has closed everything."""
+        if self._raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
             error, traceback = self._raised
             error.__traceback__, self._raised = traceback, None
+        endings, self._endings = self._endings, None
+        for ending in endings or ():
+            ending()
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""

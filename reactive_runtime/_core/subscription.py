@@ -307,7 +307,7 @@ class PulledSubscription(Host):
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
         if feed is not None:
             feed.close()
-        self._forget_frames()
+        self._let_go()
         for element in held:
             hooks.element_dropped("a stream ended before it was delivered", element, self._context)
 

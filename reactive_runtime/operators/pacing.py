@@ -294,8 +294,8 @@ class KillSwitch(_Handle):
     def throw(self, within: float | None = None, clock: Clock | None = None) -> Future[None]:
         """Cancel the sources and complete; what is under way downstream is drained.
 
-        The future is done when all flows have ended. Those that have not `within` seconds, by `clock`, fail with a
-        TimeoutError, up to the next boundary.
+        The future is done when all flows have ended, each as far as its next boundary. Those that have not, `within`
+        seconds by `clock`, fail with a TimeoutError.
         """
         if within is not None:
             seconds_of("KillSwitch.throw", "within", within)
@@ -355,6 +355,7 @@ class _Switched(_Passing):
 
     def elements(self) -> Elements:
         self.switch._enter(self)
+        self.host.at_end(self._ended)
         lane = self.lane(self.source)
         while not self.switch.is_thrown():
             element = lane.poll()
@@ -363,7 +364,8 @@ class _Switched(_Passing):
             yield element
         self.leave(lane)
 
-    def closed(self) -> None:
+    def _ended(self) -> None:
+        """All that hangs on the same host has, what follows as far as the next boundary too."""
         self.switch._leave(self)
         self.switch._check()
 

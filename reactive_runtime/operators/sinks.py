@@ -316,7 +316,7 @@ class _Puller(Host):
         with self._lock:
             self._stop = self._busy = True
         self._lane.close()
-        self._forget_frames()
+        self._let_go()
 
     def _rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")

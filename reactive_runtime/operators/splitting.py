@@ -7,6 +7,7 @@ no subscriber, nobody would ever come, and the flow fails and says so, instead o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,6 +101,7 @@ class _Split(Gather):
         super().__init__()
         self.source = source
         self.open_groups: dict[Any, _Group] = {}
+        self.fresh: deque[_Group] = deque()  # opened, and not yet given downstream
 
     def wake(self) -> None:
         """A group has room, or a subscriber, or has lost it: any thread."""
@@ -119,6 +121,9 @@ class _Split(Gather):
             if group.outbox.gone:
                 self.discard(element)
                 return
+            if self.fresh and self.host.demanded:
+                yield self.given(self.fresh.popleft())
+                continue
             if not group.listened_to():
                 self.full(group)
             yield PENDING
@@ -135,38 +140,41 @@ class _Split(Gather):
         outer = self.lane(self.source, 256)
         try:
             while True:
+                if self.fresh and self.host.demanded:
+                    yield self.given(self.fresh.popleft())
+                    continue
                 news = self._next(outer)
                 if news is END:
                     break
                 if news is PENDING:
                     yield PENDING
-                    continue
-                yield from self._deal(news)
+                else:
+                    yield from self._deal(news)
         except Exception as error:
             self._end(error)
             raise
         self._end(None)
+        while self.fresh:
+            yield from self.demand()
+            yield self.given(self.fresh.popleft())
 
     def _next(self, outer: Lane) -> Any:
         for group in [it for it in self.open_groups.values() if it.outbox.gone]:
             del self.open_groups[group.key]
-        return outer.signal() if self.wanted() else outer.poll()
+        return outer.signal() if self.wanted() else outer.look()
 
     def _deal(self, element: Any) -> Elements:
+        """Give the element to its group; a new group waits in `fresh` until it is demanded."""
         group, new = self.group_of(element)
-        if not new:
-            yield from self.put(group, element)
-            group.outbox.wake()
-            return
-        group.outbox.put(element)
-        group.size = 1
+        if new:
+            self.open_groups[group.key] = group
+            self.fresh.append(group)
         try:
-            yield from self.demand()
+            yield from self.put(group, element)
         except GeneratorExit:
             self.discard(element)
             raise
-        self.open_groups[group.key] = group
-        yield self.given(group)
+        group.outbox.wake()
 
     def given(self, group: _Group) -> Any:
         """What goes downstream for a new group."""

@@ -1,0 +1,102 @@
+"""Wrong arguments raise where the flow is assembled, and name operator and argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from reactive_runtime import Flow
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import PublishProcessor, ReplayProcessor, SubmissionPublisher
+from reactive_runtime.subscribers import AsyncSubscriber, BufferedSubscriber
+from reactive_runtime.testing import StepVerifier, TestPublisher
+
+F: Any = Flow.range(3)
+POOL = ThreadPoolExecutor(1)
+T = VirtualTimeExecutor()
+NO: Any = 3
+
+WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: F.take(-1), ValueError, "take: n must be at least 0, not -1"),
+    (lambda: F.skip("1"), TypeError, "skip: n must be an int, not str"),
+    (lambda: F.batch(0), ValueError, "batch: n must be at least 1, not 0"),
+    (lambda: F.window(0), ValueError, "window: n must be at least 1"),
+    (lambda: F.map(NO), TypeError, "map: fn must be callable, not int"),
+    (lambda: F.starmap(NO), TypeError, "starmap: fn must be callable"),
+    (lambda: F.handle(NO), TypeError, "handle: fn must be callable"),
+    (lambda: F.filter(None), TypeError, "filter: predicate must be callable, not NoneType"),
+    (lambda: F.scan(NO, 0), TypeError, "scan: fn must be callable"),
+    (lambda: F.reduce(NO), TypeError, "reduce: fn must be callable"),
+    (lambda: F.element_at(-1), ValueError, "element_at: index must be at least 0"),
+    (lambda: F.flat_map(NO), TypeError, "flat_map: fn must be callable"),
+    (lambda: F.flat_map(Flow.just, concurrency=0), ValueError, "flat_map: concurrency must be at least 1, not 0"),
+    (lambda: F.flat_map(Flow.just, prefetch=0), ValueError, "flat_map: prefetch must be at least 1"),
+    (lambda: F.switch_map(Flow.just, 0), ValueError, "switch_map: prefetch must be at least 1"),
+    (lambda: F.map_parallel(str), TypeError, "map_parallel: a concurrent.futures.Executor is needed, not NoneType"),
+    (lambda: F.map_parallel(str, POOL, True), TypeError, "map_parallel: concurrency must be an int, not bool"),
+    (lambda: F.map_parallel(str, POOL, chunk=0), ValueError, "map_parallel: chunk must be at least 1"),
+    (lambda: F.publish_on(POOL, prefetch=0), ValueError, "publish_on: prefetch must be at least 1"),
+    (lambda: F.publish_on("pool"), TypeError, "publish_on: a concurrent.futures.Executor is needed, not str"),
+    (lambda: F.parallel(0), ValueError, "parallel: n must be at least 1"),
+    (lambda: F.parallel(2).sequential(), ValueError, "run_on"),
+    (lambda: F.limit_rate(0), ValueError, "limit_rate: n must be at least 1"),
+    (
+        lambda: F.on_overflow_buffer(1, "any"),
+        ValueError,
+        "on_overflow_buffer: drop must be one of oldest, newest, error",
+    ),
+    (lambda: F.group_by(str, groups=0), ValueError, "group_by: groups must be at least 1"),
+    (lambda: F.delay(-1, T), ValueError, "delay: seconds must be a number of seconds from 0, not -1"),
+    (lambda: F.delay("1", T), TypeError, "delay: seconds must be a number of seconds, not str"),
+    (lambda: F.timeout(0, T), ValueError, "timeout: seconds must be a number of seconds above 0"),
+    (lambda: F.timeout(1, POOL), TypeError, "timeout: an executor with a clock is needed"),
+    (lambda: F.rate_limit(0, T), ValueError, "rate_limit: n must be at least 1"),
+    (lambda: F.retry(-1), ValueError, "retry: n must be at least 0"),
+    (lambda: F.retry_backoff(1, T, jitter=2), ValueError, "retry_backoff: jitter must be a fraction from 0 to 1"),
+    (lambda: F.on_error_resume(str, when=int), TypeError, "on_error_resume: when must be a class of exceptions"),
+    (lambda: F.merge_with(NO), TypeError, "merge_with: source 1 must be a publisher, not int"),
+    (lambda: F.take_until(NO), TypeError, "take_until: other must be a publisher, not int"),
+    (lambda: F.pausable(NO), TypeError, "pausable: a Valve is needed, not int"),
+    (lambda: F.kill_switch(NO), TypeError, "kill_switch: a KillSwitch is needed"),
+    (lambda: F.tap(NO), TypeError, "tap: a Listener is needed"),
+    (lambda: F.do_on_next(NO), TypeError, "do_on_next: fn must be callable"),
+    (lambda: F.do_on_error(NO), TypeError, "do_on_error: fn must be callable"),
+    (lambda: F.transform(str), TypeError, "transform: str must return a Flow, not str"),
+    (lambda: F.end_with(None), TypeError, "end_with: None is not an element"),
+    (lambda: F.default_if_empty(None), TypeError, "default_if_empty: None is not an element"),
+    (lambda: F.to_queue(NO), TypeError, "to_queue: a queue is needed"),
+    (lambda: Flow.interval(0, T), ValueError, "interval: seconds must be a number of seconds above 0"),
+    (lambda: Flow.interval(1, T, "any"), ValueError, "interval: overflow must be one of drop, buffer, latest"),  # type: ignore[arg-type]
+    (lambda: Flow.from_async(NO), TypeError, "from_async: an async iterable, or a function, is needed, not int"),
+    (lambda: Flow.from_future(NO), TypeError, "from_future: a future is needed, not int"),
+    (lambda: Flow.create(NO), TypeError, "create: fn must be callable"),
+    (lambda: Flow.using(NO, Flow.just), TypeError, "using: resource must be callable"),
+    (lambda: SubmissionPublisher(NO), TypeError, "SubmissionPublisher: a concurrent.futures.Executor is needed"),
+    (lambda: PublishProcessor(0), ValueError, "PublishProcessor: capacity must be at least 1"),
+    (lambda: ReplayProcessor(-1), ValueError, "ReplayProcessor: n must be at least 0"),
+    (lambda: BufferedSubscriber(4, 4), ValueError, "BufferedSubscriber: threshold must be below capacity"),
+    (lambda: AsyncSubscriber(NO), TypeError, "AsyncSubscriber: a concurrent.futures.Executor is needed"),
+    (lambda: TestPublisher("9.9"), ValueError, "'9.9' is not a rule"),
+    (lambda: StepVerifier(F).then_wait(1), ValueError, "then_wait: there is no virtual clock"),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "text"), WRONG, ids=[text[:50] for _, _, text in WRONG])
+def test_a_wrong_argument_is_named_where_the_flow_is_assembled(
+    make: Callable[[], Any], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        make()
+    assert text in str(raised.value)
+
+
+async def coroutine(n: int) -> int:
+    return n
+
+
+def test_a_coroutine_function_takes_no_executor() -> None:
+    with pytest.raises(TypeError, match="takes no executor"):
+        F.map_parallel(coroutine, POOL)

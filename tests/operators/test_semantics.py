@@ -1,0 +1,500 @@
+"""What experts try first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Numbers, Sink, wait_until
+
+from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.hot import Emission, PublishProcessor, SubmissionPublisher, UnicastProcessor
+from reactive_runtime.operators.pacing import KillSwitch, Valve
+from reactive_runtime.testing import Probe, TestPublisher
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4, "pool") as executor:
+        yield executor
+
+
+# -- demand, bounds, stack ------------------------------------------------------------------------------------
+
+
+def test_take_requests_no_more_than_it_takes_and_cancels_once() -> None:
+    probe = Probe(Flow.range(100))
+    assert list(Flow.from_publisher(probe).take(2)) == [0, 1]
+    assert (probe.requested, probe.cancelled) == (2, 1)
+
+
+def test_flat_map_bounds_the_source_too(pool: Executor) -> None:
+    source = Numbers(20_000)
+    held = threading.Event()
+    sink = Sink()
+    work: Callable[[int], Flow[Any]] = lambda n: Flow.from_callable(lambda: held.wait(PATIENCE)).subscribe_on(pool)  # noqa: E731
+    Flow.from_supplier(lambda: source).flat_map(work, concurrency=2).subscribe(sink)
+    assert source.pulled == 2
+    sink.subscription.cancel()
+    held.set()
+
+
+def test_concat_carries_the_unmet_demand_over() -> None:
+    first, second = Probe(Flow.range(2)), Probe(Flow.range(9))
+    sink = Sink(demand=5)
+    Flow.concat(first, second).subscribe(sink)
+    assert sink.elements == [0, 1, 0, 1, 2]
+    assert (first.requested, second.requested) == (5, 3)
+    sink.subscription.cancel()
+
+
+def test_retry_carries_the_unmet_demand_over() -> None:
+    attempts: list[TestPublisher[int]] = []
+
+    def attempt() -> TestPublisher[int]:
+        attempts.append(TestPublisher())
+        return attempts[-1]
+
+    sink = Sink(demand=5)
+    Flow.defer(attempt).retry(1).subscribe(sink)
+    attempts[0].emit(1, 2)
+    attempts[0].fail(OSError("busy"))
+    assert attempts[1].demand == 3
+    sink.subscription.cancel()
+
+
+@pytest.mark.parametrize("make", [lambda flow: flow.retry(), lambda flow: flow.on_error_resume(lambda e: flow).retry()])
+def test_retrying_needs_no_stack_and_no_memory(make: Callable[[Flow[Any]], Flow[Any]]) -> None:
+    def memory(attempts: int) -> int:
+        left = [attempts]
+
+        def fail() -> int:
+            left[0] -= 1
+            if left[0] > 0:
+                raise OSError("busy")
+            return 7
+
+        tracemalloc.start()
+        assert make(Flow.from_callable(fail)).block() == 7
+        gc.collect()
+        left_over, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return left_over
+
+    few = memory(2_000)
+    assert memory(50_000) < few + 100_000  # two bytes an attempt
+
+
+def test_a_thousand_maps_and_a_long_concat_need_no_stack() -> None:
+    flow: Flow[int] = Flow.range(3)
+    for _ in range(1_000):
+        flow = flow.map(lambda n: n + 1)
+    assert list(flow) == [1_000, 1_001, 1_002]
+    assert Flow.concat(*(Flow.just(1) for _ in range(20_000))).count().block() == 20_000
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda f, p: f.publish_on(p, 8),
+        lambda f, p: Flow.merge(f, Flow.never(), prefetch=8),
+        lambda f, p: f.zip_with(Flow.generate(0, lambda n: (n, n)), prefetch=8),
+        lambda f, p: f.share(8),
+        lambda f, p: f.replay(8, 8).ref_count(),
+        lambda f, p: f.group_by(lambda n: n % 2).flat_map(lambda it: it[1]),
+        lambda f, p: f.parallel(2, 8).run_on(p).sequential(),
+        lambda f, p: f.flat_map(Flow.just, 8, 8),
+        lambda f, p: f.map_parallel(lambda n: n, p, 8),
+        lambda f, p: f.on_overflow_latest(),
+    ],
+)
+def test_an_infinite_source_stays_bounded_behind_a_slow_subscriber(
+    through: Callable[..., Any], pool: Executor, dropped: list[Dropped]
+) -> None:
+    source, sink = Numbers(), Sink(demand=0)
+    through(Flow.from_supplier(lambda: source).subscribe_on(pool), pool).subscribe(sink)
+    for _ in range(20):
+        sink.subscription.request(1)
+        sink.wait_for(1)
+    sink.subscription.cancel()
+    assert source.pulled < 20 + 3 * 256 or through.__code__.co_names[0] == "on_overflow_latest"
+    dropped.clear()
+
+
+# -- errors ---------------------------------------------------------------------------------------------------
+
+
+def test_an_error_names_the_operator_and_the_line_that_assembled_it() -> None:
+    def broken(n: int) -> int:
+        raise OSError("no")
+
+    line = sys._getframe().f_lineno + 1
+    for flow in (Flow.range(3).map(str).filter(bool).map(int).map(broken), Flow.range(3).flat_map(broken)):  # type: ignore[arg-type]
+        sink = Sink()
+        flow.subscribe(sink)
+        (note,) = sink.error.__notes__
+        assert "broken" in note
+        assert note.endswith(f"test_semantics.py:{line}")
+
+
+def test_a_stop_iteration_of_a_function_is_an_error(pool: Executor) -> None:
+    def stop(n: Any) -> Any:
+        raise StopIteration
+
+    flows: list[Flow[Any]] = [
+        Flow.range(3).map(stop),
+        Flow.range(3).flat_map(stop),
+        Flow.range(3).scan(lambda a, n: stop(n), 0),
+        Flow.range(3).map_parallel(stop, pool),
+        Flow.range(3).concat_map(stop),
+    ]
+    for flow in flows:
+        sink = Sink()
+        flow.subscribe(sink)
+        assert isinstance(sink.wait().error, RuntimeError | StopIteration)
+
+
+def test_what_a_function_returns_is_checked_and_named(pool: Executor) -> None:
+    wrong: list[tuple[Flow[Any], str]] = [
+        (Flow.range(1).flat_map(lambda n: n), "flat_map(lambda, 16): lambda must return a publisher, not int"),  # type: ignore[arg-type, return-value]
+        (Flow.range(1).concat_map(lambda n: None), "concat_map(lambda): lambda must return a publisher"),  # type: ignore[arg-type, return-value]
+        (Flow.range(1).flat_map_iterable(lambda n: n), "flat_map_iterable(lambda): an iterable is needed, not int"),  # type: ignore[arg-type, return-value]
+        (Flow.range(1).scan(lambda a, n: None, 0), "scan(lambda): the function returned None"),
+        (Flow.range(1).map_parallel(lambda n: None, pool), "map_parallel(lambda, 16): the function returned None"),
+        (Flow.from_callable(lambda: None), "from_callable(lambda): the function returned None"),
+        (Flow.defer(lambda: 3), "defer(lambda): the function must return a publisher, not int"),  # type: ignore[arg-type, return-value]
+        (Flow.error(OSError()).on_error_resume(lambda e: 3), "on_error_resume(lambda): lambda must return a publisher"),  # type: ignore[arg-type, return-value]
+        (Flow.error(OSError()).map_error(lambda e: 3), "map_error(lambda): the function must return an exception"),  # type: ignore[arg-type, return-value]
+    ]
+    for flow, text in wrong:
+        sink = Sink()
+        flow.subscribe(sink)
+        assert isinstance(sink.wait().error, TypeError)
+        assert text in str(sink.error)
+
+
+def test_delayed_errors_come_together() -> None:
+    flow = Flow.merge(Flow.error(OSError("a")), Flow.range(2), Flow.error(OSError("b")), delay_error=True)
+    sink = Sink()
+    flow.subscribe(sink)
+    assert sink.elements == [0, 1]
+    assert isinstance(sink.error, ExceptionGroup)
+    assert {str(error) for error in sink.error.exceptions} == {"a", "b"}
+
+
+def test_a_group_that_nobody_consumes_is_an_error_and_no_hang() -> None:
+    sink = Sink()
+    Flow.range(1_000).group_by(lambda n: n % 3, prefetch=8).flat_map(lambda it: it[1], concurrency=2).subscribe(sink)
+    assert isinstance(sink.error, OverflowError)
+    assert "nobody has subscribed to it" in str(sink.error)
+    sink = Sink()
+    Flow.range(1_000).group_by(lambda n: n, groups=4).subscribe(sink)
+    assert "4 groups are open" in str(sink.error)
+
+
+def test_an_executor_that_refuses_half_way_is_an_error_and_the_source_is_closed(pool: Executor) -> None:
+    class Refusing(ThreadPoolExecutor):
+        left = 3
+
+        def submit(self, *arguments: Any, **named: Any) -> Any:
+            Refusing.left -= 1
+            if Refusing.left < 0:
+                raise RuntimeError("full")
+            return super().submit(*arguments, **named)
+
+    source, sink = Numbers(), Sink()
+    with Refusing(1) as executor:
+        Flow.from_supplier(lambda: source).map_parallel(lambda n: n, executor, 1).subscribe(sink)
+        assert isinstance(sink.wait().error, RejectedError)
+    assert source.closed == 1
+
+
+def die(n: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return n
+
+
+def test_a_worker_process_that_dies_is_an_error(dropped: list[Dropped]) -> None:
+    sink = Sink()
+    with ProcessPoolExecutor(1) as processes:
+        Flow.range(9).map_parallel(die, processes, 2, chunk=2).subscribe(sink)
+        assert type(sink.wait().error).__name__ == "BrokenProcessPool"
+
+
+def test_a_late_error_goes_to_the_hook(pool: Executor, dropped: list[Dropped]) -> None:
+    held, begun = threading.Event(), threading.Event()
+
+    def fail(n: int) -> int:
+        begun.set()
+        held.wait(PATIENCE)
+        raise OSError("late")
+
+    sink = Sink()
+    Flow.range(1).map_parallel(fail, pool).subscribe(sink)
+    assert begun.wait(PATIENCE)
+    sink.subscription.cancel()
+    held.set()
+    wait_until(lambda: bool(dropped))
+    assert str(dropped[0].error) == "late"
+
+
+# -- what is accepted and not delivered -----------------------------------------------------------------------
+
+
+def test_a_batch_that_is_half_full_is_discarded_once() -> None:
+    discarded: list[Any] = []
+    flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(discarded.append)
+    flow.subscribe(Sink())
+    assert discarded == [2]
+
+
+@pytest.mark.parametrize("attempt", range(10))
+def test_what_waits_in_a_boundary_is_discarded_once_at_a_cancel(pool: Executor, attempt: int) -> None:
+    discarded: list[int] = []
+    source, sink = Numbers(100), Sink(demand=2)
+    boundary = Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, 8)
+    boundary.do_on_discard(discarded.append).subscribe(sink)
+    sink.wait_for(2)
+    sink.subscription.cancel()
+    wait_until(lambda: bool(source.closed))
+    wait_until(lambda: len(discarded) + len(sink.elements) == source.pulled)
+    assert sorted(sink.elements + discarded) == list(range(source.pulled))
+
+
+def test_the_results_of_tasks_that_were_running_are_discarded_once(pool: Executor) -> None:
+    held = threading.Event()
+    begun = threading.Semaphore(0)
+    discarded: list[int] = []
+
+    def work(n: int) -> int:
+        begun.release()
+        held.wait(PATIENCE)
+        return n
+
+    sink = Sink()
+    Flow.range(9).map_parallel(work, pool, 2).do_on_discard(discarded.append).subscribe(sink)
+    begun.acquire()
+    begun.acquire()
+    sink.subscription.cancel()
+    held.set()
+    wait_until(lambda: sorted(discarded) == [0, 1])
+
+
+# -- context, cancellation, threads ---------------------------------------------------------------------------
+
+REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
+
+
+def test_a_context_variable_of_the_subscriber_is_seen_upstream_on_every_pool(pool: Executor) -> None:
+    def seen(n: int) -> str:
+        return REQUEST.get()
+
+    def seen_by(flow: Flow[int]) -> Flow[Any]:
+        return (
+            flow.map(seen)
+            .subscribe_on(pool)
+            .publish_on(pool, 2)
+            .zip_with(
+                Flow.range(3).map_parallel(seen, pool),
+                Flow.just(1, 2).flat_map(lambda n: Flow.just(n).map(seen).subscribe_on(pool)),
+            )
+        )
+
+    flow = seen_by(Flow.range(3))
+    for name in ("a", "b"):
+        context = contextvars.copy_context()
+        context.run(REQUEST.set, name)
+        assert set(context.run(lambda: flow.to_list().block(PATIENCE)) or []) == {(name, name, name)}
+
+
+def test_waiting_on_the_pool_that_has_to_feed_is_refused() -> None:
+    with ThreadPoolExecutor(1) as one:
+        flow = Flow.range(3).subscribe_on(one)
+        with pytest.raises(RuntimeError, match="which the flow needs"):
+            one.submit(flow.block).result(PATIENCE)
+        with pytest.raises(RuntimeError, match="which the flow needs"):
+            one.submit(lambda: list(Flow.merge(Flow.never(), flow))).result(PATIENCE)
+
+        def allowed() -> Any:
+            with blocking_allowed():
+                return flow.block(0.01)
+
+        with pytest.raises(TimeoutError):
+            one.submit(allowed).result(PATIENCE)
+
+
+def test_async_for_gives_the_elements_and_cancels_when_it_is_left(pool: Executor) -> None:
+    source = Numbers()
+
+    async def main() -> list[int]:
+        elements = []
+        async for n in Flow.from_supplier(lambda: source).subscribe_on(pool):
+            elements.append(n)
+            if n == 2:
+                break
+        return elements
+
+    assert asyncio.run(main()) == [0, 1, 2]
+    wait_until(lambda: source.closed == 1)
+
+
+@pytest.mark.usefixtures("no_thread_left")
+def test_a_cancel_of_the_flow_cancels_its_coroutines_and_its_async_source() -> None:
+    ended = threading.Semaphore(0)
+    begun = threading.Semaphore(0)
+
+    async def forever(n: int) -> int:
+        begun.release()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.release()
+        return n
+
+    async def ticks() -> Any:
+        try:
+            while True:
+                yield 1
+        finally:
+            ended.release()
+
+    sink = Sink()
+    Flow.from_async(ticks).flat_map(forever, 2).subscribe(sink)
+    for _ in range(2):
+        assert begun.acquire(timeout=PATIENCE)
+    sink.subscription.cancel()
+    for _ in range(3):
+        assert ended.acquire(timeout=PATIENCE)
+    wait_until(lambda: not any(thread.name == "reactive-loop" for thread in threading.enumerate()))
+
+
+INTERRUPTED = """
+import signal, sys, threading, time, os
+from concurrent.futures import ThreadPoolExecutor
+from reactive_runtime import Flow
+closed = threading.Event()
+def numbers():
+    try:
+        n = 0
+        while True:
+            yield n
+            n += 1
+    finally:
+        closed.set()
+pool = ThreadPoolExecutor(2)
+flow = Flow.from_supplier(numbers).subscribe_on(pool).publish_on(pool, 4)
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    {sink}
+except KeyboardInterrupt:
+    begin = time.perf_counter()
+    assert closed.wait(10)
+    pool.shutdown()
+    print("closed", [t.name for t in threading.enumerate() if t is not threading.main_thread()])
+"""
+
+
+@pytest.mark.parametrize(
+    "sink", ["flow.run()", "flow.block()", "flow.for_each(int)", "list(flow.filter(lambda n: n < 0))"]
+)
+def test_an_interrupt_in_a_blocking_sink_closes_the_source_and_leaves_no_thread(sink: str) -> None:
+    code = INTERRUPTED.replace("{sink}", sink)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "closed []\n", done.stderr
+
+
+# -- hot sources ----------------------------------------------------------------------------------------------
+
+
+def test_an_emission_tells_what_became_of_it() -> None:
+    hot: PublishProcessor[int] = PublishProcessor(1)
+    assert hot.emit(0) is Emission.NO_SUBSCRIBER
+    sink = Sink(demand=0)
+    hot.subscribe(sink)
+    assert [hot.emit(1), hot.emit(2)] == [Emission.OK, Emission.OVERFLOW]
+    hot.on_complete()
+    assert hot.emit(3) is Emission.TERMINATED
+    one: UnicastProcessor[int] = UnicastProcessor()
+    handle = one.subscribe(int)
+    handle.cancel()
+    assert one.emit(1) is Emission.CANCELLED
+    refused = Sink()
+    one.subscribe(refused)
+    assert isinstance(refused.error, RejectedError)
+
+
+def test_late_subscribers_see_a_common_suffix(pool: Executor) -> None:
+    with SubmissionPublisher[int](pool, 4) as publisher:
+        sinks = []
+        for n in range(100):
+            if n % 20 == 0:
+                sinks.append(Sink())
+                publisher.subscribe(sinks[-1])
+            publisher.submit(n)
+    for number, sink in enumerate(sinks):
+        assert sink.wait().elements == list(range(20 * number, 100))
+
+
+def test_an_offer_that_finds_no_room_is_dropped_and_says_so(pool: Executor, dropped: list[Dropped]) -> None:
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(pool, 1)
+    sink = Sink(demand=0)
+    publisher.subscribe(sink)
+    assert publisher.offer(1) == 1
+    asked: list[int] = []
+    assert publisher.offer(2, 0.01, asked.append) == -1
+    assert asked == [2]
+    assert publisher.estimate_minimum_demand() == -1
+    publisher.close_exceptionally(OSError("over"))
+    sink.subscription.request(MAX_DEMAND)
+    assert str(sink.wait().error) == "over"
+    assert sink.elements == [1]
+    with pytest.raises(RuntimeError, match="closed"):
+        publisher.submit(3)
+
+
+# -- control --------------------------------------------------------------------------------------------------
+
+
+def test_a_paused_flow_asks_for_nothing() -> None:
+    valve, probe, sink = Valve(), Probe(Flow.range(9)), Sink(demand=2)
+    Flow.from_publisher(probe).pausable(valve).subscribe(sink)
+    valve.pause()
+    sink.subscription.request(3)
+    assert sink.elements == [0, 1]
+    valve.resume()
+    assert sink.elements == [0, 1, 2, 3, 4]
+    sink.subscription.cancel()
+
+
+def test_a_kill_switch_drains_and_then_fails_what_takes_too_long(pool: Executor) -> None:
+    clock, switch, held = VirtualTimeExecutor(), KillSwitch(), threading.Event()
+    sink = Sink()
+    flow = Flow.never().kill_switch(switch).start_with(1).flat_map(lambda n: Flow.never())
+    flow.subscribe(sink)
+    over = switch.throw(within=5, clock=clock)
+    assert not over.done()
+    clock.advance(5)
+    assert isinstance(sink.error, TimeoutError)
+    assert over.result(PATIENCE) is None
+    held.set()
+
+
+def test_timers_of_a_flow_end_with_it() -> None:
+    with ScheduledExecutor() as clock:
+        sink = Sink()
+        Flow.never().timeout(3600, clock).subscribe(sink)
+        sink.subscription.cancel()
