@@ -1,0 +1,212 @@
+"""What mypy makes of each operator; `test_typing.py` has it checked, and nothing here is ever run."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any, assert_type
+
+from reactive_runtime import Flow
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.flow import ConnectableFlow
+from reactive_runtime.operators.looking import Listener, Metrics
+from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
+from reactive_runtime.operators.sinks import FlowHandle
+from reactive_runtime.operators.transforming import Notice
+
+pool = ThreadPoolExecutor()
+clock = VirtualTimeExecutor()
+f = Flow.range(3)
+
+
+def text(n: int) -> str:
+    return str(n)
+
+
+def texts(n: int) -> Flow[str]:
+    return Flow.just(str(n))
+
+
+async def text_async(n: int) -> str:
+    return str(n)
+
+
+async def numbers() -> AsyncIterator[int]:
+    yield 1
+
+
+def add(total: float, n: int) -> float:
+    return total + n
+
+
+def sources() -> None:
+    assert_type(Flow.just(1, 2), Flow[int])
+    assert_type(Flow.empty(), Flow[Any])
+    assert_type(Flow.never(), Flow[Any])
+    assert_type(Flow.error(OSError()), Flow[Any])
+    assert_type(Flow.range(3), Flow[int])
+    assert_type(Flow.from_iterable("ab"), Flow[str])
+    assert_type(Flow.from_supplier(lambda: [1]), Flow[int])
+    assert_type(Flow.from_callable(lambda: 1), Flow[int])
+    assert_type(Flow.from_future(Future[int]()), Flow[int])
+    assert_type(Flow.from_async(numbers), Flow[int])
+    assert_type(Flow.from_publisher(f), Flow[int])
+    assert_type(Flow.from_file("x"), Flow[str])
+    assert_type(Flow.generate(0, lambda n: ("a", n + 1)), Flow[str])
+    assert_type(Flow.defer(lambda: f), Flow[int])
+    assert_type(Flow.using(lambda: nullcontext(3), Flow.range), Flow[int])
+    assert_type(Flow.interval(1, clock), Flow[int])
+    assert_type(Flow.timer(1, clock), Flow[int])
+    assert_type(Flow.concat(f, f), Flow[int])
+    assert_type(Flow.merge(f, f), Flow[int])
+    assert_type(Flow.merge_comparing(f, f), Flow[int])
+    assert_type(Flow.zip(f, Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(Flow.combine_latest(f, Flow.just("a")), Flow[tuple[Any, ...]])
+    assert_type(Flow.race(f, f), Flow[int])
+
+
+def elements() -> None:
+    assert_type(f.map(text), Flow[str])
+    assert_type(f.map(lambda n: n / 2), Flow[float])
+    assert_type(f.enumerate().starmap(max), Flow[Any])
+    assert_type(f.map_not_none({1: "a"}.get), Flow[str])
+    assert_type(f.flat_map_iterable(text), Flow[str])
+    assert_type(f.map(text).flatten(), Flow[str])
+    assert_type(f.enumerate(), Flow[tuple[int, int]])
+    assert_type(f.pairwise(), Flow[tuple[int, int]])
+    assert_type(f.scan(add, 0.0), Flow[float])
+    assert_type(f.batch(2), Flow[list[int]])
+    assert_type(f.buffer(2), Flow[list[int]])
+    assert_type(f.start_with(1), Flow[int])
+    assert_type(f.end_with(1), Flow[int])
+    assert_type(f.materialize(), Flow[Notice[int]])
+    assert_type(f.materialize().dematerialize(), Flow[int])
+    assert_type(f.transform(lambda flow: flow.map(text)), Flow[str])
+    assert_type(f.filter(bool), Flow[int])
+    assert_type(f.distinct(), Flow[int])
+    assert_type(f.distinct_until_changed(text), Flow[int])
+    assert_type(f.take(1), Flow[int])
+    assert_type(f.take_while(bool), Flow[int])
+    assert_type(f.take_until(f), Flow[int])
+    assert_type(f.skip(1), Flow[int])
+    assert_type(f.skip_while(bool), Flow[int])
+    assert_type(f.skip_until(f), Flow[int])
+    assert_type(f.first(), Flow[int])
+    assert_type(f.last(), Flow[int])
+    assert_type(f.element_at(1), Flow[int])
+    assert_type(f.default_if_empty(1), Flow[int])
+    assert_type(f.switch_if_empty(f), Flow[int])
+    assert_type(f.ignore_elements(), Flow[int])
+
+
+def folds() -> None:
+    assert_type(f.reduce(add, 0.0), Flow[float])
+    assert_type(f.collect(list[int], list[int].append), Flow[list[int]])
+    assert_type(f.to_list(), Flow[list[int]])
+    assert_type(f.to_dict(text, text), Flow[dict[str, str]])
+    assert_type(f.count(), Flow[int])
+    assert_type(f.sum(), Flow[int])
+    assert_type(f.min(), Flow[int])
+    assert_type(f.max(key=text), Flow[int])
+    assert_type(f.all(), Flow[bool])
+    assert_type(f.any(), Flow[bool])
+    assert_type(f.contains(1), Flow[bool])
+
+
+def several() -> None:
+    assert_type(f.concat_with(f), Flow[int])
+    assert_type(f.merge_with(f), Flow[int])
+    assert_type(f.zip_with(Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(f.with_latest_from(Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(f.flat_map(texts), Flow[str])
+    assert_type(f.flat_map(text_async), Flow[str])
+    assert_type(f.flat_map_sequential(texts), Flow[str])
+    assert_type(f.concat_map(texts), Flow[str])
+    assert_type(f.switch_map(texts), Flow[str])
+    assert_type(f.map_parallel(text, pool), Flow[str])
+    assert_type(f.map_parallel(text_async), Flow[str])
+    assert_type(f.expand(Flow.range), Flow[int])
+    assert_type(f.group_by(text), Flow[tuple[str, Flow[int]]])
+    assert_type(f.window(2), Flow[Flow[int]])
+
+
+def time() -> None:
+    assert_type(f.batch_by(2, 1, clock), Flow[list[int]])
+    assert_type(f.debounce(1, clock), Flow[int])
+    assert_type(f.delay(1, clock), Flow[int])
+    assert_type(f.rate_limit(1, clock), Flow[int])
+    assert_type(f.sample(f), Flow[int])
+    assert_type(f.throttle(1, clock), Flow[int])
+    assert_type(f.timeout(1, clock, f), Flow[int])
+
+
+def control() -> None:
+    assert_type(f.publish_on(pool), Flow[int])
+    assert_type(f.subscribe_on(pool), Flow[int])
+    assert_type(f.parallel(2), ParallelFlow[int, int])
+    assert_type(f.limit_rate(2), Flow[int])
+    assert_type(f.on_overflow_buffer(2), Flow[int])
+    assert_type(f.on_overflow_drop(), Flow[int])
+    assert_type(f.on_overflow_latest(), Flow[int])
+    assert_type(f.pausable(Valve()), Flow[int])
+    assert_type(f.kill_switch(KillSwitch()), Flow[int])
+    assert_type(f.serialize(), Flow[int])
+    assert_type(f.share(), Flow[int])
+    assert_type(f.publish(), ConnectableFlow[int])
+    assert_type(f.replay(2), ConnectableFlow[int])
+    assert_type(f.publish().ref_count(), Flow[int])
+    assert_type(f.cache(), Flow[int])
+
+
+def errors() -> None:
+    assert_type(f.on_error_resume(lambda error: f), Flow[int])
+    assert_type(f.on_error_return(lambda error: 1), Flow[int])
+    assert_type(f.map_error(lambda error: OSError()), Flow[int])
+    assert_type(f.retry(2), Flow[int])
+    assert_type(f.retry_when(lambda error, n: f), Flow[int])
+    assert_type(f.retry_backoff(2, clock), Flow[int])
+    assert_type(f.repeat(2), Flow[int])
+    assert_type(f.repeat_when(lambda n: f), Flow[int])
+    assert_type(f.finalize(int), Flow[int])
+
+
+def looking() -> None:
+    assert_type(f.tap(Listener()), Flow[int])
+    assert_type(f.do_on_subscribe(int), Flow[int])
+    assert_type(f.do_on_request(text), Flow[int])
+    assert_type(f.do_on_next(text), Flow[int])
+    assert_type(f.do_on_error(repr), Flow[int])
+    assert_type(f.do_on_complete(int), Flow[int])
+    assert_type(f.do_on_cancel(int), Flow[int])
+    assert_type(f.do_on_discard(repr), Flow[int])
+    assert_type(f.do_finally(repr), Flow[int])
+    assert_type(f.log(), Flow[int])
+    assert_type(f.named("a"), Flow[int])
+    assert_type(f.checkpoint("a"), Flow[int])
+    assert_type(f.metrics(Metrics()), Flow[int])
+    assert_type(f.progress(text), Flow[int])
+
+
+def sinks() -> None:
+    assert_type(f.subscribe(text), FlowHandle)
+    assert_type(f.to_future(), Future[int | None])
+    assert_type(f.to_queue(queue.Queue()), Future[None])
+    assert_type(f.block(), int | None)
+    assert_type(f.run(), None)
+    assert_type(f.for_each(text), None)
+    assert_type(f.explain(), str)
+    assert_type(list(f), list[int])
+
+
+def handled(n: int, emit: Any) -> None:
+    emit(str(n))
+
+
+def untyped() -> None:
+    """What can't be inferred from the arguments, and is said at the left."""
+    a: Flow[str] = f.handle(handled)
+    b: Flow[int] = Flow.create(lambda emitter: emitter.complete())
+    assert_type(a, Flow[str])
+    assert_type(b, Flow[int])
