@@ -42,7 +42,7 @@ layers: .venv/ready
 check: lint types layers
 
 bench: .venv/ready
-	for workload in fused boundary subscriptions memory recorder trace_pipeline; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+	for workload in fused operators boundary subscriptions memory recorder trace_pipeline; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
 BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))

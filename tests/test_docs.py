@@ -36,6 +36,19 @@ def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output:
     assert done.stdout == output
 
 
+def test_what_the_docs_show_of_a_file_is_in_it() -> None:
+    shown = [
+        it for page in PAGES for it in re.findall(r"```python from=(\S+)\n(.*?)\n```", page.read_text(), re.DOTALL)
+    ]
+    assert len(shown) >= 3
+    for path, text in shown:
+        lines = [line.strip() for line in Path(path).read_text().splitlines()]
+        wanted = [line.strip() for line in text.splitlines()]
+        assert any(lines[at : at + len(wanted)] == wanted for at in range(len(lines))), (
+            f"{path} has no such lines: {text}"
+        )
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))

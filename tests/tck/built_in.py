@@ -5,7 +5,6 @@ A publisher is a function of `elements`. What can't give any number says how man
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -136,23 +135,14 @@ PUBLISHERS = [
             .take(HUGE)
         ),
     ),
-    through("concat", lambda flow: Flow.concat(flow, Flow.empty())),
     through("merge", lambda flow: Flow.merge(flow.subscribe_on(pool()), Flow.empty())),
     through("zip", lambda flow: Flow.zip(flow.subscribe_on(pool()), Flow.range(HUGE)).map(min)),
     through("concat_map", lambda flow: flow.subscribe_on(pool()).concat_map(Flow.just), IN_MEMORY),
     through("map_parallel", lambda flow: flow.map_parallel(same, pool(), 4), IN_MEMORY),
     through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
-    through("parallel", lambda flow: flow.parallel(1, 4).run_on(pool()).sequential(), IN_MEMORY),
-    through("take_until", lambda flow: flow.take_until(Flow.never())),
     through("timeout", lambda flow: flow.timeout(60, timer())),
-    through("batch, flatten", lambda flow: flow.batch(3).flatten()),
-    through("limit_rate", lambda flow: flow.subscribe_on(pool()).limit_rate(4)),
-    through("share", lambda flow: flow.share(4)),
-    BuiltIn("generate", lambda n: Flow.generate(0, lambda at: (at, at + 1) if at < n else None)),
     BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
     BuiltIn("create", lambda n: Flow.create(lambda emitter: pushing(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
-    BuiltIn("using", lambda n: Flow.using(contextlib.nullcontext, lambda _: Flow.range(n))),
-    BuiltIn("timer", lambda n: Flow.timer(0.001, timer()).take(n), 1),
     BuiltIn(
         "recorded",
         lambda n: Recorder().wrap(Flow.range(n)),
