@@ -187,7 +187,11 @@ class _Split(Gather):
             group.outbox.wake()
 
     def closed(self) -> None:
+        groups = list(self.open_groups.values())
         self._end(RejectedError(f"{self.title}: the outer flow was cancelled"))
+        for group in groups:
+            while not group.listened_to() and (left := group.outbox.put_out()):
+                self.discard(*left)
 
 
 class _GroupBy(_Split):

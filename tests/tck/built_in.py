@@ -19,6 +19,7 @@ from reactive_runtime.hot import PublishProcessor, ReplayProcessor, UnicastProce
 from reactive_runtime.operators import sinks
 from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.processors import FlowProcessor
+from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, BufferedSubscriber
 from reactive_runtime.tck import HelperPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.testing import Recorder
 
@@ -199,6 +200,9 @@ def receiving_end() -> Any:
 SUBSCRIBERS: dict[str, Callable[[], Any]] = {
     "subscribe(functions)": lambda: sinks._Functions(nothing, nothing, nothing, 3),
     "to_future": sinks._Last,
+    "BaseSubscriber": BaseSubscriber,
+    "AsyncSubscriber": lambda: AsyncSubscriber(pool(), 2),
+    "BufferedSubscriber": lambda: BufferedSubscriber(4),
     "the receiving end of publish_on": receiving_end,
 }
 

@@ -1,0 +1,111 @@
+"""The tools for users' tests: they pass what is right, and name what is not."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sinks import PATIENCE, Sink
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import ProtocolError
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.testing import Probe, Recorder, StepVerifier, TestPublisher, check
+
+
+def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
+    clock = VirtualTimeExecutor()
+    flow = Flow.interval(10, clock).take(3).concat_with(Flow.error(OSError("no disk")))
+    (
+        StepVerifier(flow, demand=1, clock=clock)
+        .expect_no_event(9)
+        .then_wait(1)
+        .expect_next(0)
+        .then_request(5)
+        .then_wait(20)
+        .expect_next_matches(lambda n: n == 1)
+        .expect_next_count(1)
+        .expect_error(OSError, "no disk")
+        .verify()
+    )
+    StepVerifier(Flow.never()).expect_no_event(0.01).then_cancel().verify()
+
+
+@pytest.mark.parametrize(
+    ("verifier", "text"),
+    [
+        (StepVerifier(Flow.range(2)).expect_next(0, 2), "step 2, expect_next(2): on_next(1) came"),
+        (StepVerifier(Flow.range(1)).expect_complete(), "step 1, expect_complete(): on_next(0) came"),
+        (StepVerifier(Flow.range(1)).expect_next(0), "after the last step, on_complete came"),
+        (StepVerifier(Flow.never()).expect_next(0), "nothing came in 0.01 s"),
+        (StepVerifier(Flow.range(1)).expect_no_event(0), "on_next(0) came"),
+        (StepVerifier(Flow.range(1), demand=0), "the end was neither expected nor cancelled"),
+        (StepVerifier(Flow.error(OSError())).expect_error(KeyError), "OSError() came"),
+    ],
+)
+def test_steps_name_what_came_instead(verifier: StepVerifier[int], text: str) -> None:
+    with pytest.raises(AssertionError) as raised:
+        verifier.verify(timeout=0.01)
+    assert text in str(raised.value)
+
+
+def test_a_probe_knows_what_was_asked() -> None:
+    probe, sink = Probe(Flow.range(9)), Sink(demand=2)
+    Flow.from_publisher(probe).subscribe(sink)
+    sink.subscription.request(3)
+    sink.subscription.cancel()
+    assert (probe.requests, probe.subscribed, probe.cancelled) == ([2, 3], 1, 1)
+
+
+def test_a_test_publisher_keeps_the_rules() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    sink = Sink(demand=1)
+    publisher.subscribe(sink)
+    publisher.emit(1)
+    with pytest.raises(AssertionError, match="asked for no more"):
+        publisher.emit(2)
+    sink.subscription.cancel()
+    publisher.emit(3)
+    publisher.complete()
+    assert sink.elements == [1]
+    assert sink.end is None
+    assert (publisher.cancelled, publisher.subscribers) == (1, 1)
+
+
+@pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8", "1.9"])
+def test_a_test_publisher_breaks_the_rule_it_is_told_to(rule: str, dropped: list[Dropped]) -> None:
+    publisher: TestPublisher[int] = TestPublisher(rule)
+    recorder, sink = Recorder(), Sink(demand=0 if rule == "1.1" else 5)
+    both = threading.Barrier(2)
+    if rule == "1.3":  # each waits inside of on_next for the other
+        sink.then = lambda sink, element: both.wait(PATIENCE)
+    recorder.wrap(publisher).subscribe(sink)
+    if rule == "1.9":
+        publisher._all()[0].request(1)
+    publisher.emit(0)
+    if rule == "1.7":
+        publisher.complete()
+        publisher.emit(1)
+    if rule == "1.8":
+        sink.subscription.cancel()
+        publisher.emit(1, 2)
+    found = {violation.rule for violation in check(recorder.records())}
+    assert rule in found
+
+
+@pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8"])
+def test_a_flow_stands_what_a_publisher_does_against_the_rules(rule: str, dropped: list[Dropped]) -> None:
+    publisher: TestPublisher[int] = TestPublisher(rule)
+    sink = Sink(demand=0 if rule == "1.1" else 4)
+    Flow.from_publisher(publisher).subscribe(sink)
+    publisher.emit(7)
+    if rule == "1.7":
+        publisher.complete()
+        publisher.emit(8)
+    if rule == "1.8":
+        sink.subscription.cancel()
+        publisher.emit(8)
+    assert sink.elements == {"1.1": [], "1.3": [7, 7], "1.7": [7], "1.8": [7]}[rule]
+    if rule == "1.1":
+        assert isinstance(sink.error, ProtocolError)
