@@ -17,7 +17,16 @@ from reactive_runtime.tck import (
     SubscriberWhiteboxVerification,
     Verification,
 )
-from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn, Told
+from tck.built_in import (
+    HOT_PROCESSORS,
+    HUGE,
+    OPERATORS,
+    PROCESSORS,
+    PUBLISHERS,
+    SUBSCRIBERS,
+    BuiltIn,
+    Told,
+)
 from tck.page import row_is
 
 
@@ -93,14 +102,14 @@ def row(name: str, outcomes: list[Outcome], built_in: BuiltIn | None) -> str:
     return f"| {name} | {len(tested) - len(skipped)}, {len(skipped)} | {', '.join(reasons)} |"
 
 
-@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda it: it.name)
+@pytest.mark.parametrize("built_in", PUBLISHERS + OPERATORS, ids=lambda it: it.name)
 def test_a_publisher_of_the_package_passes(built_in: BuiltIn) -> None:
     row_is("built in", row(built_in.name, judged(Publishers(built_in)), built_in))
 
 
-@pytest.mark.parametrize("create", PROCESSORS.values(), ids=PROCESSORS)
-def test_a_processor_of_the_package_passes(create: Any) -> None:
-    (name,) = (it for it, made in PROCESSORS.items() if made is create)
+@pytest.mark.parametrize("name", PROCESSORS | HOT_PROCESSORS)
+def test_a_processor_of_the_package_passes(name: str) -> None:
+    create = (PROCESSORS | HOT_PROCESSORS)[name]
     row_is("built in", row(name, judged(Processors(create)), None))
 
 
