@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from bugs import ALL
 
 from examples.hazards import COURSE, lesson
-from explore.own_code import PROGRAMS, PUBLISHERS
+from explore.own_code import PROGRAMS, PUBLISHERS, Reach
 from reactive_runtime.explore import publisher_scenario
 
 
@@ -29,7 +29,7 @@ BROKEN = _numbered([it.broken for it in LESSONS] + [it.broken for it in ALL])
 FIXED = _numbered([it.fixed for it in LESSONS] + [it.fixed for it in ALL])
 CORRECT = [
     Named(f"{own.name}, {name}", publisher_scenario(own.factory, actors, demand=1, elements=own.elements))
-    for own in [it for it in PUBLISHERS if it.wide][:10]
+    for own in [it for it in PUBLISHERS if it.reach is Reach.WIDE][:10]
     for name, actors in PROGRAMS.items()
 ]
 """Fifty programs of publishers that nothing is wrong with."""
