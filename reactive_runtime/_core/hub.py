@@ -121,7 +121,7 @@ class Hub:
 
     def _least_room(self) -> int:
         """Called with the lock held. One who has gone, and has not left yet, needs none."""
-        rooms = [outbox.room() for outbox in self._outboxes if not outbox.gone]
+        rooms = [room for outbox in self._outboxes if (room := outbox.needs()) is not None]
         return min(rooms, default=self.capacity)
 
     def end(self, error: BaseException | None = None) -> bool:

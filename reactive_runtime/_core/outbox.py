@@ -126,6 +126,11 @@ class Outbox(Feed):
         with host._lock:
             return host._demand - waiting
 
+    def needs(self) -> int | None:
+        """How many elements there is room for; None: the subscriber has gone, and needs none. Known in one look."""
+        with self._lock:
+            return None if self.gone else self.capacity - len(self._items) - self._taken
+
     def room(self) -> int:
         """How many elements there is room for."""
         with self._lock:

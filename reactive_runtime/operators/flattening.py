@@ -551,6 +551,7 @@ class _Calls(_Tasks):
         try:
             flight.task = self.executor.submit(task)
         except Exception as error:
+            self.discard(*flight.element)
             refused = RejectedError(f"{self.title}: {self.executor!r} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error

@@ -519,6 +519,26 @@ class ManyEmitters:
         assert len(self.elements) == self.accepted.get() > 0, self.elements
 
 
+class CancelBesideEmission:
+    """One of two subscribers cancels while an element is emitted: who has gone needs no room, and nothing overflows."""
+
+    def __init__(self) -> None:
+        self.hot: PublishProcessor[int] = PublishProcessor(1)
+        self.elements: list[int] = []
+        self.hot.subscribe(self.elements.append)
+        self.other = self.hot.subscribe(int)
+
+    def actor_emits(self) -> None:
+        self.emission = self.hot.emit(7)
+
+    def actor_cancels(self) -> None:
+        self.other.cancel()
+
+    def at_end(self) -> None:
+        assert self.emission is Emission.OK, self.emission
+        assert self.elements == [7]
+
+
 class Submitters:
     """Two threads submit to a publisher whose buffer has room for one; one closes it: what was submitted arrives."""
 
@@ -591,6 +611,7 @@ SCENARIOS = [
     ClockShutDown,
     CallsUpstream,
     ManyEmitters,
+    CancelBesideEmission,
     AsTaken,
     Counters,
 ]
