@@ -400,6 +400,15 @@ class _Race(Gather):
             yield PENDING
 
 
+class _WithOther(Gather):
+    """Has a source, and another one beside it."""
+
+    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.other = other
+
+
 def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
     """Each element of the source with the latest one of `other`; those that come before there is one are dropped.
 
@@ -414,12 +423,7 @@ def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B
     return gathered("with_latest_from", lambda: _WithLatestFrom(source, flow), source, flow)
 
 
-class _WithLatestFrom(Gather):
-    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
-        super().__init__()
-        self.source = source
-        self.other = other
-
+class _WithLatestFrom(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, PREFETCH)
         main = self.lane(self.source)
@@ -452,12 +456,7 @@ def switch_if_empty(source: Flow[T], other: Publisher[T], /) -> Flow[T]:
     return gathered("switch_if_empty", lambda: _SwitchIfEmpty(source, flow), source, flow)
 
 
-class _SwitchIfEmpty(Gather):
-    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
-        super().__init__()
-        self.source = source
-        self.other = other
-
+class _SwitchIfEmpty(_WithOther):
     def elements(self) -> Elements:
         empty = True
         for element in self.relay(self.lane(self.source)):
@@ -482,12 +481,7 @@ def take_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
     return gathered("take_until", lambda: _TakeUntil(source, flow), source, flow)
 
 
-class _TakeUntil(Gather):
-    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
-        super().__init__()
-        self.source = source
-        self.other = other
-
+class _TakeUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
         main = self.lane(self.source)
@@ -512,12 +506,7 @@ def skip_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
     return gathered("skip_until", lambda: _SkipUntil(source, flow), source, flow)
 
 
-class _SkipUntil(Gather):
-    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
-        super().__init__()
-        self.source = source
-        self.other = other
-
+class _SkipUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
         main = self.lane(self.source)
