@@ -112,8 +112,11 @@ class Hub:
                 if not self._room:
                     return Emission.OVERFLOW
             self._room -= 1
+            taken = 0
             for outbox in outboxes:
-                outbox.put(element)
+                taken += outbox.put(element)
+            if not taken and self.replay == 0:
+                return Emission.NO_SUBSCRIBER  # those who are there have gone, and not left yet
             self._history.append(element)
         for outbox in outboxes:
             outbox.wake()

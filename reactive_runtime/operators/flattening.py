@@ -565,10 +565,10 @@ class _Calls(_Tasks):
         if isinstance(error, Exception):
             self.fault(error)
         results = iter(future.result()) if error is None else None
+        if future.cancelled():
+            self.discard(*flight.element)  # the function never saw them
         if self.land(flight, results, error):
             self.host._add(0)
-        elif future.cancelled():
-            self.discard(*flight.element)
 
     def closed(self) -> None:
         super().closed()
