@@ -1,10 +1,16 @@
-"""From one thread to another, bounded: `publish_on(prefetch=256)` beside `queue.Queue(256)` and reactivex."""
+"""From one thread to another, bounded: `publish_on(prefetch=256)` beside `queue.Queue(256)`, reactivex and RxJava."""
 
 from __future__ import annotations
 
+import os
 import queue
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
 import reactivex
 from reactivex import operators as rx
@@ -15,6 +21,9 @@ from reactive_runtime import Flow
 
 N = 200_000
 N_SLOW = 20_000  # reactivex takes its time
+N_JAVA = 2_000_000  # and the JVM hardly any
+
+HERE = Path(__file__).parent
 
 
 class Sum:
@@ -48,31 +57,67 @@ def hand_over(numbers: queue.Queue[int] | queue.SimpleQueue[int]) -> None:
         thread.join()
 
 
+@contextmanager
+def rxjava() -> Iterator[subprocess.Popen[str] | None]:
+    """A JVM that has warmed up, and does one run for each line of its input; None where there is no Maven or JDK."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    from jvm.conftest import built, missing
+
+    if reason := missing():
+        print(f"without RxJava: {reason}")
+        yield None
+        return
+    command = ["java", "-cp", os.pathsep.join(built()), str(HERE / "java/ObserveOn.java"), str(N_JAVA)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield process
+        process.communicate()
+
+
 def main() -> None:
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
-        flow = Flow.range(N).subscribe_on(one).publish_on(two, prefetch=256)
-        scheduler = ThreadPoolScheduler(1)
-        other = reactivex.range(0, N_SLOW).pipe(rx.observe_on(scheduler))
+    with rxjava() as java, ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+        compare(java, one, two)
 
-        def by_flow() -> None:
-            total = Sum()
-            flow.subscribe(total.on_next, on_complete=total.done.set)
-            total.done.wait()
 
-        def by_reactivex() -> None:
-            total = Sum()
-            other.subscribe(total.on_next, on_completed=total.done.set)
-            total.done.wait()
+def compare(java: subprocess.Popen[str] | None, one: ThreadPoolExecutor, two: ThreadPoolExecutor) -> None:
+    flow = Flow.range(N).subscribe_on(one).publish_on(two, prefetch=256)
+    scheduler = ThreadPoolScheduler(1)
+    other = reactivex.range(0, N_SLOW).pipe(rx.observe_on(scheduler))
 
-        ways = {
-            "Flow, publish_on(prefetch=256)": by_flow,
-            "queue.Queue(256)": lambda: hand_over(queue.Queue(256)),
-            "queue.SimpleQueue, unbounded": lambda: hand_over(queue.SimpleQueue()),
-            "reactivex observe_on, unbounded": by_reactivex,
-        }
-        medians = measure(ways, rounds=5)
-    count = dict.fromkeys(ways, N) | {"reactivex observe_on, unbounded": N_SLOW}
-    aims = {"queue.Queue(256)": "at least 4", "reactivex observe_on, unbounded": "at least 80"}
+    def by_flow() -> None:
+        total = Sum()
+        flow.subscribe(total.on_next, on_complete=total.done.set)
+        total.done.wait()
+
+    def by_reactivex() -> None:
+        total = Sum()
+        other.subscribe(total.on_next, on_completed=total.done.set)
+        total.done.wait()
+
+    def by_rxjava() -> None:
+        assert java is not None
+        assert java.stdin is not None
+        assert java.stdout is not None
+        java.stdin.write("\n")
+        java.stdin.flush()
+        assert java.stdout.readline() == f"{N_JAVA * (N_JAVA - 1) // 2}\n"
+
+    ways = {
+        "Flow, publish_on(prefetch=256)": by_flow,
+        "queue.Queue(256)": lambda: hand_over(queue.Queue(256)),
+        "queue.SimpleQueue, unbounded": lambda: hand_over(queue.SimpleQueue()),
+        "reactivex observe_on, unbounded": by_reactivex,
+    }
+    if java is not None:
+        ways["RxJava observeOn(256)"] = by_rxjava
+    medians = measure(ways, rounds=5)
+    count = dict.fromkeys(ways, N) | {"reactivex observe_on, unbounded": N_SLOW, "RxJava observeOn(256)": N_JAVA}
+    aims = {
+        "queue.Queue(256)": "at least 4.5",
+        "reactivex observe_on, unbounded": "at least 80",
+        "RxJava observeOn(256)": "at least 1",
+    }
     show("from thread to thread", medians, count, "Flow, publish_on(prefetch=256)", aims)
 
 

@@ -60,7 +60,7 @@ def just(*elements: T) -> Flow[T]:
     """
     if any(element is None for element in elements):
         raise TypeError("just: None is not an element (2.13)")
-    return flow_of(Cold(f"just({', '.join(builtins.map(repr, elements))})", lambda: elements))
+    return flow_of(Cold(f"just({', '.join(builtins.map(repr, elements))})", lambda: elements, single=len(elements) == 1))
 
 
 def empty() -> Flow[Any]:
@@ -181,7 +181,7 @@ def from_callable(fn: Callable[[], T], /) -> Flow[T]:
     """
     a_function("from_callable", "fn", fn)
     once = (fn,)
-    called: Flow[T] = flow_of(Cold("", lambda: once))._then(_Call(fn))
+    called: Flow[T] = flow_of(Cold("", lambda: once, single=True))._then(_Call(fn))
     return called
 
 

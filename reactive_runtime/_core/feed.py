@@ -47,6 +47,14 @@ class Feed:
         """Whether elements come by themselves, whoever asks."""
         return self.waits
 
+    def relays(self) -> bool:
+        """Whether `want` does anything: False where all there is room for has been asked for."""
+        return True
+
+    def tell(self, told: list[Any], who: Any) -> bool:
+        """Put `who` into `told`, which the drain's lock owns, when something arrives. False: it is here, or may be."""
+        return False
+
     def exhausted(self) -> bool:
         """Whether it is certain that no element of the source is left to come."""
         return False

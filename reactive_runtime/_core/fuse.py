@@ -19,8 +19,9 @@ million pipelines of one shape share one piece of code.
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
 at its heart, for unbounded demand: no generator is resumed and nothing is counted.
 
-A step with an `end`, or with other than one `yield`, gets a loop of its own, and the next loop iterates over it;
-so does every seventeenth step, since what is generated has to stay readable, and quick to compile.
+A step with an `end` is the last of its loop, and the next loop iterates over it; one with other than one `yield` has
+a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to compile.
+What an operator remembers from element to element is kept in a local variable too, where `each` alone writes it.
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). A `pull` then yields PENDING, which gives the drain a chance to
@@ -133,7 +134,7 @@ def _runs(stages: list[_Stage]) -> list[tuple[int, tuple[_Stage, ...]]]:
     runs: list[tuple[int, tuple[_Stage, ...]]] = []
     for at, stage in enumerate(stages):
         begin, run = runs[-1] if runs else (0, ())
-        if run and not stage.alone and not run[-1].alone and len(run) < LOOP:
+        if run and stage.follows(run) and len(run) < LOOP:
             runs[-1] = (begin, (*run, stage))
         else:
             runs.append((at, (stage,)))
@@ -192,11 +193,29 @@ class _Stage:
     each: ast.FunctionDef
     end: ast.FunctionDef | None
     constants: frozenset[str]  # attributes of self that only __init__ and begin assign: read once, before the loop
+    memory: frozenset[str]  # attributes that only `each` assigns while the loop runs: kept in a local as well
 
     @property
     def alone(self) -> bool:
         """Whether it needs a loop of its own."""
-        return self.end is not None or sum(isinstance(node, ast.Yield) for node in ast.walk(self.each)) != 1
+        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.each)) != 1
+
+    @property
+    def loops(self) -> bool:
+        """Whether one element may become several, in a loop of its own making."""
+        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.each))
+
+    @property
+    def stops(self) -> bool:
+        """Whether it may end the stream."""
+        return any(isinstance(node, ast.Return) for node in ast.walk(self.each))
+
+    def follows(self, run: tuple[_Stage, ...]) -> bool:
+        """Whether it can share the loop of those before it."""
+        if self.alone or run[-1].alone or run[-1].end is not None:
+            return False
+        # Where one of them ends the stream, what `end` yields is due: the loop is left, which must be the outer one.
+        return self.end is None or not (any(it.stops for it in run) and any(it.loops for it in run))
 
     @staticmethod
     @functools.cache
@@ -205,8 +224,13 @@ class _Stage:
         end = _method(kind.end) if _has_end(kind) else None
         methods = [each] if end is None else [each, end]
         _refuse_what_cannot_be_fused(kind, methods)
-        read = {node.attr for method in methods for node in ast.walk(method) if _is_attribute_of_self(node)}
-        return _Stage(kind, each, end, frozenset(n for n in read - _written(kind) if not hasattr(kind, n)))
+        used = {node.attr for method in methods for node in ast.walk(method) if _is_attribute_of_self(node)}
+        written = _written(kind, but=())
+        constants = used - written
+        memory = used & written - _written(kind, but=("each", "end", "close")) - _written_in_passing(methods) - {"done"}
+        return _Stage(
+            kind, each, end, frozenset(name for name in constants if not hasattr(kind, name)), frozenset(memory)
+        )
 
 
 def _method(function: Callable[..., Any]) -> ast.FunctionDef:
@@ -218,16 +242,25 @@ def _method(function: Callable[..., Any]) -> ast.FunctionDef:
     return method
 
 
-def _written(kind: type[Step[Any, Any]]) -> set[str]:
-    """The attributes of self that any method but __init__ and begin assigns."""
+def _written(kind: type[Step[Any, Any]], but: Sequence[str]) -> set[str]:
+    """The attributes of self that any method assigns, but `__init__`, `begin` and those that are named."""
     methods = (
         function
         for base in kind.__mro__[: kind.__mro__.index(Step)]
         for name, function in vars(base).items()
-        if inspect.isfunction(function) and name not in ("__init__", "begin")
+        if inspect.isfunction(function) and name not in ("__init__", "begin", *but)
     )
     nodes = (node for method in methods for node in ast.walk(_method(method)))
     return {node.attr for node in nodes if _is_attribute_of_self(node) and not isinstance(node.ctx, ast.Load)}
+
+
+def _written_in_passing(methods: Iterable[ast.FunctionDef]) -> set[str]:
+    """The attributes of self that are assigned otherwise than by `self.x = …` or `self.x += …`."""
+    nodes = [node for method in methods for node in ast.walk(method)]
+    plain = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    plain += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    stored = (it for it in nodes if _is_attribute_of_self(it) and not isinstance(it.ctx, ast.Load))
+    return {it.attr for it in stored if not any(it is target for target in plain)}
 
 
 def _is_attribute_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
@@ -299,17 +332,19 @@ class _Writer:
             f"    for {element} in upstream:",
             *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *self._tail())),
         ]
-        end = self.stages[0].end
+        last = len(self.stages) - 1
+        end = self.stages[last].end
         if end is not None:
             lines += [
-                "    s0.done = True",
-                *(f"    {line}" for line in self._rewritten(0, end, self._sink).splitlines()),
+                f"    s{last}.done = True",
+                *(f"    {line}" for line in self._rewritten(last, end, self._sink).splitlines()),
             ]
         return [*lines, "    return True"] if self.drive else lines
 
     def _prologue(self, index: int) -> list[str]:
-        constants = sorted(self.stages[index].constants)
-        return [f"s{index} = steps[{index}]", *(f"s{index}_{name} = s{index}.{name}" for name in constants)]
+        stage = self.stages[index]
+        kept = sorted(stage.constants | stage.memory)
+        return [f"s{index} = steps[{index}]", *(f"s{index}_{name} = s{index}.{name}" for name in kept)]
 
     def _head(self, element: str) -> list[str]:
         lines = [f"if {element} is None:", "    raise none_element()"] if self.first else []
@@ -339,7 +374,9 @@ class _Writer:
     def _rewritten(self, index: int, method: ast.FunctionDef, into: Sink) -> str:
         stage = self.stages[index]
         module = getattr(stage.kind, method.name).__globals__
-        rename = _Rename(index, method, stage.constants, module, self.namespace, into, self.drive)
+        ends_later = index < len(self.stages) - 1 and self.stages[-1].end is not None
+        stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
+        rename = _Rename(index, method, stage, module, self.namespace, into, stopped)
         body: list[ast.stmt] = []
         for statement in method.body:
             rewritten = rename.visit(copy.deepcopy(statement))
@@ -355,7 +392,7 @@ class _Writer:
             f"try:\n    on_next({ast.unparse(value)})\n"
             "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
         )
-        if not self.first or any(stage.kind.expands or stage.alone for stage in self.stages):
+        if not self.first or any(stage.kind.expands or stage.alone or stage.end is not None for stage in self.stages):
             text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
         return ast.parse(text).body
 
@@ -376,20 +413,20 @@ class _Rename(ast.NodeTransformer):
         self,
         index: int,
         method: ast.FunctionDef,
-        constants: frozenset[str],
+        stage: _Stage,
         module: dict[str, Any],
         namespace: dict[str, Any],
         into: Sink,
-        driven: bool,
+        stopped: ast.stmt,
     ) -> None:
         stored = {n.id for n in ast.walk(method) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         self.index = index
         self.local = stored | {argument.arg for argument in method.args.args[1:]}
-        self.constants = constants
+        self.kept = stage.constants | stage.memory
         self.module = module
         self.namespace = namespace
         self.into = into
-        self.driven = driven
+        self.stopped = stopped
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         name = node.id
@@ -403,9 +440,24 @@ class _Rename(ast.NodeTransformer):
         return ast.Name(name, node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if _is_attribute_of_self(node) and node.attr in self.constants:
+        if _is_attribute_of_self(node) and isinstance(node.ctx, ast.Load) and node.attr in self.kept:
             return ast.Name(f"s{self.index}_{node.attr}", ast.Load())
         return self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """`self.x = …` writes the local too."""
+        names = [target.attr for target in node.targets if _is_attribute_of_self(target) and target.attr in self.kept]
+        node = ast.Assign([self.visit(target) for target in node.targets], self.visit(node.value))
+        node.targets += [ast.Name(f"s{self.index}_{name}", ast.Store()) for name in names]
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """`self.x += …` is written as an assignment, and so writes the local too."""
+        if not (_is_attribute_of_self(node.target) and node.target.attr in self.kept):
+            return self.generic_visit(node)
+        target = node.target
+        before = ast.Attribute(target.value, target.attr, ast.Load())
+        return self.visit_Assign(ast.Assign([target], ast.BinOp(before, node.op, node.value)))
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         if isinstance(node.value, ast.Yield):
@@ -413,5 +465,5 @@ class _Rename(ast.NodeTransformer):
             return self.into(self.visit(node.value.value))
         return self.generic_visit(node)
 
-    def visit_Return(self, node: ast.Return) -> ast.Return:
-        return ast.Return(ast.Constant(True) if self.driven else None)
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        return self.stopped

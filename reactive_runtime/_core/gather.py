@@ -37,6 +37,7 @@ from reactive_runtime._core.fuse import PENDING, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
 from reactive_runtime._core.place import Place, blame, blame_step
+from reactive_runtime._core.single import Single
 from reactive_runtime._core.step import Step, end_is_certain, let_go
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
@@ -90,11 +91,14 @@ class Lane:
         self._steps: list[Step[Any, Any]] = []
         self.over = False  # it has ended, or was closed
         self._feed: Feed
+        steps = (*plan.steps, *source._steps)
         if plan.executor is None:
-            self._steps = [step.fresh() for step in (*plan.steps, *source._steps)]
+            self._steps = [step.fresh() for step in steps]
             for step in self._steps:
                 step.enter(host._context)
             self._feed = plan.feed(self._upstream(prefetch))
+        elif plan.single is not None and not any(step.expands for step in steps):
+            self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
@@ -177,7 +181,11 @@ class Lane:
 
     def sleep(self, told: list[Lane]) -> bool:
         """Be put into `told` when there is news. False: there is some now, or may be at any time."""
-        return isinstance(self._feed, Inbox) and self._feed.tell(told, self)
+        return self._feed.tell(told, self)
+
+    def relays(self) -> bool:
+        """Whether demand has to be passed on to it."""
+        return self._feed.relays()
 
     def want(self, n: int) -> None:
         """The host has run dry, and `n` elements are demanded downstream."""
@@ -325,6 +333,7 @@ class Gather(Feed):
         # All of it belongs to the owner of the host's drain.
         self.host: Host  # set once, by attach
         self.lanes: dict[Lane, None] = {}  # those that are open
+        self._relaying: dict[Lane, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
@@ -343,11 +352,14 @@ class Gather(Feed):
         """Subscribe to one more upstream."""
         lane = Lane(self.host, source, prefetch, overflow)
         self.lanes[lane] = None
+        if lane.relays():
+            self._relaying[lane] = None
         return lane
 
     def leave(self, lane: Lane) -> None:
         """Let go of an upstream."""
         self.lanes.pop(lane, None)
+        self._relaying.pop(lane, None)
         lane.close()
 
     def relay(self, lane: Lane) -> Elements:
@@ -403,7 +415,7 @@ class Gather(Feed):
         yield from empty
 
     def want(self, n: int) -> None:
-        for lane in self.lanes:
+        for lane in self._relaying:
             lane.want(n)
 
     def pump(self) -> None:
@@ -432,7 +444,7 @@ class Gather(Feed):
             run.close()
         for timer in self.timers:
             timer.cancel()
-        lanes, self.lanes = self.lanes, {}
+        lanes, self.lanes, self._relaying = self.lanes, {}, {}
         for lane in lanes:
             lane.close()
         self.closed()

@@ -152,6 +152,9 @@ class Inbox(Feed):
             n, self._consumed = self._consumed, 0
             self._ask(n)
 
+    def relays(self) -> bool:
+        return self._prefetch is None
+
     def want(self, n: int) -> None:
         if self._prefetch is not None:
             return
@@ -190,7 +193,6 @@ class Inbox(Feed):
         self._overflow = overflow
 
     def tell(self, told: list[Any], who: Any) -> bool:
-        """Put `who` into `told` (which the drain's lock owns) when something arrives. False: something is here."""
         with self._drain._lock:
             if self._items or self._done:
                 return False

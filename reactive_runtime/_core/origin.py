@@ -54,6 +54,8 @@ class Plan:
     executor: Executor | None
     pulls: bool
     """The feed is a cold source: whoever drains it runs it, and may do so anywhere."""
+    single: Callable[[], Iterable[Any]] | None = None
+    """The supplier of a cold source that has one element, whatever its steps make of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,16 @@ class Cold(Origin[T]):
     title: str
     supplier: Callable[[], Iterable[T]]
     executor: Executor | None = None
+    single: bool = False
+    """It has one element."""
 
     def plan(self) -> Plan:
         supplier = self.supplier
-        return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True)
+        single = supplier if self.single else None
+        return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True, single=single)
 
     def on(self, executor: Executor) -> Cold[T]:
-        return self if self.executor else replace(self, executor=executor)
+        return self if self.executor else Cold(self.title, self.supplier, executor, self.single)
 
     def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
@@ -162,7 +167,7 @@ class Boundary(Origin[T]):
         if above.pulls and above.executor is None:
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all.
-            return Plan(above.feed, (*above.steps, *self.upstream._steps), self.executor, pulls=True)
+            return replace(above, steps=(*above.steps, *self.upstream._steps), executor=self.executor)
         subscribe, prefetch = self.upstream.subscribe, self.prefetch
         return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
 

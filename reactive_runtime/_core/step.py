@@ -17,7 +17,6 @@ To write one:
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextvars import Context
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
@@ -85,7 +84,8 @@ class Step(Generic[T, R]):
 
     def fresh(self) -> Self:
         """The step for a new subscription."""
-        step = copy.copy(self)
+        step = object.__new__(type(self))
+        step.__dict__.update(self.__dict__)
         step.begin()
         return step
 

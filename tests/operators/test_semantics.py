@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -18,7 +19,8 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
-from reactive_runtime import MAX_DEMAND, Flow
+from operators.bounded import BOUNDARIES, HOT, PREFETCH
+from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
 from reactive_runtime.hooks import Dropped
@@ -107,31 +109,42 @@ def test_a_thousand_maps_and_a_long_concat_need_no_stack() -> None:
     assert Flow.concat(*(Flow.just(1) for _ in range(20_000))).count().block() == 20_000
 
 
-@pytest.mark.parametrize(
-    "through",
-    [
-        lambda f, p: f.publish_on(p, 8),
-        lambda f, p: Flow.merge(f, Flow.never(), prefetch=8),
-        lambda f, p: f.zip_with(Flow.generate(0, lambda n: (n, n)), prefetch=8),
-        lambda f, p: f.share(8),
-        lambda f, p: f.replay(8, 8).ref_count(),
-        lambda f, p: f.group_by(lambda n: n % 2).flat_map(lambda it: it[1]),
-        lambda f, p: f.parallel(2, 8).run_on(p).sequential(),
-        lambda f, p: f.flat_map(Flow.just, 8, 8),
-        lambda f, p: f.map_parallel(lambda n: n, p, 8),
-    ],
-)
-def test_an_infinite_source_stays_bounded_behind_a_slow_subscriber(
-    through: Callable[..., Any], pool: Executor, dropped: list[Dropped]
-) -> None:
-    source, sink = Numbers(), Sink(demand=0)
-    through(Flow.from_supplier(lambda: source).subscribe_on(pool), pool).subscribe(sink)
-    for _ in range(20):
-        sink.subscription.request(1)
-        sink.wait_for(1)
-    sink.subscription.cancel()
-    assert source.pulled < 20 + 3 * 256
-    dropped.clear()
+class Thing:
+    """An element whose like are counted: how many there are, and the most there have been."""
+
+    lock = threading.Lock()
+    alive = 0
+    most = 0
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        with Thing.lock:
+            Thing.alive += 1
+            Thing.most = max(Thing.most, Thing.alive)
+
+    def __del__(self) -> None:
+        with Thing.lock:
+            Thing.alive -= 1
+
+
+@pytest.mark.parametrize("name", [*BOUNDARIES, *HOT])
+def test_an_infinite_source_stays_bounded_behind_a_slow_subscriber(name: str, pool: Executor) -> None:
+    """However much the source has made, hardly more is alive than may wait: it is not asked for, or dropped."""
+    before = hooks.set_handler(lambda dropped: None)  # which keeps what is dropped no longer than the call
+    try:
+        made = itertools.count()
+        source = Flow.from_supplier(lambda: map(Thing, made)).subscribe_on(pool)
+        Thing.most = Thing.alive = 0
+        sink = Sink(demand=0)
+        (BOUNDARIES | HOT)[name](source, pool).subscribe(sink)
+        for _ in range(20):
+            sink.subscription.request(1)
+            sink.wait_for(1)
+        sink.subscription.cancel()
+        kept = 20 * PREFETCH  # by the sink: 20 elements, or lists of them
+        assert Thing.most <= kept + 3 * 256
+    finally:
+        hooks.set_handler(before)
 
 
 # -- errors ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,172 @@
+"""The feed of a source that has one element and an executor: a task, with no subscription behind it.
+
+`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own, with
+a drain, and an inbox to take what it gives, would cost each of them more than the task itself does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextvars import Context
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from reactive_runtime._core import hooks
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
+from reactive_runtime._core.host import Host
+from reactive_runtime._core.step import Step, let_go
+from reactive_runtime.errors import RejectedError
+
+__all__ = ["Single"]
+
+
+class Single(Feed):
+    """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
+
+    __slots__ = (
+        "_at_once", "_begun", "_chunk", "_closed", "_error", "_executor", "_future", "_host", "_items", "_over",
+        "_steps", "_supplier", "_told",
+    )  # fmt: skip
+
+    waits = True
+
+    def __init__(
+        self,
+        supplier: Callable[[], Iterable[Any]],
+        steps: Sequence[Step[Any, Any]],
+        executor: Executor,
+        *,
+        at_once: bool,
+    ) -> None:
+        self._supplier = supplier
+        self._steps = [step.fresh() for step in steps]  # the task's
+        self._executor = executor
+        self._at_once = at_once
+        self._begun = False  # the owner's
+        self._host: Host  # set once, by attach
+        self._future: Future[list[Any]] | None = None  # the host's lock
+        self._items: list[Any] = []  # the host's lock
+        self._over = False  # the host's lock; the task is done
+        self._error: BaseException | None = None  # the host's lock; it raised this
+        self._closed = False  # the host's lock
+        self._told: tuple[list[Any], Any] | None = None  # the host's lock; see Inbox.tell
+        self._chunk: Iterator[Any] = iter(())  # the owner's
+
+    # -- the feed ----------------------------------------------------------------------------------------------
+
+    def attach(self, host: Host) -> None:
+        self._host = host
+
+    def connect(self) -> None:
+        if self._at_once:
+            self._submit()
+
+    def relays(self) -> bool:
+        return not self._at_once
+
+    def want(self, n: int) -> None:
+        if not (self._at_once or self._begun):
+            self._begun = True
+            self._host._later(self._submit)
+
+    def open(self) -> Iterator[Any]:
+        return chain.from_iterable(self._chunks())
+
+    def _chunks(self) -> Generator[Iterator[Any], None, None]:
+        while True:
+            with self._host._lock:
+                over, error = self._over, self._error
+                items, self._items = self._items, []
+            if not over:
+                yield iter((PENDING,))
+                continue
+            self._chunk = iter(items)
+            yield self._chunk
+            if error is not None:
+                raise error
+            return
+
+    def exhausted(self) -> bool:
+        with self._host._lock:
+            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+
+    def tell(self, told: list[Any], who: Any) -> bool:
+        with self._host._lock:
+            if self._over:
+                return False
+            self._told = told, who
+            return True
+
+    def close(self) -> None:
+        with self._host._lock:
+            self._closed = True
+            items, self._items = self._items, []
+            future, error = self._future, self._error
+        if error is not None:
+            self._host._raised = error, error.__traceback__
+        if future is not None:
+            future.cancel()
+        for element in chain(self._chunk, items):
+            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
+        self._chunk = iter(())
+
+    # -- the task ----------------------------------------------------------------------------------------------
+
+    def _submit(self) -> None:
+        """On the thread that subscribes, or asks; nobody's lock is held."""
+        with self._host._lock:
+            if self._closed:
+                return
+        context = self._host._context.copy()
+        try:
+            future = self._executor.submit(partial(context.run, self._work, context))
+        except BaseException as error:
+            refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
+            refused.__cause__ = error
+            self._settle([], refused)
+            if not isinstance(error, Exception):
+                raise
+            return
+        with self._host._lock:
+            self._future, closed = future, self._closed
+        if closed:
+            future.cancel()
+        future.add_done_callback(self._done)
+
+    def _work(self, context: Context) -> list[Any]:
+        try:
+            for step in self._steps:
+                step.enter(context)
+            return list(pulled(iter(self._supplier()), self._steps, Unstopped()))
+        finally:
+            for element in let_go(self._steps):
+                hooks.element_dropped("a stream ended before it was delivered", element, context)
+
+    def _done(self, future: Future[list[Any]]) -> None:
+        if future.cancelled():
+            self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
+        elif (error := future.exception()) is not None:
+            self._settle([], error)
+        else:
+            self._settle(future.result(), None)
+
+    def _settle(self, items: list[Any], error: BaseException | None) -> None:
+        host = self._host
+        with host._lock:
+            late = self._closed
+            if not late:
+                self._items, self._error, self._over = items, error, True
+                if self._told is not None:
+                    told, who = self._told
+                    self._told = None
+                    told.append(who)
+        if not late:
+            host._add(0)
+            return
+        if error is not None and not isinstance(error, RejectedError):
+            hooks.error_dropped("an error after its stream had ended", error)
+        for element in items:
+            hooks.element_dropped("a stream ended before it was delivered", element, host._context)

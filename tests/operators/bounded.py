@@ -1,0 +1,117 @@
+"""Every boundary and hot source, behind an infinite source that does not wait; all of them must stay bounded.
+
+`BOUNDARIES` turn a flow into one; `HOT` start feeding a hot source from a flow, and return it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, Literal
+
+from reactive_runtime import Flow
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import (
+    BehaviorProcessor,
+    Emission,
+    PublishProcessor,
+    ReplayProcessor,
+    SubmissionPublisher,
+    UnicastProcessor,
+)
+from reactive_runtime.operators.pacing import Valve
+from reactive_runtime.operators.pushing import Emitter
+
+__all__ = ["BOUNDARIES", "HOT", "PREFETCH"]
+
+PREFETCH = 8
+
+Through = Callable[[Flow[Any], Executor], Flow[Any]]
+
+BOUNDARIES: dict[str, Through] = {
+    "subscribe_on": lambda f, p: f,
+    "publish_on": lambda f, p: f.publish_on(p, PREFETCH),
+    "limit_rate": lambda f, p: f.limit_rate(PREFETCH),
+    "on_overflow_buffer, oldest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, "oldest"),
+    "on_overflow_buffer, newest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, "newest"),
+    "on_overflow_drop": lambda f, p: f.on_overflow_drop(),
+    "on_overflow_latest": lambda f, p: f.on_overflow_latest(),
+    "pausable": lambda f, p: f.pausable(Valve()),
+    "serialize": lambda f, p: f.serialize(),
+    "merge": lambda f, p: Flow.merge(f, Flow.never(), prefetch=PREFETCH),
+    "zip": lambda f, p: f.zip_with(Flow.generate(0, lambda n: (n, n)), prefetch=PREFETCH),
+    "combine_latest": lambda f, p: Flow.combine_latest(f, Flow.just(0), prefetch=PREFETCH),
+    "with_latest_from": lambda f, p: Flow.generate(0, lambda n: (n, n)).with_latest_from(f),
+    "flat_map": lambda f, p: f.flat_map(Flow.just, PREFETCH, PREFETCH),
+    "flat_map, on a pool": lambda f, p: f.flat_map(lambda n: Flow.just(n).subscribe_on(p), PREFETCH, PREFETCH),
+    "flat_map_sequential": lambda f, p: f.flat_map_sequential(Flow.just, PREFETCH, PREFETCH),
+    "concat_map": lambda f, p: f.concat_map(Flow.just),
+    "switch_map": lambda f, p: f.switch_map(Flow.just),
+    "map_parallel": lambda f, p: f.map_parallel(lambda it: it, p, PREFETCH),
+    "map_parallel, as they are done": lambda f, p: f.map_parallel(lambda it: it, p, PREFETCH, ordered=False),
+    "parallel": lambda f, p: f.parallel(2, PREFETCH).run_on(p).sequential(),
+    "group_by": lambda f, p: f.group_by(lambda it: 0).flat_map(lambda it: it[1]),
+    "window": lambda f, p: f.window(PREFETCH).concat_map(lambda it: it),
+    "batch_by": lambda f, p: f.batch_by(PREFETCH, 1, VirtualTimeExecutor()),
+    "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).limit_rate(1)),
+    "publish": lambda f, p: f.publish(PREFETCH).ref_count(),
+    "share": lambda f, p: f.share(PREFETCH),
+    "replay": lambda f, p: f.replay(PREFETCH, PREFETCH).ref_count(),
+}
+
+
+def ignore(element: object) -> None:
+    """A subscriber that is there for the demand."""
+
+
+def processed(make: Callable[[], Any]) -> Through:
+    def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
+        processor = make()
+        f.subscribe(processor)
+        fed: Flow[Any] = processor
+        return fed
+
+    return feed
+
+
+def emitted(make: Callable[[], Any]) -> Through:
+    """By whoever emits without looking at what becomes of it, until nobody is there."""
+
+    def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
+        processor = make()
+        gone = Emission.CANCELLED, Emission.TERMINATED
+        f.take_while(lambda it: processor.emit(it) not in gone).subscribe(ignore)
+        fed: Flow[Any] = processor
+        return fed
+
+    return feed
+
+
+def submitted(f: Flow[Any], p: Executor) -> Flow[Any]:
+    publisher: SubmissionPublisher[Any] = SubmissionPublisher(p, PREFETCH)
+    f.skip_while(lambda it: not publisher.has_subscribers()).take_while(
+        lambda it: bool(publisher.submit(it) or publisher.has_subscribers())
+    ).subscribe(ignore)
+    return publisher
+
+
+def created(overflow: Literal["oldest", "newest"]) -> Through:
+    def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
+        def begin(emitter: Emitter[Any]) -> None:
+            f.take_while(lambda it: bool(emitter.emit(it)) and not emitter.is_cancelled()).subscribe(ignore)
+
+        return Flow.create(begin, overflow, PREFETCH)
+
+    return feed
+
+
+HOT: dict[str, Through] = {
+    "PublishProcessor": processed(lambda: PublishProcessor(PREFETCH)),
+    "ReplayProcessor": processed(lambda: ReplayProcessor(PREFETCH, PREFETCH)),
+    "BehaviorProcessor": processed(lambda: BehaviorProcessor(0, PREFETCH)),
+    "UnicastProcessor": processed(lambda: UnicastProcessor(PREFETCH)),
+    "UnicastProcessor.emit": emitted(lambda: UnicastProcessor(PREFETCH)),
+    "SubmissionPublisher": submitted,
+    "create, oldest dropped": created("oldest"),
+    "create, newest dropped": created("newest"),
+}
