@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +16,17 @@ from reactive_runtime import hooks
 settings.register_profile("same", derandomize=True, database=None)
 settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+TOGETHER = ("interop", "jvm", "spark", "stress")
+"""Folders whose tests share something dear, a JVM or a Spark session: where tests run side by side, on one worker."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
+        if folder in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(folder))
 
 
 @pytest.fixture
