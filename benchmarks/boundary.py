@@ -15,7 +15,7 @@ from pathlib import Path
 import reactivex
 from reactivex import operators as rx
 from reactivex.scheduler import ThreadPoolScheduler
-from side_by_side import measure, show
+from side_by_side import measure, reached, show
 
 from reactive_runtime import Flow
 
@@ -119,6 +119,12 @@ def compare(java: subprocess.Popen[str] | None, one: ThreadPoolExecutor, two: Th
         "RxJava observeOn(256)": "at least 1",
     }
     show("from thread to thread", medians, count, "Flow, publish_on(prefetch=256)", aims)
+    each = {name: medians[name] / count[name] for name in medians}
+    ours = each["Flow, publish_on(prefetch=256)"]
+    reached("queue.Queue(256): x a boundary", each["queue.Queue(256)"] / ours, at_least=4.5)
+    reached("reactivex observe_on: x a boundary", each["reactivex observe_on, unbounded"] / ours, at_least=80)
+    if java is not None:
+        reached("RxJava observeOn: x a boundary", each["RxJava observeOn(256)"] / ours, at_least=1)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import operator
+import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
-from side_by_side import measure, picture, show
+from side_by_side import measure, reached, show
 
 from reactive_runtime import Flow
 from reactive_runtime.hot import SubmissionPublisher
@@ -68,18 +70,15 @@ EIGHT = (
 )
 
 
-def synchronous() -> dict[str, float]:
+def synchronous() -> None:
     ways = {
         "itertools and generators": lambda: eight_by_hand(Sum().on_next),
         "Flow, fused": lambda: EIGHT.subscribe(Sum().on_next),
     }
     medians = measure(ways, rounds=7)
     show("eight operators", medians, dict.fromkeys(ways, N), "itertools and generators", {"Flow, fused": "at most 1.5"})
-    return ratio("eight operators, fused / by hand", medians, "Flow, fused", "itertools and generators")
-
-
-def ratio(title: str, medians: dict[str, float], ours: str, theirs: str) -> dict[str, float]:
-    return {title: medians[ours] / medians[theirs]}
+    ratio = medians["Flow, fused"] / medians["itertools and generators"]
+    reached("eight operators, fused: x itertools and generators", ratio, at_most=1.5)
 
 
 def add(n: int) -> int:
@@ -90,7 +89,7 @@ def odd(n: int) -> bool:
     return n % 2 == 1
 
 
-def pushed() -> dict[str, float]:
+def pushed() -> None:
     """map, filter, map on signals that are pushed, without the boundary itself: a hot source on this thread."""
 
     def loop() -> None:
@@ -116,12 +115,13 @@ def pushed() -> dict[str, float]:
         }
         medians = measure(ways, rounds=7)
     medians["the three stages, without the boundary"] = medians["behind a boundary"] - medians["the boundary alone"]
-    aims = {"behind a boundary": "at most 2.0"}
+    aims = {"the three stages, without the boundary": "at most 2.0"}
     show("map, filter, map, pushed", medians, dict.fromkeys(medians, N), "hand-written loop", aims)
-    return ratio("three stages behind a boundary / loop", medians, "behind a boundary", "hand-written loop")
+    stages = medians["the three stages, without the boundary"] / medians["hand-written loop"]
+    reached("map, filter, map, pushed: x the loop", stages, at_most=2)
 
 
-def tasks() -> dict[str, float]:
+def tasks() -> None:
     calls = 2_000
     lock = threading.Lock()
     flying = [0, 0]
@@ -155,10 +155,10 @@ def tasks() -> dict[str, float]:
     aims = dict.fromkeys(list(ways)[1:], "at most 1.05")
     show("2,000 calls of 5 ms, 32 at a time", medians, dict.fromkeys(ways, calls), "ThreadPoolExecutor.map", aims)
     print(f"in flight, at most: {flying[1]}; first result after {first * 1e3:.1f} ms (aims: 32, 10 ms)\n")
-    return {
-        **ratio("map_parallel / Executor.map", medians, "map_parallel", "ThreadPoolExecutor.map"),
-        **ratio("flat_map / Executor.map", medians, "flat_map", "ThreadPoolExecutor.map"),
-    }
+    for way in ("map_parallel", "flat_map"):
+        reached(f"{way}: x ThreadPoolExecutor.map", medians[way] / medians["ThreadPoolExecutor.map"], at_most=1.05)
+    reached("calls in flight", flying[1], at_most=32)
+    reached("first result, ms", first * 1e3, at_most=10)
 
 
 async def nap(n: int) -> int:
@@ -166,7 +166,7 @@ async def nap(n: int) -> int:
     return n
 
 
-def coroutines() -> dict[str, float]:
+def coroutines() -> None:
     calls = 10_000
 
     async def by_hand() -> None:
@@ -183,14 +183,15 @@ def coroutines() -> dict[str, float]:
     medians = measure(ways, rounds=5)
     title = "10,000 coroutines of 1 ms, 256 at a time"
     show(title, medians, dict.fromkeys(ways, calls), "asyncio and a semaphore", {"flat_map": "at most 1.15"})
-    return ratio("coroutines: flat_map / asyncio", medians, "flat_map", "asyncio and a semaphore")
+    ratio = medians["flat_map"] / medians["asyncio and a semaphore"]
+    reached("flat_map of coroutines: x asyncio and a semaphore", ratio, at_most=1.15)
 
 
 def burn(n: int) -> int:
     return sum(i * i for i in range(4_000 + n % 7))
 
 
-def processes() -> dict[str, float]:
+def processes() -> None:
     calls = 3_000
     with ProcessPoolExecutor(2) as two, ProcessPoolExecutor(1) as one:
         list(two.map(burn, range(8)))
@@ -206,15 +207,13 @@ def processes() -> dict[str, float]:
     aims = {"map_parallel, 2 workers": "at most 1.1", "map_parallel, 1 worker": "at least 1.8 of 2 workers"}
     show("CPU-bound, on processes", medians, dict.fromkeys(ways, calls), "ProcessPoolExecutor.map(chunksize=50)", aims)
     print(f"1 worker / 2 workers: {medians['map_parallel, 1 worker'] / medians['map_parallel, 2 workers']:.2f}\n")
-    return ratio(
-        "processes: map_parallel / Executor.map",
-        medians,
-        "map_parallel, 2 workers",
-        "ProcessPoolExecutor.map(chunksize=50)",
-    )
+    two_workers = medians["map_parallel, 2 workers"]
+    ratio = two_workers / medians["ProcessPoolExecutor.map(chunksize=50)"]
+    reached("map_parallel on processes: x ProcessPoolExecutor.map", ratio, at_most=1.1)
+    reached("one worker process: x two", medians["map_parallel, 1 worker"] / two_workers, at_least=1.8)
 
 
-def multicast() -> dict[str, float]:
+def multicast() -> None:
     elements = 2_000
     rates = {}
     with ThreadPoolExecutor(4) as pool:
@@ -233,10 +232,10 @@ def multicast() -> dict[str, float]:
     for subscribers, rate in rates.items():
         print(f"multicast to {subscribers:3} subscribers on 4 threads: {rate:,.0f} elements x subscribers / s")
     print()
-    return {}
+    reached("multicast to 100: elements x subscribers / s, x that to 10", rates[100] / rates[10], at_least=1)
 
 
-def demand() -> dict[str, float]:
+def demand() -> None:
     """`request(1)` from 8 threads, 1M calls, beside a counter with a lock."""
     calls = 1_000_000
 
@@ -279,10 +278,10 @@ def demand() -> dict[str, float]:
         "a lock and a counter",
         {"request(1)": "at most 2"},
     )
-    return ratio("request(1) / lock and counter", medians, "request(1)", "a lock and a counter")
+    reached("request(1) from 8 threads: x a lock", medians["request(1)"] / medians["a lock and a counter"], at_most=2)
 
 
-def deep() -> dict[str, float]:
+def deep() -> None:
     begin = time.perf_counter()
     flow: Flow[int] = Flow.range(1_000)
     for _ in range(1_000):
@@ -303,16 +302,39 @@ def deep() -> dict[str, float]:
 
     assert Flow.from_callable(fail).retry().block() == 7
     print(f"retry, 1,000,000 times: {time.perf_counter() - begin:.2f} s\n")
-    return {}
+
+
+def interrupted() -> None:
+    """Ctrl-C in a blocking sink: how long until the source is closed, and the call has returned."""
+    program = """
+import signal, threading, time
+from reactive_runtime import Flow
+closed = []
+def numbers():
+    try:
+        while True:
+            yield time.sleep(0.001) or 7
+    finally:
+        closed.append(time.perf_counter())
+def strike():
+    sent.append(time.perf_counter())
+    signal.raise_signal(signal.SIGINT)
+sent = []
+threading.Timer(0.3, strike).start()
+try:
+    Flow.from_supplier(numbers).run()
+except KeyboardInterrupt:
+    print(1e3 * (time.perf_counter() - sent[0]) if closed else "not closed")
+"""
+    took = [float(subprocess.check_output([sys.executable, "-c", program], text=True)) for _ in range(5)]
+    print(f"Ctrl-C in a blocking sink: closed and returned after {statistics.median(took):.1f} ms\n")
+    reached("Ctrl-C, ms until all is closed", statistics.median(took), at_most=200)
 
 
 def main() -> None:
-    ratios: dict[str, float] = {}
-    for bench in (synchronous, pushed, tasks, coroutines, processes, multicast, demand, deep):
+    for bench in (synchronous, pushed, tasks, coroutines, processes, multicast, demand, deep, interrupted):
         if len(sys.argv) == 1 or bench.__name__ in sys.argv[1:]:
-            ratios |= bench()
-    if len(sys.argv) == 1:
-        picture("docs/operators.svg", "time of the flow, peer = 1", ratios)
+            bench()
 
 
 if __name__ == "__main__":

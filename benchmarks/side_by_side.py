@@ -1,12 +1,14 @@
-"""Runs several ways of doing the same work in turn, and prints medians and ratios. Nothing is asserted."""
+"""Runs several ways of doing the same work in turn, prints medians and ratios, and keeps them. Nothing is asserted."""
 
 from __future__ import annotations
 
 import gc
+import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -41,21 +43,12 @@ def show(
     console.print(table)
 
 
-def picture(path: str, title: str, ratios: Mapping[str, float]) -> None:
-    """One bar a ratio, as SVG; the line is the peer, at 1."""
-    import matplotlib as mpl
+RESULTS = Path(__file__).parent / "results.jsonl"
+"""What was reached, a line each; `summary.py` makes a table and a picture of it."""
 
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "reactive_runtime"
-    from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 0.5 * len(ratios) + 1))
-    names = list(reversed(ratios))
-    axes.barh(names, [ratios[name] for name in names], color="#4878a8")
-    axes.axvline(1, color="black", linewidth=1)
-    for at, name in enumerate(names):
-        axes.text(ratios[name] + 0.02, at, f"{ratios[name]:.2f}", va="center")
-    axes.set_title(title)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+def reached(work: str, value: float, *, at_most: float | None = None, at_least: float | None = None) -> None:
+    """Keep a figure, beside what it should be."""
+    line = json.dumps({"work": work, "value": value, "at_most": at_most, "at_least": at_least})
+    with RESULTS.open("a", encoding="utf-8") as results:
+        results.write(f"{line}\n")

@@ -60,7 +60,8 @@ def just(*elements: T) -> Flow[T]:
     """
     if any(element is None for element in elements):
         raise TypeError("just: None is not an element (2.13)")
-    return flow_of(Cold(f"just({', '.join(builtins.map(repr, elements))})", lambda: elements, single=len(elements) == 1))
+    title = f"just({', '.join(builtins.map(repr, elements))})"
+    return flow_of(Cold(title, lambda: elements, single=len(elements) == 1))
 
 
 def empty() -> Flow[Any]:

@@ -1,7 +1,7 @@
 """The feed of a source that has one element and an executor: a task, with no subscription behind it.
 
-`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own, with
-a drain, and an inbox to take what it gives, would cost each of them more than the task itself does.
+`flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own,
+with a drain, and an inbox to take what it gives, would cost each of them more than the task itself does.
 """
 
 from __future__ import annotations

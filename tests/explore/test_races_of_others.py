@@ -138,29 +138,25 @@ def an_error_was_seen(driven: Driven) -> None:
     assert driven.first.error is not None or any(drop.error is not None for drop in driven.dropped)
 
 
-@pytest.mark.parametrize("name", ["flat_map", "flat_map_sequential", "concat_map", "merge"])
+JOINED: dict[str, Callable[..., Any]] = {
+    "merge": lambda a, b: Flow.merge(a, b, prefetch=2),
+    "concat_map": lambda a, b: a.start_with(0).concat_map(lambda n: b),
+    "flat_map": lambda a, b: a.start_with(0).flat_map(lambda n: b),
+    "flat_map_sequential": lambda a, b: a.start_with(0).flat_map_sequential(lambda n: b),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
 def test_an_error_that_passes_a_completion_is_not_swallowed(name: str) -> None:
     """reactor-core#2618: the last publisher failed as the source completed, and the flow completed."""
-    joined: dict[str, Callable[..., Any]] = {
-        "merge": lambda a, b: Flow.merge(a, b),
-        "concat_map": lambda a, b: a.start_with(0).concat_map(lambda n: b),
-        "flat_map": lambda a, b: a.start_with(0).flat_map(lambda n: b),
-        "flat_map_sequential": lambda a, b: a.start_with(0).flat_map_sequential(lambda n: b),
-    }
-    explored(joined[name], [complete, fail_2], demand=MAX_DEMAND, finish=an_error_was_seen)
+    explored(JOINED[name], [complete, fail_2], demand=MAX_DEMAND, finish=an_error_was_seen)
 
 
-@pytest.mark.parametrize("name", ["flat_map", "concat_map", "merge", "flat_map_sequential"])
+@pytest.mark.parametrize("name", JOINED)
 def test_two_completions_that_pass_each_other_complete_the_whole_once(name: str) -> None:
-    """RxJava#1818, #2647, mutiny#1463: both saw the other one running, and the flow never completed; or both ended it."""
-    joined: dict[str, Callable[..., Any]] = {
-        "merge": lambda a, b: Flow.merge(a, b),
-        "concat_map": lambda a, b: a.start_with(0).concat_map(lambda n: b),
-        "flat_map": lambda a, b: a.start_with(0).flat_map(lambda n: b),
-        "flat_map_sequential": lambda a, b: a.start_with(0).flat_map_sequential(lambda n: b),
-    }
+    """RxJava#1818, #2647, mutiny#1463: each saw the other one running, and nobody completed; or both did."""
 
     def completed(driven: Driven) -> None:
         assert driven.first.completed, "it never completed"
 
-    explored(joined[name], [complete, complete_2], demand=MAX_DEMAND, finish=completed)
+    explored(JOINED[name], [complete, complete_2], demand=MAX_DEMAND, finish=completed)

@@ -1,6 +1,6 @@
 """The hangs and lost elements that reactor-core and RxJava have had, tried on every operator they could be in here.
 
-Each test names the issues of its kind. Those that are races between two threads are in tests/explore/test_races_of_others.py.
+Each test names the issues of its kind. The races between two threads are in tests/explore/test_races_of_others.py.
 """
 
 from __future__ import annotations

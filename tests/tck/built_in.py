@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
-from reactive_runtime.hot import PublishProcessor, ReplayProcessor, UnicastProcessor
+from reactive_runtime.hot import (
+    BehaviorProcessor,
+    PublishProcessor,
+    ReplayProcessor,
+    SubmissionPublisher,
+    UnicastProcessor,
+)
 from reactive_runtime.operators import sinks
 from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.processors import FlowProcessor
@@ -150,10 +156,37 @@ OPERATORS = [
     through("map_parallel", lambda flow: flow.map_parallel(same, pool(), 4), IN_MEMORY),
     through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
     through("timeout", lambda flow: flow.timeout(60, timer())),
+    through("flat_map", lambda flow: flow.flat_map(Flow.just, 2), IN_MEMORY),
+    through("flat_map of tasks", lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), 1), IN_MEMORY),
     BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
     BuiltIn("create", lambda n: Flow.create(lambda emitter: pushing(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
+    BuiltIn("SubmissionPublisher", lambda n: Fed(partial(submitted, n)), IN_MEMORY),
+    BuiltIn("BehaviorProcessor", lambda n: Fed(partial(behaved, n)), IN_MEMORY),
 ]
 """Asynchronous ones; for our own kit, which asks more than the original, and takes less time."""
+
+
+@dataclass(frozen=True)
+class Fed:
+    """A hot source for each subscriber, which is fed, and closed, when that has subscribed."""
+
+    subscribe: Callable[[Any], None]
+
+
+def submitted(n: int, subscriber: Any) -> None:
+    hot: SubmissionPublisher[int] = SubmissionPublisher(pool(), n + 1)
+    hot.subscribe(subscriber)
+    for number in range(n):
+        hot.submit(number)
+    hot.close()
+
+
+def behaved(n: int, subscriber: Any) -> None:
+    hot = BehaviorProcessor(0, n + 1)
+    hot.take(n).subscribe(subscriber)
+    for number in range(1, n):
+        hot.emit(number)
+    hot.on_complete()
 
 
 async def same_async(n: int) -> int:

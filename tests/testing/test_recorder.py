@@ -49,6 +49,7 @@ def test_tickets_are_unique_and_times_do_not_run_backwards() -> None:
 @pytest.mark.parametrize(
     ("element", "value"),
     [(7, 7), (2**63 - 1, 2**63 - 1), (2**63, hash(2**63)), ("x", hash("x")), ([], 0), (True, hash(True))],
+    ids=["an int", "the largest", "too large", "a text", "no hash", "a bool"],
 )
 def test_an_element_is_kept_if_it_is_an_int_of_64_bits_and_else_its_hash(element: Any, value: int) -> None:
     records = recorded(Flow.just(element), Sink())

@@ -1,0 +1,59 @@
+"""What the benchmarks have just reached, beside what they should: a table, and docs/benchmarks.svg."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich.table import Table
+from side_by_side import RESULTS, console
+
+
+def share(result: dict[str, Any]) -> float:
+    """How much of what it should be; 1 and more: reached."""
+    value: float = result["value"]
+    return result["at_most"] / value if result["at_least"] is None else value / result["at_least"]
+
+
+def table(results: list[dict[str, Any]]) -> Table:
+    shown = Table("work", title="reached", title_justify="left")
+    for title in ("must reach", "reached", ""):
+        shown.add_column(title, justify="right")
+    for it in results:
+        aim = f"at most {it['at_most']:g}" if it["at_least"] is None else f"at least {it['at_least']:g}"
+        missed = share(it) < 1
+        shown.add_row(
+            it["work"], aim, f"{it['value']:.3g}", "not reached" if missed else "", style="red" if missed else ""
+        )
+    return shown
+
+
+def picture(results: list[dict[str, Any]], path: str) -> None:
+    """A bar for each, as long as the share of its aim; the line is the aim."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "reactive_runtime"
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 0.4 * len(results) + 1))
+    for at, it in enumerate(reversed(results)):
+        axes.barh(at, share(it) - 1, left=1, color="#4878a8" if share(it) >= 1 else "#c05a4a")
+        axes.text(max(share(it), 1) * 1.03, at, f"{it['value']:.3g}", va="center")
+    axes.set_yticks(range(len(results)), [it["work"] for it in reversed(results)])
+    axes.set_xscale("log")
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xlabel("share of the aim, which is the line: to the right of it, it is reached")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    results = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    console.print(table(results))
+    picture(results, "docs/benchmarks.svg")
+
+
+if __name__ == "__main__":
+    main()
