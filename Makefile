@@ -11,8 +11,9 @@ run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
+WORKERS ?= $(shell nproc)
 test: .venv/ready
-	$(BIN)/python -m pytest --numprocesses logical --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
 
 # The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
 test-jvm: jvm-tools .venv/ready

@@ -18,15 +18,20 @@ settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-TOGETHER = ("interop", "jvm", "spark", "stress")
-"""Folders whose tests share something dear, a JVM or a Spark session: where tests run side by side, on one worker."""
+TOGETHER = ("stress", "spark", "jvm", "interop")
+"""Folders whose tests share something dear, a JVM or a Spark session. They come first, since they take long; and where
+tests run side by side, those of a folder run on one worker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
+    def rank(item: pytest.Item) -> int:
         folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
-        if folder in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(folder))
+        if folder not in TOGETHER:
+            return len(TOGETHER)
+        item.add_marker(pytest.mark.xdist_group(folder))
+        return TOGETHER.index(folder)
+
+    items.sort(key=rank)  # stable
 
 
 @pytest.fixture

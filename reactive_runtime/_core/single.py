@@ -117,9 +117,8 @@ class Single(Feed):
 
     def _submit(self) -> None:
         """On the thread that subscribes, or asks; nobody's lock is held."""
-        with self._host._lock:
-            if self._closed:
-                return
+        if self._gone():
+            return
         context = self._host._context.copy()
         try:
             future = self._executor.submit(partial(context.run, self._work, context))
@@ -131,10 +130,14 @@ class Single(Feed):
                 raise
             return
         with self._host._lock:
-            self._future, closed = future, self._closed
-        if closed:
+            self._future = future
+        if self._gone():  # `close` may not have seen it
             future.cancel()
         future.add_done_callback(self._done)
+
+    def _gone(self) -> bool:
+        with self._host._lock:
+            return self._closed
 
     def _work(self, context: Context) -> list[Any]:
         try:

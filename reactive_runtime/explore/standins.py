@@ -55,6 +55,12 @@ def caller() -> Logical | None:
     return me
 
 
+def foreign() -> bool:
+    """Whether the caller is a thread of somebody else, in the middle of an exploration: its clock is the real one."""
+    machine = _machine
+    return machine is not None and machine.active and not machine.quiet and real_ident() != machine.current.ident
+
+
 class Location:
     """Something that threads share: what was done to it last, for those who come after."""
 

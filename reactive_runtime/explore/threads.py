@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,6 +43,7 @@ real_start = primitives.Thread.start
 real_join = primitives.Thread.join
 real_is_alive = primitives.Thread.is_alive
 real_current_thread = threading.current_thread
+real_monotonic, real_time, real_sleep = time.monotonic, time.time, time.sleep
 
 
 def _machine() -> Machine | None:
@@ -121,6 +123,8 @@ def is_alive(self: primitives.Thread) -> bool:
 
 def current_thread() -> primitives.Thread:
     """`threading.current_thread`: the thread the program has made, or one that stands for an actor."""
+    if standins.foreign():
+        return real_current_thread()
     me = standins.caller()
     if me is None or me is standins.running().main:
         return real_current_thread()
@@ -168,6 +172,8 @@ class Local:
 
 def monotonic() -> float:
     """Virtual seconds since the run began."""
+    if standins.foreign():
+        return real_monotonic()
     machine = _machine()
     return 0.0 if machine is None else machine.clock
 
@@ -179,13 +185,16 @@ def now_ns() -> int:
 
 def time_of_day() -> float:
     """Virtual seconds, as of a day long ago."""
-    return EPOCH + monotonic()
+    return real_time() if standins.foreign() else EPOCH + monotonic()
 
 
 def sleep(seconds: float) -> None:
     """Virtual sleep: the others go on, and where none can, the clock moves."""
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
+    if standins.foreign():
+        real_sleep(seconds)
+        return
     me = standins.caller()
     machine = _machine()
     if me is None or machine is None:
@@ -200,6 +209,8 @@ def sleep(seconds: float) -> None:
 
 def pause() -> None:
     """Give way."""
+    if standins.foreign():
+        return
     me = standins.caller()
     machine = _machine()
     if me is not None and machine is not None:

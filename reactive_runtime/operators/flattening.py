@@ -36,7 +36,24 @@ R = TypeVar("R")
 PREFETCH = 32
 
 
-class _OfPublishers(Gather):
+class _Bounded(Gather):
+    """Works on several elements at once; the source begins with the first demand."""
+
+    concurrency: int
+    begun = False
+
+    def room(self, outer: Lane, busy: int) -> bool:
+        """Whether one more element may be taken in; where not, the source is looked after."""
+        if self.host._stop:
+            return False
+        self.begun = self.begun or self.host.demanded
+        if self.begun and busy < self.concurrency:
+            return True
+        outer.look()
+        return False
+
+
+class _OfPublishers(_Bounded):
     """Each element becomes a publisher."""
 
     def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
@@ -128,14 +145,10 @@ class _FlatMap(_OfPublishers):
         errors: list[Exception] = []
         crowd = Crowd(self)
         outer = self.lane(self.source, self.concurrency)
-        begun = False
         while True:
-            begun = begun or self.host.demanded
             news: Any = PENDING
             try:
-                if len(crowd) >= self.concurrency or not begun:
-                    outer.look()
-                elif not self.host._stop:
+                if self.room(outer, len(crowd)):
                     news = outer.signal()
                     if news is not PENDING and news is not END:
                         crowd.add(self.inner(news))
@@ -198,14 +211,10 @@ class _Sequential(_FlatMap):
         errors: list[Exception] = []
         line: deque[Lane] = deque()
         outer = self.lane(self.source, self.concurrency)
-        begun = False
         while True:
-            begun = begun or self.host.demanded
             news: Any = PENDING
             try:
-                if len(line) >= self.concurrency or not begun:
-                    outer.look()
-                elif not self.host._stop:
+                if self.room(outer, len(line)):
                     news = outer.signal()
                     if news is not PENDING and news is not END:
                         line.append(self.inner(news))
@@ -417,7 +426,7 @@ class _Flight:
         self.error: BaseException | None = None  # the host's lock; instead
 
 
-class _Tasks(Gather):
+class _Tasks(_Bounded):
     """Elements become tasks, at most `concurrency` at a time, delivered in order or as they are done."""
 
     def __init__(self, source: Flow[Any], fn: Callable[[Any], Any], concurrency: int, *, ordered: bool) -> None:
@@ -459,13 +468,9 @@ class _Tasks(Gather):
     def elements(self) -> Elements:
         outer = self.lane(self.source, self.concurrency)
         done: deque[_Flight] = deque()
-        begun = False
         while True:
-            begun = begun or self.host.demanded
             started = False
-            if len(self.flying) >= self.concurrency or not begun:
-                outer.look()
-            elif not self.host._stop:
+            if self.room(outer, len(self.flying)):
                 news = self.next_elements(outer)
                 if news is not PENDING and news is not END:
                     flight = _Flight(news)

@@ -26,6 +26,7 @@ from typing import Final
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
+from reactive_runtime.stress.pressure import CHANCES, pressure
 from reactive_runtime.stress.scenario import Rig, Scenario
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
@@ -115,7 +116,8 @@ class _Stage:
         for target in targets:
             self.publisher.subscribe(target)
         most = max(2, (self.scenario.elements or 1000) // 8)
-        volley = _Volley(targets, dice.choices(MIXES, (2, 3, 1))[0], dice.randrange(2**32), most)
+        mix, chance = dice.choices(MIXES, (2, 3, 1))[0], dice.choice(CHANCES)
+        volley = _Volley(targets, mix, chance, dice.randrange(2**32), most)
         crew.fire(volley, self.scenario.name)
         if not self.rig.wait_until_idle(PATIENCE):
             raise ScenarioError(f"{self.scenario.name}: stuck: a pool is still busy after {PATIENCE:.0f} s")
@@ -182,17 +184,19 @@ class _Volley:
 
     targets: Sequence[_Target]
     mix: _Mix
+    chance: float
     seed: int
     most: int
 
     def fire(self, actor: int) -> None:
         """One actor's part."""
         dice = random.Random(self.seed * 1_000 + actor)
-        for target in self.targets:
-            subscription = target.subscription
-            for _ in range(dice.choice(self.mix.shots)):
-                with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
-                    self._shoot(subscription, dice)
+        with pressure(self.chance, dice):
+            for target in self.targets:
+                subscription = target.subscription
+                for _ in range(dice.choice(self.mix.shots)):
+                    with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
+                        self._shoot(subscription, dice)
 
     def _shoot(self, subscription: Subscription, dice: random.Random) -> None:
         throw = dice.random() * 100

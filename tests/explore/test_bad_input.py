@@ -271,6 +271,31 @@ def test_a_thread_from_outside_that_comes_in_is_told_so() -> None:
     assert "not part of the exploration" in str(raised[0])
 
 
+def test_the_clock_of_a_thread_from_outside_is_the_real_one() -> None:
+    """A driver's thread, a profiler, a test runner: they sleep and look at the clock while something is explored."""
+    told: list[tuple[float, threading.Thread]] = []
+    begun, stop = threading.Event(), threading.Event()
+
+    def background() -> None:
+        while not stop.is_set():
+            begin = time.monotonic()
+            time.sleep(0.001)
+            told.append((time.monotonic() - begin, threading.current_thread()))
+            begun.set()
+
+    thread = threading.Thread(target=background)
+    thread.start()
+    begun.wait()
+    told.clear()
+    try:
+        while len(told) < 20:
+            explore(Quiet, schedules=50).assert_holds()
+    finally:
+        stop.set()
+        thread.join()
+    assert all(seconds > 0 and it is thread for seconds, it in told)
+
+
 def test_exploring_inside_of_exploring_is_refused() -> None:
     class Inside(Quiet):
         def actor_c(self) -> None:

@@ -76,10 +76,10 @@ CAUGHT_BY = {
 def verdict_on_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, set[str]]]:
     """One verdict on a run for each fault: what is shown of each rule, and the rules that each run broke."""
     folder = tmp_path_factory.mktemp("faults")
-    load = ("stress", "range_on_the_callers", "fused_steps", "--seconds")
+    load = ("stress", "range_on_the_callers", "--seconds")
     for fault in CAUGHT_BY:
-        # Some twenty of ten thousand subscriptions lose demand in 5 s; on a machine with other work it may be none.
-        seconds = "15" if fault == "lost-demand" else "5"
+        # Some three subscriptions lose demand in a second; on a machine with other work it may be one in two.
+        seconds = "20" if fault == "lost-demand" else "3"
         done = call(*load, seconds, "--out", folder / fault, REACTIVE_RUNTIME_FAULT=fault)
         assert done.returncode == 0, done.stdout + done.stderr
     runs = {the_run(folder / fault).name: fault for fault in CAUGHT_BY}
@@ -103,13 +103,6 @@ def test_a_planted_fault_is_caught_by_its_rule_and_its_signals_are_shown(
         assert "\n  seen: " in shown[rule]
         assert "\n  >> " in shown[rule]
         assert shown[rule].count("  thread ") > 2
-
-
-def test_the_main_job_exits_with_1_where_a_rule_is_broken(tmp_path: Path) -> None:
-    load = ("stress", "range_on_the_callers", "--seconds", "1", "--threads", "4", "--out", tmp_path)
-    done = call(*load, "--fault", "signal-after-completion", "--verify", "--master", "local[2]")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "BROKEN   rule 1.7" in done.stdout
 
 
 def test_every_fault_there_is_is_tried() -> None:

@@ -1,0 +1,65 @@
+"""Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
+
+A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
+under pressure is traced (`sys.settrace`), and at some lines, by its dice, gives way to the others, or spins for a
+moment; not in the standard library, nor in the harness. How often is drawn for each round, and mostly it is never:
+tracing slows a thread down, and some races need speed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+from reactive_runtime._core import primitives
+
+__all__ = ["CHANCES", "pressure"]
+
+CHANCES: Final = (0.0, 0.0, 0.0, 0.03)
+"""Of giving way at a line; one is drawn for each round."""
+
+SPIN: Final = 200
+"""Turns of a loop that does nothing: some microseconds."""
+
+_OUTSIDE: Final = (
+    os.path.dirname(os.path.realpath(os.__file__)),
+    os.path.dirname(__file__),
+    os.path.join(os.path.dirname(os.path.dirname(__file__)), "testing"),
+)
+"""Folders whose lines are passed without a stop: the standard library, the harness, the recorder."""
+
+
+@contextmanager
+def pressure(chance: float, dice: random.Random) -> Iterator[None]:
+    """Let this thread hesitate while the block runs, at each line with this chance (0 to 1)."""
+    if not chance:
+        yield
+        return
+    inside: dict[str, bool] = {}
+
+    def entered(frame: FrameType, event: str, argument: Any) -> Any:
+        file = frame.f_code.co_filename
+        if file not in inside:
+            inside[file] = not os.path.realpath(file).startswith(_OUTSIDE) or "site-packages" in file
+        return hesitate if inside[file] else None
+
+    def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line" and (throw := dice.random()) < chance:
+            if throw < chance / 4:
+                for _ in range(SPIN):
+                    pass
+            else:
+                primitives.pause()
+        return hesitate
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
