@@ -78,7 +78,7 @@ class Clock(Protocol):
 class Lane:
     """One upstream of a gather. All methods are for the owner of the host's drain."""
 
-    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_steps", "over")
+    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_seen", "_steps", "over")
 
     def __init__(
         self, host: Host, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None
@@ -87,6 +87,7 @@ class Lane:
         self._host = host
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
+        self._seen = False  # a source that never waits was looked at, and has not been pulled since
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
         self.over = False  # it has ended, or was closed
@@ -138,6 +139,7 @@ class Lane:
             self._host.demanded = demanded
 
     def _next(self) -> Any:
+        self._seen = False
         if self._iterator is None:
             self._iterator = pulled(self._feed.open(), self._steps, self._host)
         try:
@@ -157,9 +159,13 @@ class Lane:
 
         For lanes that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
         """
+        if self.over:
+            return END
+        if self._seen:
+            return PENDING
         demanded, self._host.demanded = self._host.demanded, False
         try:
-            return END if self.over else self._looked()
+            return self._looked()
         finally:
             self._host.demanded = demanded
 
@@ -173,6 +179,7 @@ class Lane:
                 if element is PENDING or element is END:
                     return element
                 self._ahead = element
+        self._seen = not self._feed.waits
         return PENDING
 
     def pushes(self) -> bool:
