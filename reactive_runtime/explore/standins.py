@@ -56,9 +56,12 @@ def caller() -> Logical | None:
 
 
 def foreign() -> bool:
-    """Whether the caller is a thread of somebody else, in the middle of an exploration: its clock is the real one."""
+    """Whether the caller is a thread of somebody else, while something is explored: its clock is the real one.
+
+    The answer can't change while it is given: of the exploration's threads only the main and the current one run.
+    """
     machine = _machine
-    return machine is not None and machine.active and not machine.quiet and real_ident() != machine.current.ident
+    return machine is None or all(it is None or real_ident() != it.ident for it in (machine.main, machine.current))
 
 
 class Location:
