@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record, Signal
 from reactive_runtime.testing.rules import RULES
 
@@ -42,19 +43,7 @@ class Violation:
     def __str__(self) -> str:
         head = f"rule {self.rule}: {RULES[self.rule]}\n  seen: {self.seen}"
         where = f"  in subscription {self.subscription} of {self.scenario or self.run}, {self.count} time(s)"
-        lines = [_line(record, record.begin == self.first) for record in self.around]
-        return "\n".join([head, where, *lines])
-
-
-def _line(record: Record, breach: bool) -> str:
-    what = record.signal
-    if record.signal == Signal.REQUEST:
-        what = f"request({'?' if record.n is None else record.n})"
-    elif record.signal == Signal.ON_NEXT:
-        what = f"on_next({record.value})"
-    error = f"  {record.error}" if record.error else ""
-    ticks = f"{record.begin}..{'' if record.end is None else record.end}"
-    return f"  {'>>' if breach else '  '} {ticks:>20}  thread {record.thread % 100_000:05}  {what}{error}"
+        return "\n".join([head, where, diagram(self.around, self.first)] if self.around else [head, where])
 
 
 class _State:

@@ -39,7 +39,7 @@ def test_a_violation_names_the_rule_and_shows_the_signals_around_it() -> None:
     text = str(check(BREACHES["two elements at once"][2])[0])
     assert text.splitlines()[0] == f"rule 1.3: {RULES['1.3']}"
     assert "seen: on_next begins while another signal is still under way" in text
-    assert ">>                 6..7  thread 00002  on_next(1)" in text
+    assert any(line.startswith("  >>          6 ") and "on_next(1)" in line for line in text.splitlines())
     assert "request(2)" in text
 
 
@@ -62,7 +62,7 @@ def test_the_first_of_the_late_signals_is_shown_however_far_back_it_lies() -> No
     (found,) = check(late)
     assert (found.rule, found.count, found.first) == ("1.8", 2, 7)
     (marked,) = [line for line in str(found).splitlines() if line.startswith("  >>")]
-    assert "7..8" in marked
+    assert marked.split() == [">>", "7", "on_next(0)"]
 
 
 def test_demand_is_summed_exactly_up_to_the_cap() -> None:
