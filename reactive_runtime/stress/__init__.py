@@ -2,6 +2,6 @@
 
 from reactive_runtime.stress.faults import FAULTS, planted
 from reactive_runtime.stress.harness import Load, Tally, run
-from reactive_runtime.stress.scenario import Rig, Scenario, find, scenario
+from reactive_runtime.stress.scenario import MIXES, Mix, Rig, Scenario, find, scenario
 
-__all__ = ["FAULTS", "Load", "Rig", "Scenario", "Tally", "find", "planted", "run", "scenario"]
+__all__ = ["FAULTS", "MIXES", "Load", "Mix", "Rig", "Scenario", "Tally", "find", "planted", "run", "scenario"]

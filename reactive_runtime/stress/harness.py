@@ -1,10 +1,11 @@
 """The load: many threads fire `request` and `cancel` at real publishers, and every signal is recorded.
 
-A run is a sequence of rounds. In a round one scenario gets a few new subscriptions; all actors meet at a
-barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each what
-their dice say. When all have finished and no pool has anything left to run, the round is settled: what was
-requested and not delivered by then is lost. Callers are not serialised: 2.7 asks that of subscribers, and the
-harness is not one; thread-safety is what it demands of the subscriptions.
+A run is a sequence of rounds. In a round one scenario makes its publisher, which gets a few subscriptions; all actors
+meet at a barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each
+what their dice say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has anything
+left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not ended is
+cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what
+it demands of the subscriptions.
 
 To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`,
 and the interpreter's switch interval is turned down to some twenty microseconds, in most rounds. On Linux that
@@ -23,11 +24,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from reactive_runtime import hooks
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 from reactive_runtime.stress.pressure import CHANCES, pressure
-from reactive_runtime.stress.scenario import Rig, Scenario
+from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
 __all__ = ["Load", "Tally", "run"]
@@ -54,6 +56,8 @@ class Tally:
 
     rounds: int = 0
     subscriptions: int = 0
+    dropped: int = 0
+    """Signals that went to the hook: late errors, and elements that were waiting at a cancel."""
     seconds: float = 0.0
 
 
@@ -67,6 +71,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     crew = _Crew(load.threads)
     stages: list[_Stage] = []
     tally = Tally()
+    dropped = primitives.tickets()
+    handler = hooks.set_handler(lambda _: dropped())
     begin = primitives.monotonic()
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
@@ -78,7 +84,9 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             tally.rounds += 1
             tally.seconds = primitives.monotonic() - begin
             progress(tally)
+        tally.dropped = dropped() - 1
     finally:
+        hooks.set_handler(handler)
         sys.setswitchinterval(interval)
         _timer_slack(0)
         crew.dismiss()
@@ -95,41 +103,50 @@ def _timer_slack(ns: int) -> None:
 
 
 class _Stage:
-    """One scenario, set up for the whole run."""
+    """One scenario, with the pools it has for the whole run."""
 
     def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
         self.scenario = scenario
         self.recorder = recorder
         self.rig = Rig(recorder, scenario.name)
+
+    def _publisher(self) -> RecordedPublisher[int]:
+        scenario = self.scenario
         try:
             publisher = scenario.factory(self.rig)
         except Exception as error:
             raise ScenarioError(f"{scenario.name} ({scenario.file}): its factory raised {error!r}") from error
-        self.publisher: RecordedPublisher[int] = recorder.wrap(
-            publisher, scenario.name, shared_callers=True, ascending=True, elements=scenario.elements
+        return self.recorder.wrap(
+            publisher, scenario.name, shared_callers=True, ascending=scenario.ascending, elements=scenario.elements
         )
 
     def round(self, crew: _Crew, dice: random.Random) -> int:
-        """New subscriptions, fire, and silence. Returns how many there were, links included."""
+        """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
         first = len(self.recorder.facts)
+        publisher = self._publisher()
         targets = [_Target(dice) for _ in range(self.scenario.live)]
         for target in targets:
-            self.publisher.subscribe(target)
+            publisher.subscribe(target)
         most = max(2, (self.scenario.elements or 1000) // 8)
-        mix, chance = dice.choices(MIXES, (2, 3, 1))[0], dice.choice(CHANCES)
-        volley = _Volley(targets, mix, chance, dice.randrange(2**32), most)
+        mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
+        more: list[list[_Target]] = [[] for _ in range(crew.size)]
+        volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)
         crew.fire(volley, self.scenario.name)
         if not self.rig.wait_until_idle(PATIENCE):
             raise ScenarioError(f"{self.scenario.name}: stuck: a pool is still busy after {PATIENCE:.0f} s")
+        self.rig.next_round()
         last = len(self.recorder.facts)
-        self.recorder.settle(range(first, last))
+        if self.scenario.settles:
+            self.recorder.settle(range(first, last))
+        for target in volley.all_targets():
+            target.leave()
         return last - first
 
 
 class _Target:
     """A subscriber whose subscription is under fire; its dice decide how it behaves itself."""
 
-    __slots__ = ("_asks", "_cancels_at", "_first", "_left", "_yields", "subscription")
+    __slots__ = ("_asks", "_cancels_at", "_ended", "_first", "_left", "_yields", "subscription")
 
     def __init__(self, dice: random.Random) -> None:
         self._first = dice.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
@@ -137,7 +154,8 @@ class _Target:
         self._asks = dice.choice((0, 0, 2, 5))  # requests one more in every so-manieth
         self._cancels_at = dice.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
         self._left = 0  # owned by whoever signals; a broken publisher may well break it
-        self.subscription: Subscription
+        self._ended = False  # likewise
+        self.subscription: Subscription | None = None
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self.subscription = subscription
@@ -148,57 +166,62 @@ class _Target:
         self._left += 1
         if self._yields and self._left % self._yields == 0:
             primitives.pause()
+        subscription = self.subscription
+        if subscription is None:
+            return
         if self._asks and self._left % self._asks == 0:
-            self.subscription.request(1)
+            subscription.request(1)
         if self._left == self._cancels_at:
-            self.subscription.cancel()
+            subscription.cancel()
 
     def on_error(self, error: BaseException, /) -> None:
-        pass
+        self._ended = True
 
     def on_complete(self) -> None:
-        pass
+        self._ended = True
 
-
-@dataclass(frozen=True)
-class _Mix:
-    """How often an actor does what, in percent; what is left is giving way."""
-
-    shots: tuple[int, ...]
-    one: float
-    several: float
-    unbounded: float
-    cancel: float
-
-
-MIXES: Final = (
-    _Mix(shots=(0, 1, 1, 2, 4), one=60, several=33, unbounded=3, cancel=2.5),
-    _Mix(shots=(2, 4, 8), one=90, several=0, unbounded=0, cancel=0.2),  # demand comes back to zero, again and again
-    _Mix(shots=(1, 2), one=20, several=20, unbounded=40, cancel=10),
-)
+    def leave(self) -> None:
+        """The round is over."""
+        if self.subscription is not None and not self._ended:
+            with suppress(Exception):  # it is in the record
+                self.subscription.cancel()
 
 
 @dataclass(frozen=True)
 class _Volley:
     """What the actors do in one round."""
 
+    publisher: RecordedPublisher[int]
     targets: Sequence[_Target]
-    mix: _Mix
+    feeders: Sequence[Callable[[], object]]
+    mix: Mix
     chance: float
     seed: int
     most: int
+    more: list[list[_Target]]
+    """Those that an actor has subscribed; each actor has a list of its own."""
+
+    def all_targets(self) -> list[_Target]:
+        """Whatever has been subscribed."""
+        return [*self.targets, *(target for targets in self.more for target in targets)]
 
     def fire(self, actor: int) -> None:
         """One actor's part."""
         dice = random.Random(self.seed * 1_000 + actor)
+        if actor < FEEDERS:
+            with pressure(self.chance, dice):
+                for feeder in self.feeders[actor : actor + 1]:
+                    feeder()
+            return
         with pressure(self.chance, dice):
             for target in self.targets:
-                subscription = target.subscription
+                if (subscription := target.subscription) is None:
+                    continue
                 for _ in range(dice.choice(self.mix.shots)):
                     with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
-                        self._shoot(subscription, dice)
+                        self._shoot(subscription, dice, self.more[actor])
 
-    def _shoot(self, subscription: Subscription, dice: random.Random) -> None:
+    def _shoot(self, subscription: Subscription, dice: random.Random, more: list[_Target]) -> None:
         throw = dice.random() * 100
         if (throw := throw - self.mix.one) < 0:
             subscription.request(1)
@@ -206,21 +229,29 @@ class _Volley:
             subscription.request(dice.randint(2, self.most))
         elif (throw := throw - self.mix.unbounded) < 0:
             subscription.request(MAX_DEMAND)
-        elif throw < self.mix.cancel:
+        elif (throw := throw - self.mix.cancel) < 0:
             subscription.cancel()
+        elif (throw := throw - self.mix.invalid) < 0:
+            subscription.request(-dice.randint(0, 1))
+        elif throw < self.mix.subscribe:
+            target = _Target(dice)
+            more.append(target)
+            self.publisher.subscribe(target)
         else:
             primitives.pause()
 
 
 class _Crew:
-    """The actors: threads that wait at a barrier for the next volley, and meet at it again when it is over."""
+    """The actors and the feeders: threads that meet at a barrier for each volley, and again when it is over."""
 
     def __init__(self, size: int) -> None:
-        self._barrier = primitives.Barrier(size + 1)
+        self.size = size + FEEDERS
+        self._barrier = primitives.Barrier(self.size + 1)
         self._volley: _Volley | None = None  # written between two meetings at the barrier
+        self._failure: Exception | None = None  # written by the thread that fails, before the barrier breaks
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
-            for actor in range(size)
+            for actor in range(self.size)
         ]
         for thread in self._threads:
             thread.start()
@@ -232,6 +263,8 @@ class _Crew:
             self._barrier.wait(PATIENCE)
             self._barrier.wait(PATIENCE)
         except primitives.BrokenBarrierError as error:
+            if self._failure is not None:
+                raise ScenarioError(f"{name}: a feeder raised {self._failure!r}") from self._failure
             raise ScenarioError(f"{name}: stuck: a round did not end within {PATIENCE:.0f} s") from error
 
     def _act(self, actor: int) -> None:
@@ -244,6 +277,9 @@ class _Crew:
                 self._barrier.wait()
         except primitives.BrokenBarrierError:
             return
+        except Exception as error:
+            self._failure = error
+            self._barrier.abort()
 
     def dismiss(self) -> None:
         """Send the actors home. Those that are stuck are left: their threads are daemons."""

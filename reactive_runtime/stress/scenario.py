@@ -1,44 +1,104 @@
 """What a scenario is, and how scenarios are found.
 
-A scenario file holds functions under `@scenario`. Each makes a publisher, with the pools that the harness lends
-it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each subscription.
+A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
+that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
+subscription. A hot source, or a processor, says besides who feeds it: `rig.feed(function)` is a thread of its own.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
+from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Publisher
 from reactive_runtime.testing.recorder import Recorder
 
-__all__ = ["Rig", "Scenario", "find", "scenario"]
+__all__ = ["FEEDERS", "MIXES", "Mix", "Rig", "Scenario", "find", "scenario"]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[["Rig"], Publisher[int]])
 
 
+FEEDERS: Final = 3
+"""How many threads there are to feed the publisher of a round."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What an actor fires at a subscription: how many shots, and of which kind, in percent; the rest is giving way."""
+
+    shots: tuple[int, ...]
+    """One is drawn for each subscription."""
+    one: float
+    """`request(1)`"""
+    several: float = 0
+    """`request(n)`"""
+    unbounded: float = 0
+    """`request(MAX_DEMAND)`"""
+    cancel: float = 0
+    invalid: float = 0
+    """`request` of 0, or less"""
+    subscribe: float = 0
+    """One more subscriber, which requests and cancels at once, or does not"""
+
+
+MIXES: Final[dict[str, Mix]] = {
+    "mixed": Mix((0, 1, 1, 2, 4), one=60, several=33, unbounded=3, cancel=2.5),
+    "to and fro": Mix((2, 4, 8), one=90, cancel=0.2),  # demand comes back to zero, again and again
+    "unbounded": Mix((1, 2), one=20, several=20, unbounded=40, cancel=10),
+    "requests": Mix((4, 8, 16), one=70, several=25),
+    "cancels": Mix((1, 2, 4), one=10, several=10, unbounded=10, cancel=60),
+    "churn": Mix((1, 2), one=20, several=10, unbounded=10, cancel=20, subscribe=30),
+    "invalid": Mix((1, 2, 4), one=40, several=20, unbounded=5, cancel=5, invalid=10),
+}
+"""By name; a scenario has some, one of which is drawn for each round."""
+
+
 class Rig:
-    """What the harness lends to a scenario: pools, and recorders for the links inside a pipeline."""
+    """What the harness lends to a scenario: pools, a clock, feeders, and recorders for the links inside a pipeline."""
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
         self._scenario = scenario
-        self._pools: list[_CountingPool] = []  # owned by the thread of the harness
+        # Owned by the thread of the harness:
+        self._pools: dict[tuple[int, str], _CountingPool] = {}
+        self._passing: list[_CountingPool] = []  # of this round
+        self._clock: _CountingClock | None = None
+        self.feeders: list[Callable[[], object]] = []  # of this round
         self._running = _Count()
 
     def pool(self, workers: int = 1, name: str = "pool") -> Executor:
-        """A thread pool of `workers` threads (1 or more), which the harness shuts down."""
-        pool = _CountingPool(workers, name, self._running)
-        self._pools.append(pool)
+        """A thread pool of `workers` threads (1 or more), which lasts; the same for the same arguments."""
+        if (workers, name) not in self._pools:
+            self._pools[workers, name] = _CountingPool(workers, name, self._running)
+        return self._pools[workers, name]
+
+    def pool_of_this_round(self, workers: int = 1) -> Executor:
+        """A thread pool that the scenario may shut down, and that is shut down after the round."""
+        pool = _CountingPool(workers, "passing", self._running)
+        self._passing.append(pool)
         return pool
+
+    def clock(self) -> ScheduledExecutor:
+        """A clock, in real time."""
+        if self._clock is None:
+            self._clock = _CountingClock(self._running)
+        return self._clock
+
+    def feed(self, feeder: Callable[[], object]) -> None:
+        """Call `feeder` in this round, on a thread of its own, while the actors fire. Up to `FEEDERS` of them."""
+        self.feeders.append(feeder)
 
     def link(self, flow: Flow[T], elements: int | None = None) -> Flow[T]:
         """`flow`, recorded here inside the pipeline, where our own subscribers have to keep 2.7."""
@@ -49,11 +109,20 @@ class Rig:
         """Wait until no task is running or waiting on any pool; whether that came about. Only tasks may submit."""
         return self._running.wait_for_zero(seconds)
 
+    def next_round(self) -> None:
+        """Let go of what was for one round."""
+        self.feeders = []
+        passing, self._passing = self._passing, []
+        for pool in passing:
+            pool.shutdown(wait=True, cancel_futures=True)
+
     def close(self) -> None:
         """Shut the pools down. Threads that are stuck in a task are left behind."""
         idle = self._running.wait_for_zero(1.0)
-        for pool in self._pools:
+        for pool in (*self._pools.values(), *self._passing):
             pool.shutdown(wait=idle, cancel_futures=not idle)
+        if self._clock is not None:
+            self._clock.shutdown(wait=idle, cancel_futures=not idle)
 
 
 class _Count:
@@ -74,16 +143,54 @@ class _Count:
 
 
 class _CountingPool(ThreadPoolExecutor):
-    """A thread pool that counts what it has not finished."""
+    """A thread pool that counts what it has not finished: the task, and what its future's callbacks do."""
 
     def __init__(self, workers: int, name: str, running: _Count) -> None:
         super().__init__(workers, thread_name_prefix=name)
         self._running = running
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                if future.set_running_or_notify_cancel():
+                    try:
+                        result = fn(*args, **kwargs)
+                    except BaseException as error:
+                        future.set_exception(error)
+                    else:
+                        future.set_result(result)
+            finally:
+                self._running.add(-1)
+
+        def settled(inner: Future[None]) -> None:
+            if inner.cancelled():  # in the queue, by `shutdown`
+                if future.cancel():
+                    future.set_running_or_notify_cancel()
+                self._running.add(-1)
+
         self._running.add(1)
         try:
-            future = super().submit(fn, *args, **kwargs)
+            inner = super().submit(work)
+        except BaseException:
+            self._running.add(-1)
+            raise
+        inner.add_done_callback(settled)
+        return future
+
+
+class _CountingClock(ScheduledExecutor):
+    """A clock that counts the timers that wait."""
+
+    def __init__(self, running: _Count) -> None:
+        super().__init__()
+        self._running = running
+
+    def schedule(self, delay: float, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        self._running.add(1)
+        try:
+            future = super().schedule(delay, fn, *args, **kwargs)
         except BaseException:
             self._running.add(-1)
             raise
@@ -101,49 +208,108 @@ class Scenario:
     """How many elements each subscription has; None: unbounded or unknown."""
     live: int
     """How many subscriptions are under fire at once."""
+    ascending: bool
+    """Each element is larger than the one before."""
+    settles: bool
+    """After a round, whatever was demanded and can come has come."""
+    mixes: tuple[str, ...]
+    """Names in `MIXES`."""
+    tags: frozenset[str]
     file: str
     summary: str
 
 
-def scenario(*, elements: int | None, live: int = 1) -> Callable[[F], F]:
-    """Declare a scenario: the function makes a publisher of ascending ints, `elements` of them for each subscriber.
+def scenario(
+    *,
+    elements: int | None,
+    live: int = 1,
+    ascending: bool = True,
+    settles: bool = True,
+    mix: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
+    tags: Iterable[str] = (),
+) -> Callable[[F], F]:
+    """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
+    not known how many), `ascending` unless it says otherwise.
 
-    `live` subscriptions (1 or more) are under fire at the same time.
+    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the mixes (see `MIXES`).
+    `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
+    threads that are not the rig's.
+    `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
+    mix that is none, and ValueError for a `live` out of its range.
     """
+    mixes = (mix,) if isinstance(mix, str) else tuple(mix)
+    if live < 1:
+        raise ValueError(f"scenario: live must be 1 or more, not {live}")
+    for name in mixes:
+        if name not in MIXES:
+            raise ScenarioError(f"scenario: no mix {name!r}; there are: {', '.join(MIXES)}")
 
     def declare(factory: F) -> F:
         summary = (factory.__doc__ or "").strip().splitlines()
         found = Scenario(
-            factory.__name__, factory, elements, live, factory.__code__.co_filename, summary[0] if summary else ""
-        )
+            factory.__name__, factory, elements, live, ascending, settles, mixes, frozenset(tags) | {"nightly"},
+            factory.__code__.co_filename, summary[0] if summary else "",
+        )  # fmt: skip
         factory.scenario = found  # type: ignore[attr-defined]
         return factory
 
     return declare
 
 
-def find(folder: Path | str, names: Sequence[str] = ()) -> list[Scenario]:
-    """The scenarios in the files of `folder`, in order: those named, or all. ScenarioError says what is wrong."""
-    folder = Path(folder)
+def find(where: Path | str, names: Sequence[str] = (), tag: str | None = None) -> list[Scenario]:
+    """The scenarios in a folder of files, or in a module or package of that name: all, or those that match.
+
+    `names` are names, or patterns as a shell has them: `range_*`. ScenarioError says what is wrong: no scenarios there,
+    a file that does not import, or a name or tag that nothing matches.
+    """
+    found = {it.name: it for module in _modules(where) for it in _declared(module)}
+    if not found:
+        raise ScenarioError(f"{where}: no scenarios there: a scenario is a function under @scenario")
+    chosen = found
+    if names:
+        for name in names:
+            if not fnmatch.filter(found, name):
+                raise ScenarioError(f"no scenario {name!r} in {where}; there are: {', '.join(found)}")
+        chosen = {it: found[it] for name in names for it in fnmatch.filter(found, name)}
+    tagged = [it for it in chosen.values() if tag is None or tag in it.tags]
+    if not tagged:
+        tags = sorted({tag for it in chosen.values() for tag in it.tags})
+        raise ScenarioError(f"no scenario with the tag {tag!r} in {where}; tags are: {', '.join(tags)}")
+    return tagged
+
+
+def _modules(where: Path | str) -> Iterator[ModuleType]:
+    folder = Path(where)
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []
+    if not files and not folder.exists() and all(part.isidentifier() for part in str(where).split(".")):
+        try:
+            yield importlib.import_module(str(where))
+        except ModuleNotFoundError as error:
+            if error.name is None or not str(where).startswith(error.name):
+                raise _unimportable(str(where), error) from error
+        except Exception as error:
+            raise _unimportable(str(where), error) from error
+        else:
+            return
     if not files:
-        raise ScenarioError(f"{folder}: no scenario files (*.py) there; name a folder with --scenarios")
-    found = {it.name: it for file in files for it in _scenarios(file)}
-    unknown = [name for name in names if name not in found]
-    if unknown:
-        raise ScenarioError(f"no scenario {unknown[0]!r} in {folder}; there are: {', '.join(found)}")
-    return [found[name] for name in (names or found)]
+        raise ScenarioError(f"{where}: no scenario files (*.py) there; name a folder or a module with --scenarios")
+    for file in files:
+        spec = importlib.util.spec_from_file_location(f"stress_{file.stem}", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            raise _unimportable(str(file), error) from error
+        yield module
 
 
-def _scenarios(file: Path) -> Iterator[Scenario]:
-    spec = importlib.util.spec_from_file_location(f"stress_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ScenarioError(f"{file}: can't be imported: {type(error).__name__}: {error}") from error
+def _unimportable(what: str, error: Exception) -> ScenarioError:
+    return ScenarioError(f"{what}: can't be imported: {type(error).__name__}: {error}")
+
+
+def _declared(module: ModuleType) -> Iterator[Scenario]:
     for value in vars(module).values():
         if isinstance(it := getattr(value, "scenario", None), Scenario):
             yield it

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.stress import Load, Tally, find, harness, planted, run
+from reactive_runtime.stress import MIXES, Load, Tally, find, harness, planted, run, scenario
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -22,11 +22,19 @@ def found(names: list[str], seconds: float, seed: int = 1) -> tuple[Tally, list[
     return tally, check(records), len({it.thread for it in records})
 
 
-def test_conformant_publishers_are_not_accused(no_thread_left: None) -> None:
-    tally, violations, threads = found([], seconds=3)
+@pytest.mark.parametrize("name", [it.name for it in find(FOLDER)])
+def test_a_conformant_publisher_is_not_accused(name: str, no_thread_left: None) -> None:
+    tally, violations, threads = found([name], seconds=0.3)
     assert violations == []
-    assert tally.rounds >= len(find(FOLDER))
+    assert tally.rounds >= 1
     assert threads >= 8
+
+
+def test_there_are_forty_scenarios_of_every_kind() -> None:
+    scenarios = find(FOLDER)
+    assert len(scenarios) >= 40
+    assert {mix for it in scenarios for mix in it.mixes} == set(MIXES)
+    assert all(it.summary for it in scenarios)
 
 
 def test_the_right_subscription_is_back_after_a_fault() -> None:
@@ -49,6 +57,40 @@ def test_a_fault_that_is_none_is_named_with_those_there_are() -> None:
 def test_a_scenario_that_is_none_is_named_with_those_there_are() -> None:
     with pytest.raises(ScenarioError, match="no scenario 'none' in stress; there are: three_executors"):
         find(FOLDER, ["none"])
+
+
+def test_a_module_may_have_the_scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import scenario\n"
+        "@scenario(elements=3)\n"
+        "def three(rig):\n"
+        "    return Flow.range(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [it.name for it in find("theirs")] == ["three"]
+    with pytest.raises(ScenarioError, match="theirs_too: no scenario files"):
+        find("theirs_too")
+
+
+def test_a_mix_that_is_none_is_named_with_those_there_are() -> None:
+    with pytest.raises(ScenarioError, match="no mix 'none'; there are: mixed"):
+        scenario(elements=1, mix="none")
+
+
+def test_a_feeder_that_raises_is_named(tmp_path: Path, no_thread_left: None) -> None:
+    (tmp_path / "fed.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import scenario\n"
+        "def feed():\n"
+        "    raise OSError('no food')\n"
+        "@scenario(elements=1)\n"
+        "def fed(rig):\n"
+        "    rig.feed(feed)\n"
+        "    return Flow.range(1)\n"
+    )
+    with pytest.raises(ScenarioError, match=r"fed: a feeder raised OSError\('no food'\)"):
+        run(find(tmp_path), Load(2, 1, 1), Recorder(), lambda _: None)
 
 
 def test_a_folder_without_scenarios_is_named(tmp_path: Path) -> None:
