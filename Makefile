@@ -4,11 +4,19 @@ SHELL := /bin/bash
 BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
 FAULT ?=
+NIGHTLY_SECONDS ?= 600
 
-.PHONY: run test test-jvm jvm-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
+.PHONY: run stress nightly test test-jvm jvm-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
+
+# The scenarios that a change should pass, judged as they are done; all of them, for long, judged by Spark.
+stress: .venv/ready
+	$(BIN)/reactive-runtime stress --tag smoke --seconds 8 --repeat 4 --out runs
+
+nightly: .venv/ready
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)

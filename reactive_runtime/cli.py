@@ -7,10 +7,11 @@ on standard error says why.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -51,12 +52,21 @@ Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key
 
 @app.command()
 def stress(
-    scenarios: Annotated[list[str] | None, typer.Argument(help="Names of scenarios; all, if there are none.")] = None,
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="Names of scenarios, or patterns (range_*); all, if there are none.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say which scenarios there are, and stop.")] = False,
+    tag: Annotated[str | None, typer.Option(help="Only those with this tag: smoke, nightly.")] = None,
+    repeat: Annotated[
+        str, typer.Option(help="So many runs, each judged here, with the seeds that follow; or until-failure.")
+    ] = "1",
     threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
     seed: Annotated[int | None, typer.Option(help="Seed of all dice; drawn and printed, if not given.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs; each gets a folder of its own in it.")] = Path("runs"),
-    folder: Annotated[Path, typer.Option("--scenarios", help="Folder of scenario files.")] = Path("stress"),
+    where: Annotated[
+        str, typer.Option("--scenarios", help="Folder of scenario files, or a module that has some.")
+    ] = "stress",
     fault: Annotated[
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
@@ -66,12 +76,21 @@ def stress(
 ) -> None:
     """Put publishers under fire by many threads, and record every signal to Parquet.
 
-    With --verify the run is judged at once, and exit status 1 says that a rule was broken.
+    With --verify the run is judged at once, by Spark; with --repeat each run is judged as it is done, without. Exit
+    status 1 says that a rule was broken.
     """
+    from reactive_runtime.stress import find
+
     with _one_line_errors():
-        run = _load(
-            scenarios or [], threads, seconds, random.randrange(2**31) if seed is None else seed, out, folder, fault
-        )
+        found = find(where, scenarios or [], tag)
+        if listing:
+            _list(found)
+            return
+        first = random.randrange(2**31) if seed is None else seed
+        for n in _repeated(repeat):
+            run = _load(found, threads, seconds, first + n, out, fault)
+            if repeat != "1":
+                _judge_here(run, first + n)
         if verify:
             _judge([run], run / "verdict", master, conf)
 
@@ -198,12 +217,41 @@ def explore(
 # -- the load -------------------------------------------------------------------------------------------------
 
 
-def _load(names: list[str], threads: int, seconds: float, seed: int, to: Path, folder: Path, fault: str) -> Path:
+def _list(scenarios: list[Scenario]) -> None:
+    table = Table("scenario", "what it is", "live", "tags")
+    for it in scenarios:
+        table.add_row(it.name, it.summary, str(it.live), " ".join(sorted(it.tags)))
+    out.print(table)
+
+
+def _repeated(repeat: str) -> Iterable[int]:
+    if repeat == "until-failure":
+        return itertools.count()
+    if not repeat.isdecimal() or repeat == "0":
+        raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
+    return range(int(repeat))
+
+
+def _judge_here(run: Path, seed: int) -> None:
+    """By the checker, in this process: for runs that fit into memory."""
+    from reactive_runtime.testing.checker import check
+    from reactive_runtime.testing.trace import read_trace
+
+    violations = check(read_trace(run), context=12)
+    for shown in violations[:3]:
+        out.print(str(shown), markup=False, soft_wrap=True)
+    if violations:
+        rules = ", ".join(sorted({it.rule for it in violations}))
+        out.print(f"BROKEN   rule {rules}, with seed {seed}", style="bold red")
+        raise typer.Exit(BROKEN)
+    out.print("clean    no rule was broken", style="green")
+
+
+def _load(scenarios: list[Scenario], threads: int, seconds: float, seed: int, to: Path, fault: str) -> Path:
     from reactive_runtime import __version__
-    from reactive_runtime.stress import Load, find, planted, run
+    from reactive_runtime.stress import Load, planted, run
     from reactive_runtime.testing.trace import TraceWriter
 
-    scenarios = find(folder, names)
     writer = TraceWriter(to, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{seed}")
     out.print(f"load     {len(scenarios)} scenarios, {threads} threads, {seconds:g} s, seed {seed}")
     if fault:
