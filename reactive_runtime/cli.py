@@ -29,7 +29,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from reactive_runtime.spark.traces import Verdict
-    from reactive_runtime.stress import Scenario, Tally
+    from reactive_runtime.stress import Failure, Scenario, Tally
     from reactive_runtime.tck import Outcome, Verification
 
 __all__ = ["app", "main"]
@@ -71,6 +71,7 @@ def stress(
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
     verify: Annotated[bool, typer.Option("--verify", help="Judge the run with Spark when the load is over.")] = False,
+    junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     master: Master = "local[*]",
     conf: Conf = None,
 ) -> None:
@@ -80,6 +81,7 @@ def stress(
     status 1 says that a rule was broken.
     """
     from reactive_runtime.stress import find
+    from reactive_runtime.stress.junit import write_junit
 
     with _one_line_errors():
         found = find(where, scenarios or [], tag)
@@ -87,12 +89,22 @@ def stress(
             _list(found)
             return
         first = random.randrange(2**31) if seed is None else seed
+        broken: dict[str, set[str]] = {}
         for n in _repeated(repeat):
-            run = _load(found, threads, seconds, first + n, out, fault)
+            run, given_up = _load(found, threads, seconds, first + n, out, fault)
             if repeat != "1":
-                _judge_here(run, first + n)
-        if verify:
-            _judge([run], run / "verdict", master, conf)
+                broken = _judge_here(run, first + n)
+            if broken or given_up:
+                break
+        if verify and _judge([run], run / "verdict", master, conf):
+            broken = _broken_by(run / "verdict")
+        if junit is not None:
+            write_junit(junit, found, broken, given_up)
+        _print_given_up(given_up)
+        if broken or any(it.stuck for it in given_up):
+            raise typer.Exit(BROKEN)
+        if given_up:
+            raise typer.Exit(UNABLE)
 
 
 @app.command()
@@ -106,7 +118,8 @@ def verify(
 ) -> None:
     """Judge recorded runs, any number of any size, by the rules; write violations and a summary as Parquet."""
     with _one_line_errors():
-        _judge(runs, out or runs[0] / "verdict", master, conf)
+        if _judge(runs, out or runs[0] / "verdict", master, conf):
+            raise typer.Exit(BROKEN)
 
 
 @app.command()
@@ -232,8 +245,8 @@ def _repeated(repeat: str) -> Iterable[int]:
     return range(int(repeat))
 
 
-def _judge_here(run: Path, seed: int) -> None:
-    """By the checker, in this process: for runs that fit into memory."""
+def _judge_here(run: Path, seed: int) -> dict[str, set[str]]:
+    """By the checker, in this process: for runs that fit into memory. The rules that each scenario broke."""
     from reactive_runtime.testing.checker import check
     from reactive_runtime.testing.trace import read_trace
 
@@ -243,11 +256,22 @@ def _judge_here(run: Path, seed: int) -> None:
     if violations:
         rules = ", ".join(sorted({it.rule for it in violations}))
         out.print(f"BROKEN   rule {rules}, with seed {seed}", style="bold red")
-        raise typer.Exit(BROKEN)
-    out.print("clean    no rule was broken", style="green")
+    else:
+        out.print("clean    no rule was broken", style="green")
+    broken: dict[str, set[str]] = {}
+    for it in violations:
+        broken.setdefault(it.scenario, set()).add(it.rule)
+    return broken
 
 
-def _load(scenarios: list[Scenario], threads: int, seconds: float, seed: int, to: Path, fault: str) -> Path:
+def _print_given_up(failures: list[Failure]) -> None:
+    for it in failures:
+        out.print(f"{'STUCK' if it.stuck else 'UNABLE':8} {it.scenario}: {it.why}", style="bold red", soft_wrap=True)
+
+
+def _load(
+    scenarios: list[Scenario], threads: int, seconds: float, seed: int, to: Path, fault: str
+) -> tuple[Path, list[Failure]]:
     from reactive_runtime import __version__
     from reactive_runtime.stress import Load, planted, run
     from reactive_runtime.testing.trace import TraceWriter
@@ -268,15 +292,20 @@ def _load(scenarios: list[Scenario], threads: int, seconds: float, seed: int, to
             "threads": threads,
             "seconds": round(tally.seconds, 3),
             "fault": fault or None,
+            "given_up": {it.scenario: it.why for it in tally.failures},
         }
     )
+    stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in tally.failures if it.stuck)
+    if stacks:
+        (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
+        out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
     rate = writer.rows / tally.seconds
     out.print(
         f"recorded {writer.rows:,} signals of {tally.subscriptions:,} subscriptions in {tally.seconds:.1f} s"
         f" ({rate:,.0f} a second)\nrun      {writer.path}",
         soft_wrap=True,
     )
-    return writer.path
+    return writer.path, tally.failures
 
 
 @contextlib.contextmanager
@@ -301,7 +330,8 @@ def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[T
 # -- the verdict ----------------------------------------------------------------------------------------------
 
 
-def _judge(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> None:
+def _judge(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> bool:
+    """Print the verdict; whether a rule was broken."""
     from reactive_runtime.spark import session
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.testing.trace import check_files
@@ -319,7 +349,18 @@ def _judge(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> N
     else:
         rules = ", ".join(it["rule"] for it in verdict.violations)
         out.print(f"BROKEN   rule {rules}", style="bold red")
-        raise typer.Exit(BROKEN)
+    return not verdict.clean
+
+
+def _broken_by(verdict: Path) -> dict[str, set[str]]:
+    """The rules that each scenario broke."""
+    import pyarrow.parquet as parquet
+
+    table = parquet.read_table(verdict / "violations", columns=["scenario", "rule"])
+    found: dict[str, set[str]] = {}
+    for row in table.group_by(["scenario", "rule"]).aggregate([]).to_pylist():
+        found.setdefault(row["scenario"], set()).add(row["rule"])
+    return found
 
 
 def _setting(text: str) -> tuple[str, str]:

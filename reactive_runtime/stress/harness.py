@@ -19,20 +19,21 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from reactive_runtime import hooks
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ScenarioError
-from reactive_runtime.spec import MAX_DEMAND, Subscription
+from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.stress.pressure import CHANCES, pressure
 from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
-__all__ = ["Load", "Tally", "run"]
+__all__ = ["Failure", "Load", "Tally", "run"]
 
 PATIENCE: Final = 60.0
 """Seconds without the end of a round, after which the run is given up as stuck."""
@@ -50,10 +51,24 @@ class Load:
     seed: int
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A scenario that could not go on; the others did."""
+
+    scenario: str
+    why: str
+    """In a line."""
+    stuck: bool = False
+    """Something in it did not come to its end."""
+    stacks: str = ""
+    """If it is stuck: what all threads were at."""
+
+
 @dataclass
 class Tally:
     """What a run amounted to."""
 
+    failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
     subscriptions: int = 0
     dropped: int = 0
@@ -64,7 +79,8 @@ class Tally:
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Tally], object]) -> Tally:
     """Put the scenarios under load in turn; `progress` is called after each round, on this thread.
 
-    Raises ScenarioError when a scenario's factory raises, or when a round does not come to its end.
+    A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
+    given up, with a word in `Tally.failures`; what it has left running stays behind, and the others go on.
     """
     interval = sys.getswitchinterval()
     _timer_slack(1)  # of this thread, and of those it starts
@@ -76,11 +92,19 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     begin = primitives.monotonic()
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
-        while tally.seconds < load.seconds:
+        going = list(stages)
+        while going and tally.seconds < load.seconds:
             dice = random.Random(f"{load.seed}/{tally.rounds}")
-            stage = stages[tally.rounds % len(stages)]
+            stage = going[tally.rounds % len(going)]
             sys.setswitchinterval(dice.choice(INTERVALS))
-            tally.subscriptions += stage.round(crew, dice)
+            try:
+                tally.subscriptions += stage.round(crew, dice)
+            except _GivenUpError as error:
+                tally.failures.append(error.failure)
+                going.remove(stage)
+                if crew.broken():
+                    crew.dismiss()
+                    crew = _Crew(load.threads)
             tally.rounds += 1
             tally.seconds = primitives.monotonic() - begin
             progress(tally)
@@ -93,6 +117,24 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
         for stage in stages:
             stage.rig.close()
     return tally
+
+
+class _GivenUpError(Exception):
+    """A scenario can't go on."""
+
+    def __init__(self, scenario: str, why: str, *, stuck: bool = False) -> None:
+        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "")
+
+
+def _stacks() -> str:
+    """What all threads are at."""
+    me = primitives.get_ident()
+    parts = [
+        f"thread {ident % 100_000}\n{''.join(traceback.format_stack(frame))}"
+        for ident, frame in sys._current_frames().items()
+        if ident != me
+    ]
+    return "\n".join(parts)
 
 
 def _timer_slack(ns: int) -> None:
@@ -112,10 +154,28 @@ class _Stage:
 
     def _publisher(self) -> RecordedPublisher[int]:
         scenario = self.scenario
+        made: Future[Publisher[int]] = Future()
+
+        def make() -> None:
+            try:
+                made.set_result(scenario.factory(self.rig))
+            except BaseException as error:
+                made.set_exception(error)
+
+        primitives.Thread(target=make, name=f"factory of {scenario.name}", daemon=True).start()
         try:
-            publisher = scenario.factory(self.rig)
+            publisher = made.result(PATIENCE)
+        except TimeoutError:
+            if not made.done():
+                raise _GivenUpError(
+                    scenario.name, f"its factory did not return within {PATIENCE:g} s", stuck=True
+                ) from None
+            raise
         except Exception as error:
-            raise ScenarioError(f"{scenario.name} ({scenario.file}): its factory raised {error!r}") from error
+            raise _GivenUpError(scenario.name, f"its factory ({scenario.file}) raised {error!r}") from error
+        if not callable(getattr(publisher, "subscribe", None)):
+            what = f"its factory ({scenario.file}) returned a {type(publisher).__name__}, which is no publisher"
+            raise _GivenUpError(scenario.name, what)
         return self.recorder.wrap(
             publisher, scenario.name, shared_callers=True, ascending=scenario.ascending, elements=scenario.elements
         )
@@ -133,7 +193,7 @@ class _Stage:
         volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)
         crew.fire(volley, self.scenario.name)
         if not self.rig.wait_until_idle(PATIENCE):
-            raise ScenarioError(f"{self.scenario.name}: stuck: a pool is still busy after {PATIENCE:.0f} s")
+            raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.rig.next_round()
         last = len(self.recorder.facts)
         if self.scenario.settles:
@@ -264,8 +324,12 @@ class _Crew:
             self._barrier.wait(PATIENCE)
         except primitives.BrokenBarrierError as error:
             if self._failure is not None:
-                raise ScenarioError(f"{name}: a feeder raised {self._failure!r}") from self._failure
-            raise ScenarioError(f"{name}: stuck: a round did not end within {PATIENCE:.0f} s") from error
+                raise _GivenUpError(name, f"a feeder raised {self._failure!r}") from self._failure
+            raise _GivenUpError(name, f"a round did not end within {PATIENCE:g} s", stuck=True) from error
+
+    def broken(self) -> bool:
+        """Whether they meet no more."""
+        return self._barrier.broken
 
     def _act(self, actor: int) -> None:
         try:

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow.parquet as parquet
 import pytest
 
 from reactive_runtime.stress import FAULTS, find
+from reactive_runtime.testing.trace import read_trace
 
 pytestmark = pytest.mark.timeout(300)  # some start Spark, on a machine that may have other work
 
@@ -135,11 +137,43 @@ def test_repeated_runs_are_judged_here_each_with_a_seed_of_its_own(tmp_path: Pat
 
 def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tmp_path: Path) -> None:
     load = ("stress", "range_on_the_callers", "--seconds", "0.3", "--threads", "3", "--out", tmp_path)
-    done = call(*load, "--repeat", "until-failure", "--seed", "5", "--fault", "signal-after-completion")
+    xml = tmp_path.parent / f"{tmp_path.name}.xml"
+    fault = ("--fault", "signal-after-completion")
+    done = call(*load, "--repeat", "until-failure", "--seed", "5", *fault, "--junit", xml)
     assert done.returncode == 1, done.stderr
+    (failure,) = ElementTree.parse(xml).getroot().findall("testcase[@name='range_on_the_callers']/failure")
+    assert failure.get("message") == "rule 1.7 was broken"
     assert "rule 1.7" in done.stdout
     assert "\n  >> " in done.stdout
     assert "with seed " in done.stdout.splitlines()[-1]
+
+
+def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import harness, scenario\n"
+        "import threading\n"
+        "harness.PATIENCE = 0.3\n"
+        "@scenario(elements=1)\ndef broken(rig):\n    raise OSError('no database')\n"
+        "@scenario(elements=1)\ndef hanging(rig):\n    threading.Event().wait()\n"
+        "@scenario(elements=1)\ndef right(rig):\n    return Flow.range(1)\n"
+    )
+    load = ("--scenarios", tmp_path, "--seconds", "1", "--threads", "2", "--out", tmp_path / "runs")
+    done = call("stress", *load)
+    assert done.returncode == 1, done.stderr
+    last = done.stdout.splitlines()[-2:]
+    assert last[0].startswith("UNABLE   broken: its factory")
+    assert last[1] == "STUCK    hanging: its factory did not return within 0.3 s"
+    run = the_run(tmp_path / "runs")
+    assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"broken", "hanging"}
+    assert "threading.Event().wait()" in (run / "stuck.txt").read_text()
+    assert {it.scenario for it in read_trace(run)} == {"right"}
+    xml = tmp_path / "junit.xml"
+    assert call("stress", "broken", "right", *load, "--junit", xml).returncode == 2
+    suite = ElementTree.parse(xml).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "0", "1")
+    (error,) = suite.findall("testcase[@name='broken']/error")
+    assert "no database" in (error.get("message") or "")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.stress import MIXES, Load, Tally, find, harness, planted, run, scenario
+from reactive_runtime.stress import MIXES, Load, Scenario, Tally, find, harness, planted, run, scenario
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -78,21 +79,6 @@ def test_a_mix_that_is_none_is_named_with_those_there_are() -> None:
         scenario(elements=1, mix="none")
 
 
-def test_a_feeder_that_raises_is_named(tmp_path: Path, no_thread_left: None) -> None:
-    (tmp_path / "fed.py").write_text(
-        "from reactive_runtime import Flow\n"
-        "from reactive_runtime.stress import scenario\n"
-        "def feed():\n"
-        "    raise OSError('no food')\n"
-        "@scenario(elements=1)\n"
-        "def fed(rig):\n"
-        "    rig.feed(feed)\n"
-        "    return Flow.range(1)\n"
-    )
-    with pytest.raises(ScenarioError, match=r"fed: a feeder raised OSError\('no food'\)"):
-        run(find(tmp_path), Load(2, 1, 1), Recorder(), lambda _: None)
-
-
 def test_a_folder_without_scenarios_is_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no scenario files"):
         find(tmp_path)
@@ -104,29 +90,58 @@ def test_a_scenario_file_that_does_not_import_is_named(tmp_path: Path) -> None:
         find(tmp_path)
 
 
-def test_a_factory_that_raises_is_named(tmp_path: Path, no_thread_left: None) -> None:
-    (tmp_path / "raising.py").write_text(
-        "from reactive_runtime.stress import scenario\n"
-        "@scenario(elements=1)\n"
-        "def raising(rig):\n"
-        "    rig.pool(1)\n"
-        "    raise OSError('no database')\n"
+def scenarios(folder: Path, body: str) -> list[Scenario]:
+    """Those of a file, and one that is right."""
+    (folder / "theirs.py").write_text(
+        "from reactive_runtime import Flow\n"
+        "from reactive_runtime.stress import harness, scenario\n"
+        f"@scenario(elements=1)\ndef theirs(rig):\n    {body}\n"
+        "@scenario(elements=1)\ndef right(rig):\n    return Flow.range(1)\n"
     )
-    with pytest.raises(ScenarioError, match=r"raising .*: its factory raised OSError\('no database'\)"):
-        run(find(tmp_path), Load(2, 1, 1), Recorder(), lambda _: None)
+    return find(folder)
 
 
-def test_a_pool_that_is_stuck_is_named_and_the_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("raise OSError('no database')", r"its factory \(.*theirs\.py\) raised OSError\('no database'\)"),
+        ("return 7", r"its factory \(.*theirs\.py\) returned a int, which is no publisher"),
+        ("rig.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
+    ],
+)
+def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
+    body: str, why: str, tmp_path: Path, no_thread_left: None
+) -> None:
+    recorder = Recorder()
+    tally = run(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder, lambda _: None)
+    (failure,) = tally.failures
+    assert (failure.scenario, failure.stuck) == ("theirs", False)
+    assert re.search(why, failure.why)
+    assert tally.rounds > 2
+    assert {it.scenario for it in recorder.records()} >= {"right"}
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (
+            "return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(rig.pool(1))",
+            "a pool is still busy after 0.2 s",
+        ),
+        ("harness.release.wait(30); return Flow.range(1)", "its factory did not return within 0.2 s"),
+        ("rig.feed(lambda: harness.release.wait(30)); return Flow.range(1)", "a round did not end within 0.2 s"),
+    ],
+    ids=["a task", "the factory", "a feeder"],
+)
+def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
+    body: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(harness, "PATIENCE", 0.2)
     release = threading.Event()
     monkeypatch.setattr(harness, "release", release, raising=False)
-    (tmp_path / "stuck.py").write_text(
-        "from reactive_runtime import Flow\n"
-        "from reactive_runtime.stress import harness, scenario\n"
-        "@scenario(elements=1)\n"
-        "def stuck(rig):\n"
-        "    return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(rig.pool(1))\n"
-    )
-    with pytest.raises(ScenarioError, match="stuck: stuck: a pool is still busy"):
-        run(find(tmp_path), Load(4, 30, 1), Recorder(), lambda _: None)
+    tally = run(scenarios(tmp_path, body), Load(4, 1, 1), Recorder(), lambda _: None)
     release.set()
+    (failure,) = tally.failures
+    assert (failure.scenario, failure.stuck, failure.why) == ("theirs", True, why)
+    assert "release.wait(30)" in failure.stacks
+    assert tally.rounds > 2
