@@ -14,23 +14,25 @@ from reactive_runtime._core import primitives
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["borrow", "call", "give_back"]
+__all__ = ["borrow", "call", "give_back", "wait_until_ended"]
 
-_lock = primitives.Lock()
+_lock = primitives.Condition()
 _loop: asyncio.AbstractEventLoop | None = None  # _lock; running, while there are borrowers
+_thread: primitives.Thread | None = None  # _lock; of that loop, or of the last one
 _borrowers = 0  # _lock
 
 
 def borrow() -> asyncio.AbstractEventLoop:
     """The loop, running. Each `borrow` is ended by one `give_back`."""
-    global _loop, _borrowers
+    global _loop, _thread, _borrowers
     with _lock:
         _borrowers += 1
         if _loop is None:
             import asyncio  # what only coroutines need is imported for them
 
             _loop = asyncio.new_event_loop()
-            primitives.Thread(target=_run, args=(_loop,), name="reactive-loop", daemon=True).start()
+            _thread = primitives.Thread(target=_run, args=(_loop,), name="reactive-loop", daemon=True)
+            _thread.start()
         return _loop
 
 
@@ -42,8 +44,19 @@ def give_back(loop: asyncio.AbstractEventLoop) -> None:
         last = not _borrowers
         if last:
             _loop = None
+            _lock.notify_all()
     if last:
         loop.call_soon_threadsafe(loop.stop)
+
+
+def wait_until_ended(seconds: float) -> bool:
+    """Wait, not on the loop's thread, until nobody borrows it and its thread has ended; whether that came about."""
+    with _lock:
+        _lock.wait_for(lambda: not _borrowers, seconds)
+        thread, borrowed = _thread, _borrowers
+    if thread is not None and not borrowed:
+        thread.join(seconds)
+    return not borrowed and (thread is None or not thread.is_alive())
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

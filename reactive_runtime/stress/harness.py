@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reactive_runtime import hooks
-from reactive_runtime._core import primitives
+from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.stress.pressure import CHANCES, pressure
 from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
@@ -116,6 +116,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
         crew.dismiss()
         for stage in stages:
             stage.rig.close()
+        eventloop.wait_until_ended(1.0)
     return tally
 
 

@@ -60,8 +60,8 @@ BOUNDARIES: dict[str, Through] = {
 }
 
 
-def ignore(element: object) -> None:
-    """A subscriber that is there for the demand."""
+def ignore(signal: object) -> None:
+    """A subscriber that is there for the demand; the pool may be gone before it has seen that nobody is left."""
 
 
 def processed(make: Callable[[], Any]) -> Through:
@@ -80,7 +80,7 @@ def emitted(make: Callable[[], Any]) -> Through:
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         processor = make()
         gone = Emission.CANCELLED, Emission.TERMINATED
-        f.take_while(lambda it: processor.emit(it) not in gone).subscribe(ignore)
+        f.take_while(lambda it: processor.emit(it) not in gone).subscribe(ignore, ignore)
         fed: Flow[Any] = processor
         return fed
 
@@ -91,14 +91,14 @@ def submitted(f: Flow[Any], p: Executor) -> Flow[Any]:
     publisher: SubmissionPublisher[Any] = SubmissionPublisher(p, PREFETCH)
     f.skip_while(lambda it: not publisher.has_subscribers()).take_while(
         lambda it: bool(publisher.submit(it) or publisher.has_subscribers())
-    ).subscribe(ignore)
+    ).subscribe(ignore, ignore)
     return publisher
 
 
 def created(overflow: Literal["oldest", "newest"]) -> Through:
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         def begin(emitter: Emitter[Any]) -> None:
-            f.take_while(lambda it: bool(emitter.emit(it)) and not emitter.is_cancelled()).subscribe(ignore)
+            f.take_while(lambda it: bool(emitter.emit(it)) and not emitter.is_cancelled()).subscribe(ignore, ignore)
 
         return Flow.create(begin, overflow, PREFETCH)
 
