@@ -127,6 +127,7 @@ class Lane:
             return self.look()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
+            self._seen = False
             return element
         return self._next()
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
-__all__ = ["Place", "assembled", "blame", "blame_step"]
+__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step"]
 
 Place = tuple[str, int]
 """A file, and a line in it."""
@@ -32,6 +32,15 @@ def assembled() -> Place | None:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+def an_exception(error: BaseException) -> Exception:
+    """What a task raised, as something to signal: `SystemExit` and its like end a stream, not the thread it runs on."""
+    if isinstance(error, Exception):
+        return error
+    fault = RuntimeError(f"a task raised {error!r}")
+    fault.__cause__ = error
+    return fault
 
 
 def blame(error: BaseException, operator: object, place: Place | None) -> None:

@@ -11,12 +11,14 @@ from concurrent.futures import Executor, Future
 from contextvars import Context
 from functools import partial
 from itertools import chain
+from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
 
@@ -28,7 +30,7 @@ class Single(Feed):
 
     __slots__ = (
         "_at_once", "_begun", "_chunk", "_closed", "_error", "_executor", "_future", "_host", "_items", "_over",
-        "_steps", "_supplier", "_told",
+        "_steps", "_supplier", "_told", "_traceback",
     )  # fmt: skip
 
     waits = True
@@ -51,6 +53,7 @@ class Single(Feed):
         self._items: list[Any] = []  # the host's lock
         self._over = False  # the host's lock; the task is done
         self._error: BaseException | None = None  # the host's lock; it raised this
+        self._traceback: TracebackType | None = None  # the host's lock; of that error, as it came
         self._closed = False  # the host's lock
         self._told: tuple[list[Any], Any] | None = None  # the host's lock; see Inbox.tell
         self._chunk: Iterator[Any] = iter(())  # the owner's
@@ -104,9 +107,9 @@ class Single(Feed):
         with self._host._lock:
             self._closed = True
             items, self._items = self._items, []
-            future, error = self._future, self._error
+            future, error, traceback = self._future, self._error, self._traceback
         if error is not None:
-            self._host._raised = error, error.__traceback__
+            self._host._raised = error, traceback
         if future is not None:
             future.cancel()
         for element in chain(self._chunk, items):
@@ -152,7 +155,7 @@ class Single(Feed):
         if future.cancelled():
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
         elif (error := future.exception()) is not None:
-            self._settle([], error)
+            self._settle([], an_exception(error))
         else:
             self._settle(future.result(), None)
 
@@ -162,6 +165,7 @@ class Single(Feed):
             late = self._closed
             if not late:
                 self._items, self._error, self._over = items, error, True
+                self._traceback = None if error is None else error.__traceback__
                 if self._told is not None:
                     told, who = self._told
                     self._told = None

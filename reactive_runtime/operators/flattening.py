@@ -18,6 +18,7 @@ from reactive_runtime._core import eventloop, hooks
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators.combining import raise_all
@@ -566,7 +567,8 @@ class _Calls(_Tasks):
         if future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
         else:
-            error = future.exception()
+            raised = future.exception()
+            error = None if raised is None else an_exception(raised)
         if isinstance(error, Exception):
             self.fault(error)
         results = iter(future.result()) if error is None else None

@@ -147,6 +147,26 @@ def test_an_infinite_source_stays_bounded_behind_a_slow_subscriber(name: str, po
         hooks.set_handler(before)
 
 
+@pytest.mark.parametrize("operator", [Flow.concat, Flow.merge])
+def test_what_a_step_had_left_over_is_followed_by_the_end_without_demand(operator: Any) -> None:
+    sink = Sink(demand=0)
+    operator(Flow.empty().default_if_empty(7), Flow.empty()).subscribe(sink)
+    sink.subscription.request(1)
+    assert sink.signals == [("on_subscribe",), ("on_next", 7), ("on_complete",)]
+
+
+@pytest.mark.parametrize("name", ["map_parallel", "flat_map"])
+def test_a_task_that_wants_to_exit_ends_the_flow_and_not_the_thread(name: str, pool: Executor) -> None:
+    def leave(n: int) -> int:
+        raise SystemExit(3)
+
+    call: Callable[[int], Flow[int]] = lambda n: Flow.from_callable(lambda: leave(n)).subscribe_on(pool)  # noqa: E731
+    flow = Flow.just(1).map_parallel(leave, pool, 2) if name == "map_parallel" else Flow.just(1).flat_map(call, 2)
+    sink = Sink()
+    flow.subscribe(sink)
+    assert isinstance(sink.wait().error.__cause__, SystemExit)
+
+
 # -- errors ---------------------------------------------------------------------------------------------------
 
 
