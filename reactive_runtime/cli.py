@@ -293,8 +293,11 @@ def _load(
             "seconds": round(tally.seconds, 3),
             "fault": fault or None,
             "given_up": {it.scenario: it.why for it in tally.failures},
+            "dropped": dict(tally.dropped),
         }
     )
+    for what, count in tally.dropped.most_common():
+        out.print(f"dropped  {count:,} x {what}", markup=False, soft_wrap=True)
     stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in tally.failures if it.stuck)
     if stacks:
         (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")

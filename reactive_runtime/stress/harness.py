@@ -20,11 +20,12 @@ import ctypes
 import random
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
@@ -71,9 +72,16 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
     rounds: int = 0
     subscriptions: int = 0
-    dropped: int = 0
-    """Signals that went to the hook: late errors, and elements that were waiting at a cancel."""
     seconds: float = 0.0
+    dropped: Counter[str] = field(default_factory=Counter)
+    """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
+
+    def note(self, dropped: hooks.Dropped) -> None:
+        """Count it. Any thread."""
+        what = "an element" if dropped.error is None else f"{type(dropped.error).__name__}, {dropped.reason}"
+        with self._lock:
+            self.dropped[what] += 1
 
 
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Tally], object]) -> Tally:
@@ -87,8 +95,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     crew = _Crew(load.threads)
     stages: list[_Stage] = []
     tally = Tally()
-    dropped = primitives.tickets()
-    handler = hooks.set_handler(lambda _: dropped())
+    handler = hooks.set_handler(tally.note)
     begin = primitives.monotonic()
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
@@ -108,7 +115,6 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             tally.rounds += 1
             tally.seconds = primitives.monotonic() - begin
             progress(tally)
-        tally.dropped = dropped() - 1
     finally:
         hooks.set_handler(handler)
         sys.setswitchinterval(interval)
@@ -163,17 +169,15 @@ class _Stage:
             except BaseException as error:
                 made.set_exception(error)
 
-        primitives.Thread(target=make, name=f"factory of {scenario.name}", daemon=True).start()
-        try:
-            publisher = made.result(PATIENCE)
-        except TimeoutError:
-            if not made.done():
-                raise _GivenUpError(
-                    scenario.name, f"its factory did not return within {PATIENCE:g} s", stuck=True
-                ) from None
-            raise
-        except Exception as error:
+        thread = primitives.Thread(target=make, name=f"factory of {scenario.name}", daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        if not made.done():
+            raise _GivenUpError(scenario.name, f"its factory did not return within {PATIENCE:g} s", stuck=True)
+        error = made.exception()
+        if error is not None:
             raise _GivenUpError(scenario.name, f"its factory ({scenario.file}) raised {error!r}") from error
+        publisher = made.result()
         if not callable(getattr(publisher, "subscribe", None)):
             what = f"its factory ({scenario.file}) returned a {type(publisher).__name__}, which is no publisher"
             raise _GivenUpError(scenario.name, what)

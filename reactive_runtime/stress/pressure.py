@@ -26,10 +26,11 @@ CHANCES: Final = (0.0, 0.0, 0.0, 0.03)
 SPIN: Final = 200
 """Turns of a loop that does nothing: some microseconds."""
 
+_HERE: Final = os.path.dirname(os.path.realpath(__file__))
 _OUTSIDE: Final = (
-    os.path.dirname(os.path.realpath(os.__file__)),
-    os.path.dirname(__file__),
-    os.path.join(os.path.dirname(os.path.dirname(__file__)), "testing"),
+    os.path.join(os.path.dirname(os.path.realpath(os.__file__)), ""),
+    os.path.join(_HERE, ""),
+    os.path.join(os.path.dirname(_HERE), "testing", ""),
 )
 """Folders whose lines are passed without a stop: the standard library, the harness, the recorder."""
 

@@ -71,18 +71,20 @@ class Rig:
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
         self._scenario = scenario
-        # Owned by the thread of the harness:
-        self._pools: dict[tuple[int, str], _CountingPool] = {}
+        self._lock = primitives.Lock()
+        self._pools: dict[tuple[int, str], _CountingPool] = {}  # _lock: a function of an operator may ask for one
+        self._clock: _CountingClock | None = None  # _lock
+        # Owned by the thread that calls the factory, and by the harness when that has returned:
         self._passing: list[_CountingPool] = []  # of this round
-        self._clock: _CountingClock | None = None
         self.feeders: list[Callable[[], object]] = []  # of this round
         self._running = _Count()
 
     def pool(self, workers: int = 1, name: str = "pool") -> Executor:
         """A thread pool of `workers` threads (1 or more), which lasts; the same for the same arguments."""
-        if (workers, name) not in self._pools:
-            self._pools[workers, name] = _CountingPool(workers, name, self._running)
-        return self._pools[workers, name]
+        with self._lock:
+            if (workers, name) not in self._pools:
+                self._pools[workers, name] = _CountingPool(workers, name, self._running)
+            return self._pools[workers, name]
 
     def pool_of_this_round(self, workers: int = 1) -> Executor:
         """A thread pool that the scenario may shut down, and that is shut down after the round."""
@@ -92,9 +94,10 @@ class Rig:
 
     def clock(self) -> ScheduledExecutor:
         """A clock, in real time."""
-        if self._clock is None:
-            self._clock = _CountingClock(self._running)
-        return self._clock
+        with self._lock:
+            if self._clock is None:
+                self._clock = _CountingClock(self._running)
+            return self._clock
 
     def feed(self, feeder: Callable[[], object]) -> None:
         """Call `feeder` in this round, on a thread of its own, while the actors fire. Up to `FEEDERS` of them."""
@@ -119,10 +122,12 @@ class Rig:
     def close(self) -> None:
         """Shut the pools down. Threads that are stuck in a task are left behind."""
         idle = self._running.wait_for_zero(1.0)
-        for pool in (*self._pools.values(), *self._passing):
+        with self._lock:
+            lasting, clock = list(self._pools.values()), self._clock
+        for pool in (*lasting, *self._passing):
             pool.shutdown(wait=idle, cancel_futures=not idle)
-        if self._clock is not None:
-            self._clock.shutdown(wait=idle, cancel_futures=not idle)
+        if clock is not None:
+            clock.shutdown(wait=idle, cancel_futures=not idle)
 
 
 class _Count:

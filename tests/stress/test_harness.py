@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from reactive_runtime.errors import ScenarioError
-from reactive_runtime.stress import MIXES, Load, Scenario, Tally, find, harness, planted, run, scenario
+from reactive_runtime.explore import explore
+from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, planted, run, scenario
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -105,6 +106,8 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     ("body", "why"),
     [
         ("raise OSError('no database')", r"its factory \(.*theirs\.py\) raised OSError\('no database'\)"),
+        ("raise TimeoutError('slow')", r"its factory \(.*theirs\.py\) raised TimeoutError\('slow'\)"),
+        ("raise SystemExit(3)", r"its factory \(.*theirs\.py\) raised SystemExit\(3\)"),
         ("return 7", r"its factory \(.*theirs\.py\) returned a int, which is no publisher"),
         ("rig.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
     ],
@@ -145,3 +148,28 @@ def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
     assert (failure.scenario, failure.stuck, failure.why) == ("theirs", True, why)
     assert "release.wait(30)" in failure.stacks
     assert tally.rounds > 2
+
+
+def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
+    class Asking:
+        def __init__(self) -> None:
+            self.rig = Rig(Recorder(), "asking")
+            self.found: list[object] = []
+
+        def actor_a(self) -> None:
+            self.found.append(self.rig.pool(1))
+
+        def actor_b(self) -> None:
+            self.found.append(self.rig.pool(1))
+
+        def at_end(self) -> None:
+            assert len({id(it) for it in self.found}) == 1
+
+    explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress.scenario"]).assert_holds()
+
+
+def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -> None:
+    late = "from reactive_runtime._core.hooks import error_dropped; error_dropped('for a test', OSError('late'))"
+    right = scenarios(tmp_path, f"{late}; return Flow.range(1)")
+    tally = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
+    assert tally.dropped["OSError, for a test"] >= 1
