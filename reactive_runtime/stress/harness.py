@@ -353,9 +353,8 @@ class _Crew:
     def dismiss(self) -> None:
         """Send the actors home. Those that are stuck are left: their threads are daemons."""
         self._volley = None
-        try:
+        with suppress(primitives.BrokenBarrierError):
             self._barrier.wait(1.0)
-        except primitives.BrokenBarrierError:
-            return
+        patience = primitives.monotonic() + 0.2
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, patience - primitives.monotonic()))
