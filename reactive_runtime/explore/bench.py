@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -111,6 +112,10 @@ class Bench:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # What the runs have left is finalised here: later it might be in the middle of another exploration.
+        self.watcher.forget()
+        self.machine.forget()
+        gc.collect()
         self._stack.close()
 
     def tracks(self, yes: bool) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from reactive_runtime import atomics
 from reactive_runtime.explore.logical import Logical
 from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import SITES
+from reactive_runtime.explore.watching import kept
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -74,8 +76,9 @@ class Details:
         """The first step that was another than the token says."""
         self._count = 0
         self._last = 0  # the thread of the step before
-        self._kept: list[Any] = []  # so that no two have the same id
-        self._numbers: dict[str, list[Any]] = {}  # objects without a value of their own, by type
+        self._numbered: dict[int, tuple[Any, int]] = {}  # by id: what keeps it, and its number in the run
+        self._given = 0  # the last such number
+        self._numbers: dict[str, dict[int, int]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
 
     def about(self, me: Logical, it: Any, name: str, writes: bool, value: Any) -> None:
@@ -134,8 +137,7 @@ class Details:
         self._count += 1
         self._last = me.index
         if isinstance(about, tuple) and about[0] is not None:
-            self._kept.append(about[0])
-            step.location, step.writes = (id(about[0]), about[1]), about[2]
+            step.location, step.writes = (self._number(about[0]), about[1]), about[2]
         self.steps.append(step)
         if held is not None:
             self._pending = (step, *held)
@@ -155,14 +157,21 @@ class Details:
         else:
             text = self._text(getattr(it, name, UNSET))
         source = linecache.getline(where.filename, where.line).strip()
-        self._kept.append(it)
         step = Step(
             me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
-            point=False, site=site, location=(id(it), name), writes=writes,
+            point=False, site=site, location=(self._number(it), name), writes=writes,
         )  # fmt: skip
         self.steps.append(step)
         if held is not None:
             self._pending = (step, *held)
+
+    def _number(self, it: Any) -> int:
+        """A number that no other object of the run has."""
+        known = self._numbered.get(id(it))
+        if known is None or (type(known[0]) is ref and known[0]() is not it):
+            self._given += 1
+            self._numbered[id(it)] = known = (kept(it), self._given)
+        return known[1]
 
     def _preempts(self, me: Logical) -> bool:
         before = self._last
@@ -261,11 +270,8 @@ class Details:
             text = getattr(value, "__qualname__", type(value).__name__).rpartition(".")[2]
         else:
             name = type(value).__name__
-            known = self._numbers.setdefault(name, [])
-            number = next((n for n, it in enumerate(known) if it is value), len(known))
-            if number == len(known):
-                known.append(value)
-            text = f"{name}#{number + 1}"
+            known = self._numbers.setdefault(name, {})
+            text = f"{name}#{known.setdefault(self._number(value), len(known) + 1)}"
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     def _items(self, value: Any) -> str:

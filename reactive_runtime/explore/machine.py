@@ -125,6 +125,12 @@ class Machine:
             self._unwind()
         self.active = False
 
+    def forget(self) -> None:
+        """After the last run: let go of what the threads were to do, and of what that has made."""
+        self.current = self.main
+        self.threads, self.ready, self.resting, self.timers = [], [], [], []
+        self.always = self.stop = None
+
     def _unwind(self) -> None:
         """On the main thread: let each thread that is left come to its end, one after the other."""
         self.aborting = True

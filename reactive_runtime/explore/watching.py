@@ -10,21 +10,23 @@ one schedule hides, because a lock happened to be taken in between, is seen in a
 anew when it has seen one.
 
 Locations live for one run: an attribute of an object, a built-in container as a whole, a shared name. They keep their
-objects alive until the run has ended, so that no two of them have the same `id`.
+objects alive until the run has ended, so that no two of them have the same `id`; what has a finaliser, a generator or
+an object with `__del__`, dies when the program lets go of it, and takes its locations along.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
-from collections.abc import Iterable
-from types import FunctionType
+from collections.abc import Callable, Iterable
+from types import FunctionType, GeneratorType
 from typing import Any, Final
 
 from reactive_runtime.explore.logical import CUT, Logical, Stop
 from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES
 
-__all__ = ["Watcher"]
+__all__ = ["Watcher", "kept"]
 
 CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
 TURNS: Final = 1_000
@@ -60,6 +62,16 @@ _LOOKING: Final = frozenset(
     ]
 )
 """Methods of containers that do not change them."""
+
+
+def kept(it: Any, gone: Callable[[Any], object] | None = None) -> Any:
+    """What keeps the id of `it` from being given to another object: itself; a weak reference, if it has a finaliser."""
+    if type(it) is not GeneratorType and not hasattr(type(it), "__del__"):
+        return it
+    try:
+        return weakref.ref(it, gone)
+    except TypeError:  # has slots, and none for this
+        return it
 
 
 class _Location:
@@ -101,10 +113,14 @@ class Watcher:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
         self._written |= {it.stores for it in SITES if not it.building and it.filename in self._files and it.stores}
 
-    def begin(self) -> None:
-        """Before each run."""
+    def forget(self) -> None:
+        """After the last run: let go of what the program made, while its functions still are what they were."""
         self._locations.clear()
         self._by_site.clear()
+
+    def begin(self) -> None:
+        """Before each run."""
+        self.forget()
         for it in self._racing:
             self._pending |= it.sites
         self._racing.clear()
@@ -194,7 +210,7 @@ class Watcher:
             key = (id(it), name)
             location = locations.get(key)
             if location is None:
-                location = locations[key] = _Location(it)
+                location = locations[key] = _Location(kept(it, lambda _: locations.pop(key, None)))
             return location
 
         def use(it: Any, name: str, site: int) -> Any:

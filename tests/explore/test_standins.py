@@ -5,11 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from threading import Lock as ImportedLock
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -484,6 +485,68 @@ def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pyte
     for seed in range(40):
         assert not explore(Finalised, strategy="random", seed=seed, schedules=1, shrink=False).holds
     assert capfd.readouterr().err == ""
+
+
+class Kept:
+    """Two threads look at an object with a finaliser, and let go of it."""
+
+    finalised: ClassVar[list[str]] = []
+
+    def __init__(self) -> None:
+        self.finalised.clear()
+        self.generators = [self.generator()]
+        self.things: list[Any] = [Thing(self.finalised)]
+
+    def generator(self) -> Iterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            self.finalised.append("generator")
+
+    def actor_generator(self) -> None:
+        generator = self.generators.pop()
+        next(generator)
+        del generator
+        assert self.finalised.count("generator") == 1
+
+    def actor_thing(self) -> None:
+        thing = self.things.pop()
+        thing.seen = 1
+        assert thing.seen == 1
+        del thing
+        assert self.finalised.count("thing") == 1
+
+
+class Thing:
+    def __init__(self, finalised: list[str]) -> None:
+        self.finalised = finalised
+        self.seen = 0
+
+    def __del__(self) -> None:
+        self.finalised.append("thing")
+
+
+def test_what_has_a_finaliser_dies_when_the_program_lets_go_of_it() -> None:
+    assert str(explore(Kept).assert_holds().verdict) == "exhausted"
+
+
+class InACycle:
+    """What it has made can only be collected."""
+
+    made: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+    def __init__(self) -> None:
+        self.me = self
+        self.made.add(self)
+
+    def actor_looks(self) -> None:
+        assert self.me is self
+
+
+def test_nothing_that_a_run_has_made_is_left_for_a_later_exploration() -> None:
+    explore(InACycle, schedules=3).assert_holds()
+    assert len(InACycle.made) == 0
 
 
 def test_a_program_without_a_source_has_points_at_its_instructions() -> None:
