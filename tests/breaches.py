@@ -9,7 +9,7 @@ from strategies import record
 from reactive_runtime import MAX_DEMAND
 from reactive_runtime.testing import Record
 
-__all__ = ["BREACHES", "INNOCENT", "element", "request", "trace"]
+__all__ = ["BREACHES", "INNOCENT", "TWO_RULES", "element", "request", "trace"]
 
 
 def trace(*signals: tuple[Any, ...], **facts: Any) -> list[Record]:
@@ -61,7 +61,7 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         trace(request(9, 3, 4), element(0, 5, 8), ("cancel", 6, 7), element(1, 9, 10)),
     ),
     "no on_subscribe": ("1.9", 1, [record("request", 1, n=1), record("on_next", 3)]),
-    "a second on_subscribe": ("1.9", 1, trace(("on_subscribe", 3, 4))),
+    "a second on_subscribe": ("2.12", 1, trace(("on_subscribe", 3, 4))),
     "a subscribe that raised": (
         "1.9",
         1,
@@ -70,11 +70,49 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
     "settled, and never on_subscribe": ("1.9", 1, [record("subscribe", 1, 2), record("settled", 3)]),
     "requests of two threads at once": ("2.7", 1, trace(request(1, 3, 6), request(1, 4, 5, thread=2))),
     "a cancel beside a request of another thread": ("2.7", 1, trace(request(1, 3, 6), ("cancel", 4, 5, {"thread": 2}))),
-    "less delivered than requested, and nothing runs": (
+    "less delivered than requested, of more that there are, and nothing runs": (
         "3.8",
+        1,
+        trace(request(2, 3, 4), element(0, 5, 6), ("settled", 7, 8), elements=9),
+    ),
+    "less delivered than requested, no end, and nothing runs": (
+        "1.2",
         1,
         trace(request(2, 3, 4), element(0, 5, 6), ("settled", 7, 8)),
     ),
+    "all delivered, more requested, and no end": (
+        "1.5",
+        1,
+        trace(request(2, 3, 4), element(0, 5, 6), ("settled", 7, 8), elements=1),
+    ),
+    "all delivered, everything requested, and no end": (
+        "1.5",
+        1,
+        trace(request(MAX_DEMAND, 3, 4), element(0, 5, 6), ("settled", 7, 8), elements=1),
+    ),
+    "an end from inside which the subscriber requests": (
+        "2.3",
+        1,
+        trace(("on_complete", 3, 6), request(1, 4, 5)),
+    ),
+    "an end from inside which the subscriber cancels": (
+        "2.3",
+        1,
+        trace(("on_error", 3, 6, {"error": "OSError()"}), ("cancel", 4, 5)),
+    ),
+    "a request of a serial subscriber after the end": ("2.4", 1, trace(("on_complete", 3, 4), request(1, 5, 6))),
+    "a request from inside on_next that never returns": (
+        "3.2",
+        1,
+        trace(request(1, 3, 4), element(0, 5, -1), request(1, 6, -1), shared_callers=True),
+    ),
+    "an element deep inside others' calls": ("3.3", 1, trace(request(1, 3, 4), element(0, 5, 6, depth=17))),
+    "a second cancel that raised": (
+        "3.7",
+        1,
+        trace(("cancel", 3, 4), ("cancel", 5, 6, {"error": "raised OSError()"})),
+    ),
+    "a second cancel that never returned": ("3.7", 1, trace(("cancel", 3, 4), ("cancel", 5, -1))),
     "nothing delivered of all that was requested": (
         "3.17",
         1,
@@ -95,7 +133,7 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8), ascending=True),
     ),
     "an element out of order": (
-        "conservation",
+        "order",
         1,
         trace(request(9, 3, 4), element(5, 5, 6), element(4, 7, 8), ascending=True),
     ),
@@ -110,6 +148,26 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         trace(request(9, 3, 4), element(0, 5, 6), element(1, 7, 8), elements=1),
     ),
 }
+
+TWO_RULES: dict[str, tuple[set[str], list[Record]]] = {
+    "a request that raised, and no error was signalled": (
+        {"1.4", "3.16"},
+        trace(("request", 3, 4, {"n": 1, "error": "raised OSError()"}), ("settled", 5, 6)),
+    ),
+    "an element for a request that came after the end": (
+        {"1.6", "1.7"},
+        trace(request(1, 3, 4), ("on_complete", 5, 6), request(1, 7, 8), element(0, 9, 10), shared_callers=True),
+    ),
+    "elements for a request that came after the cancel": (
+        {"1.8", "3.6"},
+        trace(("cancel", 3, 4), request(2, 5, 6), element(0, 7, 8), element(1, 9, 10), shared_callers=True),
+    ),
+    "a second subscription that is not cancelled": (
+        {"2.5", "2.12"},
+        trace(("on_subscribe", 3, 4), ("settled", 5, 6)),
+    ),
+}
+"""Rules that can't be broken by themselves."""
 
 INNOCENT: dict[str, list[Record]] = {
     "an element that begins inside the request for it": trace(request(1, 3, 6), element(0, 4, 5)),
@@ -138,6 +196,16 @@ INNOCENT: dict[str, list[Record]] = {
     "less than requested, and still running": trace(request(9, 3, 4), element(0, 5, 6)),
     "an invalid request that was answered": trace(request(0, 3, 6), ("on_error", 4, 5), ("settled", 7, 8)),
     "an invalid request after a cancel": trace(("cancel", 3, 4), request(0, 5, 6), ("settled", 7, 8)),
+    "a subscriber that raised gets no more": trace(
+        request(9, 3, 4), element(0, 5, 6, error="raised OSError()"), ("settled", 7, 8), elements=9
+    ),
+    "all delivered, and no more requested": trace(request(1, 3, 4), element(0, 5, 6), ("settled", 7, 8), elements=1),
+    "a cancel after the end, and calls beside it": trace(
+        ("on_complete", 3, 6), ("cancel", 4, 5, {"thread": 2}), request(1, 7, 8), shared_callers=True
+    ),
+    "an element not so deep": trace(request(1, 3, 4), element(0, 5, 6, depth=16)),
+    "an element of an old trace, which says nothing of depth": trace(request(1, 3, 4), element(0, 5, 6, depth=None)),
+    "a request from outside that never returns": trace(request(1, 3, -1), element(0, 5, 6, thread=2)),
     "an element under way beside an invalid request": trace(
         request(9, 3, 4), request(0, 5, 6), element(0, 7, 8), ("on_error", 9, 10), ("settled", 11, 12)
     ),

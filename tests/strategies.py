@@ -30,6 +30,7 @@ def record(signal: str, begin: int, end: int | None = None, **fields: Any) -> Re
         "end_ns": (begin + 1 if end is None else end) * 10,
         "value": None,
         "error": None,
+        "depth": 0,
     }
     if end == -1:  # never returned
         values.update(end=None, end_ns=None)
@@ -51,6 +52,7 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
     middle = st.sampled_from([Signal.ON_NEXT] * 5 + [Signal.REQUEST] * 5 + [Signal.CANCEL])
     kinds += draw(st.lists(middle, max_size=14))
     kinds += draw(st.sampled_from([[], [Signal.ON_COMPLETE], [Signal.ON_ERROR]]))
+    kinds += draw(st.sampled_from([[], [], [Signal.REQUEST], [Signal.REQUEST, Signal.ON_NEXT]]))
     kinds += draw(st.sampled_from([[], [Signal.SETTLED]]))
     for _ in range(draw(st.integers(0, 2))):  # what breaks the law of the order
         place = draw(st.integers(0, len(kinds)))
@@ -69,8 +71,11 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
             fields["n"] = draw(st.sampled_from([1, 1, 2, 3, 5, 2**62, MAX_DEMAND - 1, MAX_DEMAND, 0, -1, None]))
         elif kind == Signal.ON_NEXT:
             fields["value"] = draw(st.one_of(st.just(place), st.integers(-2, 6), st.none()))
-        if draw(st.integers(0, 29)) == 0:
+        if kind == Signal.ON_ERROR:
+            fields["error"] = draw(st.sampled_from(["OSError()", "raised OSError()"]))
+        elif draw(st.integers(0, 29)) == 0:
             fields["error"] = "raised OSError()"
+        fields["depth"] = draw(st.sampled_from([0, 1, 2, 16, 17, None]))
         records.append(record(kind, begin, end, **{**facts, **fields}))
     return records
 

@@ -14,7 +14,7 @@ from typing import Final
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record, Signal
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rules import RECURSION, RULES
 
 __all__ = ["RuleChecker", "Violation", "check"]
 
@@ -51,6 +51,7 @@ class _State:
 
     __slots__ = (
         "after_invalid",
+        "asked_late",
         "calls_end",
         "calls_thread",
         "cancel_begun",
@@ -58,18 +59,28 @@ class _State:
         "cancel_inside",
         "delivered",
         "first_after",
+        "first_asked",
         "first_late",
         "following",
         "invalid_end",
         "largest",
+        "last_cancel",
+        "last_request",
+        "last_subscribe",
         "late",
         "recent",
+        "request_raised",
         "requested",
+        "signal_raised",
         "signal_thread",
         "signals_end",
         "subscribe_end",
         "subscribe_thread",
         "subscribed",
+        "terminal_begin",
+        "terminal_end",
+        "terminal_last_end",
+        "terminal_thread",
         "terminated",
         "violations",
     )
@@ -78,7 +89,12 @@ class _State:
         self.requested = 0
         self.delivered = 0
         self.largest: int | None = None
-        self.subscribed = self.terminated = self.cancel_begun = False
+        self.subscribed = 0  # how often
+        self.terminated = self.cancel_begun = False
+        self.request_raised = self.signal_raised = False
+        self.terminal_begin = self.terminal_end = FOREVER  # of the first to begin, of the first to end
+        self.terminal_last_end = self.terminal_thread = 0  # of the one that ends latest
+        self.last_request = self.last_subscribe = self.last_cancel = 0  # the `begin` of the latest
         self.subscribe_end = self.signals_end = self.calls_end = 0  # the latest end of earlier records
         self.subscribe_thread = self.calls_thread = 0  # the thread of the one that ends latest
         self.signal_thread = 0  # the thread of the latest earlier signal
@@ -86,6 +102,8 @@ class _State:
         self.cancel_inside = False
         self.late = 0
         self.first_late: Record | None = None
+        self.asked_late = 0  # of the late elements, those after a request that came after the cancel
+        self.first_asked: Record | None = None
         self.invalid_end: int | None = None  # of the first one that counts
         self.after_invalid = 0
         self.first_after: Record | None = None
@@ -132,30 +150,56 @@ class RuleChecker:
         if state.terminated:
             self._breach(state, record, "1.7", f"{signal} after the end")
         if state.cancel_end < begin:
-            state.late += 1
-            state.first_late = state.first_late or record
-            allowed = 0 if state.cancel_inside else self._late_signals
-            if state.late > allowed:
-                seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
-                new = state.late if state.late == allowed + 1 else 1
-                self._breaches(state, record, "1.8", seen, new, state.first_late)
-        if (signal == Signal.ON_SUBSCRIBE) == state.subscribed:
-            twice = "a second on_subscribe" if state.subscribed else f"{signal} before on_subscribe"
-            self._breach(state, record, "1.9", twice)
-        if signal == Signal.ON_NEXT:
-            self._element(state, record)
-        elif signal == Signal.ON_COMPLETE:
-            elements = record.elements
-            if elements is not None and state.delivered < elements and not state.cancel_begun:
-                self._breach(state, record, "conservation", f"completed after {state.delivered} of {elements} elements")
+            self._late(state, record)
+        if signal != Signal.ON_SUBSCRIBE and not state.subscribed:
+            self._breach(state, record, "1.9", f"{signal} before on_subscribe")
         if signal == Signal.ON_SUBSCRIBE:
-            state.subscribed = True
-            if end > state.subscribe_end:
-                state.subscribe_end, state.subscribe_thread = end, record.thread
+            self._on_subscribe(state, record)
         else:
+            if signal == Signal.ON_NEXT:
+                self._element(state, record)
+            else:
+                self._terminal(state, record)
             state.signals_end = max(state.signals_end, end)
-            state.terminated = state.terminated or signal != Signal.ON_NEXT
+        state.signal_raised = state.signal_raised or _raised(record)
         state.signal_thread = record.thread
+
+    def _late(self, state: _State, record: Record) -> None:
+        allowed = 0 if state.cancel_inside else self._late_signals
+        state.late += 1
+        state.first_late = state.first_late or record
+        if state.late > allowed:
+            seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
+            new = state.late if state.late == allowed + 1 else 1
+            self._breaches(state, record, "1.8", seen, new, state.first_late)
+        if record.signal != Signal.ON_NEXT or state.last_request <= state.cancel_end:
+            return
+        state.asked_late += 1
+        state.first_asked = state.first_asked or record
+        if state.asked_late > allowed:
+            seen = f"{state.asked_late} element(s) after a request that came after a cancel, allowed: {allowed}"
+            new = state.asked_late if state.asked_late == allowed + 1 else 1
+            self._breaches(state, record, "3.6", seen, new, state.first_asked)
+
+    def _on_subscribe(self, state: _State, record: Record) -> None:
+        if state.subscribed:
+            self._breach(state, record, "2.12", "a second on_subscribe")
+        state.subscribed += 1
+        state.last_subscribe = record.begin
+        end = _end(record)
+        if end > state.subscribe_end:
+            state.subscribe_end, state.subscribe_thread = end, record.thread
+
+    def _terminal(self, state: _State, record: Record) -> None:
+        elements, end = record.elements, _end(record)
+        lacks = elements is not None and state.delivered < elements
+        if record.signal == Signal.ON_COMPLETE and lacks and not state.cancel_begun:
+            self._breach(state, record, "conservation", f"completed after {state.delivered} of {elements} elements")
+        if not state.terminated:
+            state.terminated, state.terminal_begin = True, record.begin
+        state.terminal_end = min(state.terminal_end, end)
+        if end > state.terminal_last_end:
+            state.terminal_last_end, state.terminal_thread = end, record.thread
 
     def _element(self, state: _State, record: Record) -> None:
         state.delivered += 1
@@ -163,9 +207,17 @@ class RuleChecker:
             self._breach(
                 state, record, "1.1", f"element {state.delivered} delivered, {state.requested} requested so far"
             )
+        if state.last_request > state.terminal_begin:
+            self._breach(state, record, "1.6", "an element after a request that came after the end")
+        if record.depth is not None and record.depth > RECURSION:
+            seen = f"an element inside of {record.depth} calls of its thread, allowed: {RECURSION}"
+            self._breach(state, record, "3.3", seen)
         value, largest = record.value, state.largest
-        if record.ascending and value is not None and largest is not None and value <= largest:
-            self._breach(state, record, "conservation", f"element {value} after {largest}")
+        known = record.ascending and value is not None and largest is not None
+        if known and value < largest:  # type: ignore[operator]
+            self._breach(state, record, "order", f"element {value} after {largest}")
+        if known and value == largest:
+            self._breach(state, record, "conservation", f"element {value} twice")
         elif record.elements is not None and state.delivered > record.elements:
             self._breach(
                 state, record, "conservation", f"element {state.delivered} of a publisher that has {record.elements}"
@@ -182,35 +234,71 @@ class RuleChecker:
 
     def _call(self, state: _State, record: Record) -> None:
         begin, end = record.begin, _end(record)
-        if not record.shared_callers and state.calls_end > begin and state.calls_thread != record.thread:
+        thread, serial = record.thread, not record.shared_callers
+        if serial and state.calls_end > begin and state.calls_thread != thread:
             self._breach(state, record, "2.7", f"{record.signal} begins while another thread's call is under way")
         if end > state.calls_end:
-            state.calls_end, state.calls_thread = end, record.thread
-        if record.error is not None:
-            self._breach(state, record, "3.16", f"{record.signal} {record.error}")
+            state.calls_end, state.calls_thread = end, thread
+        if state.terminal_last_end > begin and state.terminal_thread == thread:
+            self._breach(state, record, "2.3", f"{record.signal} from inside the end")
         if record.signal == Signal.CANCEL:
-            state.cancel_begun = True
-            if record.end is not None and end < state.cancel_end:
-                signals_end = max(state.signals_end, state.subscribe_end)
-                state.cancel_end = end
-                state.cancel_inside = signals_end > begin and state.signal_thread == record.thread
-        elif record.n is not None and record.n > 0:
+            self._cancel(state, record)
+        else:
+            self._request(state, record)
+
+    def _cancel(self, state: _State, record: Record) -> None:
+        end, again = _end(record), state.cancel_end < record.begin
+        if again and (_raised(record) or record.end is None):
+            self._breach(state, record, "3.7", f"a cancel after a cancel {record.error or 'has not returned'}")
+        elif _raised(record):
+            self._breach(state, record, "3.16", f"cancel {record.error}")
+        state.cancel_begun, state.last_cancel = True, record.begin
+        if record.end is not None and end < state.cancel_end:
+            state.cancel_end = end
+            state.cancel_inside = self._inside(state, record)
+
+    def _request(self, state: _State, record: Record) -> None:
+        if _raised(record):
+            self._breach(state, record, "3.16", f"request {record.error}")
+            state.request_raised = True
+        if not record.shared_callers and state.terminal_end < record.begin:
+            self._breach(state, record, "2.4", "a request after the end had returned")
+        if record.end is None and self._inside(state, record):
+            self._breach(state, record, "3.2", "a request from inside a signal has not returned")
+        state.last_request = record.begin
+        if record.n is not None and record.n > 0:
             state.requested = min(state.requested + record.n, MAX_DEMAND)
         elif state.invalid_end is None and not state.cancel_begun and not state.terminated:
-            state.invalid_end = end
+            state.invalid_end = _end(record)
+
+    @staticmethod
+    def _inside(state: _State, record: Record) -> bool:
+        """Whether a call comes from inside a signal of its thread."""
+        return max(state.signals_end, state.subscribe_end) > record.begin and state.signal_thread == record.thread
 
     def _settled(self, state: _State, record: Record) -> None:
         if not state.subscribed:
             self._breach(state, record, "1.9", "settled without on_subscribe")
-        if state.terminated or state.cancel_begun:
+        if state.subscribed > 1 and state.last_cancel < state.last_subscribe:
+            self._breach(state, record, "2.5", "a second subscription was not cancelled")
+        if state.terminated or state.cancel_begun or state.signal_raised:
             return
         if state.invalid_end is not None:
             self._breach(state, record, "3.9", "an invalid request was never answered")
+        elif state.request_raised:
+            self._breach(state, record, "1.4", "a request raised, and no on_error came")
         elif state.delivered < state.requested:
-            rule = "3.17" if state.requested == MAX_DEMAND else "3.8"
-            self._breach(
-                state, record, rule, f"nothing runs any more: {state.delivered} delivered, {state.requested} requested"
-            )
+            seen = f"nothing runs any more: {state.delivered} delivered, {state.requested} requested"
+            self._breach(state, record, self._unmet(state, record.elements), seen)
+
+    @staticmethod
+    def _unmet(state: _State, elements: int | None) -> str:
+        """The rule that unmet demand breaks: it depends on whether the publisher had more."""
+        if elements is not None and state.delivered >= elements:
+            return "1.5"
+        if state.requested == MAX_DEMAND:
+            return "3.17"
+        return "1.2" if elements is None else "3.8"
 
     def _breach(self, state: _State, record: Record, rule: str, seen: str) -> None:
         violation = state.violations.get(rule)
@@ -238,6 +326,11 @@ class RuleChecker:
         for violation, _ in state.following:
             violation.around.append(record)
         state.following = [(violation, most) for violation, most in state.following if len(violation.around) < most]
+
+
+def _raised(record: Record) -> bool:
+    """Whether the call raised to its caller. The error of an `on_error` is not that."""
+    return record.error is not None and (record.signal != Signal.ON_ERROR or record.error.startswith("raised "))
 
 
 def _end(record: Record) -> int:

@@ -55,6 +55,7 @@ class Row(NamedTuple):
     end_ns: int | None
     value: Any
     error: str | None
+    depth: int
 
 
 class Chunk(NamedTuple):
@@ -108,7 +109,7 @@ class Recorder:
         for number in numbers:
             ticket, ns = self._draw(), primitives.now_ns()
             buffer = self._local.buffer
-            buffer.rows.append((number, SETTLED, None, ticket, self._draw(), ns, ns, None, None))
+            buffer.rows.append((number, SETTLED, None, ticket, self._draw(), ns, ns, None, None, 0))
             if len(buffer.rows) >= CHUNK:
                 self._hand_over(buffer)
 
@@ -146,7 +147,7 @@ class Recorder:
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
         """The record of a row."""
-        number, signal, n, begin, end, begin_ns, end_ns, value, error = row
+        number, signal, n, begin, end, begin_ns, end_ns, value, error, depth = row
         facts = self.facts[number]
         return Record(
             self.run,
@@ -164,6 +165,7 @@ class Recorder:
             end_ns,
             fitting(value),
             error,
+            depth,
         )
 
     def _keep(self, chunk: Chunk) -> None:
@@ -242,7 +244,11 @@ class _Buffer:
             if not calls:
                 return rows, []
             known = self._told.union(row[3] for row in rows)
-            under_way = [(*call[:4], None, call[4], None, None, None) for call in calls if call[3] not in known]
+            under_way = [
+                (*call[:4], None, call[4], None, None, None, depth)
+                for depth, call in enumerate(calls)
+                if call[3] not in known
+            ]
             if tell:
                 self._told.update(row[3] for row in under_way)
             return rows, under_way
@@ -276,15 +282,17 @@ class _Recorded:
     def _call(self, signal: int, call: Callable[..., Any], n: int | None, error: str | None, *arguments: Any) -> None:
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
         begin, begin_ns = draw(), now()
-        buffer.calls.append((self._number, signal, n, begin, begin_ns))
+        calls = buffer.calls
+        depth = len(calls)
+        calls.append((self._number, signal, n, begin, begin_ns))
         try:
             call(*arguments)
         except BaseException as raised:
             error = f"raised {_text(raised)}"
             raise
         finally:
-            buffer.rows.append((self._number, signal, n, begin, draw(), begin_ns, now(), None, error))
-            buffer.calls.pop()  # after the row is there
+            buffer.rows.append((self._number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
+            calls.pop()  # after the row is there
             if len(buffer.rows) >= CHUNK:
                 self._recorder._hand_over(buffer)
 
@@ -327,7 +335,9 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         # `_call`, written out: this is the path of every element.
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
         begin, begin_ns = draw(), now()
-        buffer.calls.append((self._number, ON_NEXT, None, begin, begin_ns))
+        calls = buffer.calls
+        depth = len(calls)
+        calls.append((self._number, ON_NEXT, None, begin, begin_ns))
         error = None
         try:
             self._on_next(element)
@@ -337,8 +347,8 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         finally:
             end, end_ns = draw(), now()
             value = element if type(element) is int else _value(element)
-            buffer.rows.append((self._number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error))
-            buffer.calls.pop()
+            buffer.rows.append((self._number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
+            calls.pop()
             if len(buffer.rows) >= CHUNK:
                 self._recorder._hand_over(buffer)
 

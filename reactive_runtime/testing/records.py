@@ -40,7 +40,7 @@ class Facts:
     shared_callers: bool = False
     """Many threads call `request` and `cancel` on purpose: 2.7 is not judged."""
     ascending: bool = False
-    """Values are ints and each is larger than the one before: a repeat breaks conservation."""
+    """Values are ints and each is larger than the one before: a repeat breaks conservation, a smaller one the order."""
     elements: int | None = None
     """How many elements the publisher has for this subscription, where that is known."""
 
@@ -67,3 +67,5 @@ class Record(NamedTuple):
     """`on_next`: the element where it is an int of 64 bits, else its hash (0 where it has none)."""
     error: str | None
     """`on_error`: the error; any signal: what it raised to its caller."""
+    depth: int | None = 0
+    """How many recorded calls of its thread it began inside of (3.3); None where that was not recorded."""

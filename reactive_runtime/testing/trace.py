@@ -1,17 +1,20 @@
 """Traces on disk: one folder a run, with Parquet files of its signals and a metadata.json.
 
-    <folder>/<run>/signals-00000.parquet   the columns of `Record`, up to a million records each
-    <folder>/<run>/metadata.json           version, Python, machine, scenarios, seed, and whether it is complete
+    <folder>/date=<day>/run=<run>/signals-00000.parquet   the columns of `Record`, up to a million records each
+    <folder>/date=<day>/run=<run>/metadata.json           version, commit, Python, machine, scenarios, seed
 
 A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is
-whole: a run that is killed leaves readable files. Needs pyarrow, which is imported on first use.
+whole: a run that is killed leaves readable files, and its facts in `_metadata.json`. Each file says which schema it
+has: 1 had no `depth`, 2 is what is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on
+first use.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -25,10 +28,21 @@ from reactive_runtime.testing.records import Record
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["TraceWriter", "check_files", "read_trace", "run_folders", "schema", "table_of"]
+__all__ = ["SCHEMA", "TraceWriter", "check_files", "metadata_of", "read_trace", "run_folders", "schema", "table_of"]
+
+SCHEMA: Final = 2
+"""The version of the columns; files of an older one can be read."""
+
+_VERSION: Final = b"reactive_runtime.trace"
+"""Where a file says its version."""
+
+_SINCE: Final = {"depth": 2}
+"""Columns that older files have not."""
 
 FILE_ROWS: Final = 1_000_000
 GROUP_ROWS: Final = 100_000
+FILE_SECONDS: Final = 10.0
+"""After which a file is closed however few its rows are: what a run that is killed loses is what it wrote since."""
 
 REPEATED: Final = ["run", "scenario", "subscription", "thread", "signal", "n", "elements", "error"]
 """Columns with few values, which files hold as a dictionary."""
@@ -65,8 +79,10 @@ def schema() -> pyarrow.Schema:
         ("end_ns", pa.int64(), True),
         ("value", pa.int64(), True),
         ("error", pa.string(), True),
+        ("depth", pa.int32(), True),
     ]
-    made: pyarrow.Schema = pa.schema([pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields])
+    columns = [pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields]
+    made: pyarrow.Schema = pa.schema(columns, metadata={_VERSION: str(SCHEMA).encode()})
     return made
 
 
@@ -80,10 +96,14 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
 class TraceWriter:
     """Writes the chunks of one recorder to the folder of its run. `write` is the recorder's sink."""
 
-    def __init__(self, folder: Path | str, run: str) -> None:
-        """Make the folder of the run. TraceError where it can't be made, or has a trace already."""
+    def __init__(self, folder: Path | str, run: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Make the folder of the run, with what is known of it at its beginning.
+
+        TraceError where it can't be made, or has a trace already.
+        """
         _arrow()  # what is missing is said here, and not to a publisher in mid-signal
-        self.path = Path(folder) / run
+        now = datetime.now(UTC)
+        self.path = Path(folder) / f"date={now:%Y-%m-%d}" / f"run={run}"
         self.run = run
         self.rows = 0  # _lock
         self._lock = primitives.Lock()  # held while writing: files are written by one thread at a time
@@ -92,9 +112,18 @@ class TraceWriter:
         self._waiting_rows = 0  # _lock
         self._file: Any = None  # _lock
         self._file_rows = 0  # _lock
+        self._file_begun = 0.0  # _lock
         self._files = 0  # _lock
         self._failure: Exception | None = None  # _lock; the first: nothing is written after it
-        self._started = _now()
+        self.waited = 0.0  # _lock
+        self._facts = {
+            "run": run,
+            "schema": SCHEMA,
+            "started": now.isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "machine": f"{platform.node()}, {os.cpu_count()} cores, {platform.platform()}",
+            **(metadata or {}),
+        }
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             taken = any(self.path.glob("signals-*.parquet"))
@@ -102,6 +131,7 @@ class TraceWriter:
             raise TraceError(f"{self.path}: can't be made: {error.strerror}") from error
         if taken:
             raise TraceError(f"{self.path}: has a trace already, which is not written over")
+        _write(self.path / "_metadata.json", {**self._facts, "complete": False})
 
     def recorder(self) -> Recorder:
         """The recorder that writes here."""
@@ -117,7 +147,9 @@ class TraceWriter:
             with self._lock:
                 self._failure = self._failure or error
             return
+        begin = primitives.monotonic()
         with self._lock:
+            self.waited += primitives.monotonic() - begin
             if self._failure is not None:
                 return
             self._waiting.append(table)
@@ -126,7 +158,12 @@ class TraceWriter:
             if self._waiting_rows >= GROUP_ROWS:
                 self._attempt(self._write_group)
 
-    def close(self, metadata: dict[str, Any]) -> None:
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be written: `close` says what. Nothing has been since."""
+        return self._failure is not None  # it is written once
+
+    def close(self, metadata: Mapping[str, Any] | None = None) -> None:
         """Finish the last file, and write the metadata. TraceError if anything could not be written."""
         if self._recorder is not None:
             self._recorder.flush()
@@ -134,18 +171,20 @@ class TraceWriter:
             self._attempt(self._finish)
             failure = self._failure
             facts = {
-                "run": self.run,
-                "started": self._started,
-                "finished": _now(),
-                "python": platform.python_version(),
-                "machine": platform.platform(),
+                **self._facts,
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 "records": self.rows,
+                "recorder_waited": round(self.waited, 3),
                 "complete": True,
-                **metadata,
+                **(metadata or {}),
             }
         if failure is not None:
             raise _unwritten(self._name("_"), failure)
-        _write_whole(self.path / "metadata.json", json.dumps(facts, indent=2, default=str) + "\n")
+        _write(self.path / "_metadata.json", facts)
+        try:
+            (self.path / "_metadata.json").replace(self.path / "metadata.json")  # it is whole
+        except OSError as error:
+            raise _unwritten(self.path / "metadata.json", error) from error
 
     def _attempt(self, action: Callable[[], None]) -> None:
         try:
@@ -157,13 +196,14 @@ class TraceWriter:
     def _write_group(self) -> None:
         pa, parquet = _arrow()
         if self._file is None:
+            self._file_begun = primitives.monotonic()
             self._file = parquet.ParquetWriter(
                 self._name("_"), schema(), compression="zstd", use_dictionary=REPEATED, column_encoding=RISING
             )
         table, self._waiting, self._waiting_rows = pa.concat_tables(self._waiting), [], 0
         self._file.write_table(table, row_group_size=GROUP_ROWS)
         self._file_rows += table.num_rows
-        if self._file_rows >= FILE_ROWS:
+        if self._file_rows >= FILE_ROWS or primitives.monotonic() - self._file_begun >= FILE_SECONDS:
             self._close_file()
 
     def _finish(self) -> None:
@@ -182,10 +222,6 @@ class TraceWriter:
         return self.path / f"{prefix}signals-{self._files:05}.parquet"
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _unwritten(path: Path, failure: Exception) -> TraceError:
     why = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
     error = TraceError(f"{path}: can't be written: {why.splitlines()[0]}")
@@ -193,12 +229,9 @@ def _unwritten(path: Path, failure: Exception) -> TraceError:
     return error
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file under another name, and give it its own when it is whole."""
-    unfinished = path.with_name(f"_{path.name}")
+def _write(path: Path, facts: Mapping[str, Any]) -> None:
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
+        path.write_text(json.dumps(facts, indent=2, default=str) + "\n", encoding="utf-8")
     except OSError as error:
         raise _unwritten(path, error) from error
 
@@ -209,7 +242,9 @@ def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
     size = len(chunk.rows)
     width = len(Row._fields)
     cells = list(chain.from_iterable(chunk.rows))  # then each column is a slice: several times as fast as zip(*rows)
-    numbers, signals, n, begin, end, begin_ns, end_ns, values, errors = (cells[at::width] for at in range(width))
+    numbers, signals, n, begin, end, begin_ns, end_ns, values, errors, depths = (
+        cells[at::width] for at in range(width)
+    )
     # What is known of a subscription is looked up once, and repeated by Arrow: a chunk has many rows of few.
     subscriptions = pa.array(numbers, pa.int64()).dictionary_encode()
     facts = [recorder.facts[number] for number in subscriptions.dictionary.to_pylist()]
@@ -233,6 +268,7 @@ def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
         pa.array(end_ns, pa.int64()),
         _ints(values),
         pa.array(errors, pa.string()),
+        pa.array(depths, pa.int32()),
     ]
     table: pyarrow.Table = pa.table(columns, schema=schema())
     return table
@@ -250,28 +286,50 @@ def _ints(values: Sequence[Any]) -> Any:
 def run_folders(folder: Path | str) -> list[Path]:
     """The folders of runs below `folder`, which may be one itself. TraceError where there is none."""
     folder = Path(folder)
-    found = [path for path in (folder, *sorted(folder.glob("*/"))) if any(path.glob("signals-*.parquet"))]
+    below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
+    found = [path for path in below if any(path.glob("signals-*.parquet"))]
     if not found:
-        what = "is no folder" if not folder.is_dir() else "has no runs: no <run>/signals-*.parquet in it"
+        what = "is no folder" if not folder.is_dir() else "has no runs: no date=<day>/run=<run>/signals-*.parquet in it"
         raise TraceError(f"{folder}: {what}")
     return found
 
 
+def metadata_of(run: Path | str) -> dict[str, Any] | None:
+    """What is known of the run in that folder; None where nothing is. One that was killed is not `complete`."""
+    for name in ("metadata.json", "_metadata.json"):
+        try:
+            facts = json.loads((Path(run) / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # not there, or cut off
+            continue
+        if isinstance(facts, dict):
+            return facts
+    return None
+
+
 def check_files(folder: Path | str) -> list[Path]:
     """The trace files below `folder`. TraceError names the first that can't be read or has another schema."""
-    pa, parquet = _arrow()
     files = [file for run in run_folders(folder) for file in sorted(run.glob("signals-*.parquet"))]
     for file in files:
-        try:
-            found = parquet.read_schema(file)
-        except (OSError, pa.ArrowException) as error:
-            raise _unread(file, error) from error
-        kinds = {field.name: field.type for field in found}
-        for field in schema():
-            if kinds.get(field.name) != field.type:
-                has = kinds.get(field.name, "none")
-                raise TraceError(f"{file}: is no trace: column {field.name!r} should be {field.type}, and is {has}")
+        _check(file)
     return files
+
+
+def _check(file: Path) -> None:
+    pa, parquet = _arrow()
+    try:
+        found = parquet.read_schema(file)
+    except (OSError, pa.ArrowException) as error:
+        raise _unread(file, error) from error
+    version = (found.metadata or {}).get(_VERSION, b"1").decode(errors="replace")
+    if not version.isdecimal() or int(version) > SCHEMA:
+        raise TraceError(f"{file}: has schema {version}, and this version reads up to {SCHEMA}: a newer one is needed")
+    kinds = {field.name: field.type for field in found}
+    for field in schema():
+        if field.name not in kinds and int(version) < _SINCE.get(field.name, 1):
+            continue
+        if kinds.get(field.name) != field.type:
+            has = kinds.get(field.name, "none")
+            raise TraceError(f"{file}: is no trace: column {field.name!r} should be {field.type}, and is {has}")
 
 
 def read_trace(folder: Path | str) -> list[Record]:
@@ -286,10 +344,10 @@ def read_trace(folder: Path | str) -> list[Record]:
 def _records(file: Path) -> list[Record]:
     pa, parquet = _arrow()
     try:
-        table = parquet.ParquetFile(file).read(columns=list(Record._fields))
+        table = parquet.ParquetFile(file).read(columns=list(Record._fields))  # those that there are
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
-    return [Record(**row) for row in table.to_pylist()]
+    return [Record(**{"depth": None, **row}) for row in table.to_pylist()]
 
 
 def _unread(file: Path, error: Exception) -> TraceError:

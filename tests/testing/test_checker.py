@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from breaches import BREACHES, INNOCENT, element, request, trace
+from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
 from hypothesis import given, settings
 from strategies import traces
 
@@ -19,13 +19,19 @@ def test_a_breach_is_found_by_its_rule(breach: str) -> None:
     assert [(found.rule, found.count) for found in check(records)] == [(rule, count)]
 
 
+@pytest.mark.parametrize("breach", TWO_RULES)
+def test_a_breach_of_two_rules_is_found_by_both(breach: str) -> None:
+    rules, records = TWO_RULES[breach]
+    assert {found.rule for found in check(records)} == rules
+
+
 @pytest.mark.parametrize("innocent", INNOCENT)
 def test_what_is_no_breach_is_not_accused(innocent: str) -> None:
     assert check(INNOCENT[innocent]) == []
 
 
 def test_there_is_a_breach_for_each_rule_and_a_row_for_it_in_the_docs() -> None:
-    assert {rule for rule, _, _ in BREACHES.values()} == set(RULES)
+    assert {rule for rule, _, _ in BREACHES.values()}.union(*(rules for rules, _ in TWO_RULES.values())) == set(RULES)
     page = Path("docs/judging.md").read_text()
     assert all(f"\n| {rule} |" in page for rule in RULES)
 
@@ -66,8 +72,8 @@ def test_the_first_of_the_late_signals_is_shown_however_far_back_it_lies() -> No
 
 
 def test_demand_is_summed_exactly_up_to_the_cap() -> None:
-    nearly = trace(request(2**62, 3, 4), request(2**62 - 2, 5, 6), ("settled", 7, 8))
-    capped = trace(request(2**62, 3, 4), request(2**62 - 1, 5, 6), ("settled", 7, 8))
+    nearly = trace(request(2**62, 3, 4), request(2**62 - 2, 5, 6), ("settled", 7, 8), elements=9)
+    capped = trace(request(2**62, 3, 4), request(2**62 - 1, 5, 6), ("settled", 7, 8), elements=9)
     assert [[it.rule for it in check(records)] for records in (nearly, capped)] == [["3.8"], ["3.17"]]
 
 
@@ -96,12 +102,16 @@ def end_of(it: Record) -> float:
     return float("inf") if it.end is None else it.end
 
 
+def raised(it: Record) -> bool:
+    return it.error is not None and (it.signal != Signal.ON_ERROR or it.error.startswith("raised "))
+
+
 def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int, str], tuple[int, int]]:
     """(subscription, rule) to (count, first), for each rule broken."""
     broken: dict[tuple[int, str], list[int]] = {}
     for number in {it.subscription for it in records}:
         mine = sorted((it for it in records if it.subscription == number), key=lambda it: it.begin)
-        late_begins, after_begins = [], []
+        late_begins, after_begins, asked_begins = [], [], []
         for place, it in enumerate(mine):
             earlier, b = mine[:place], it.begin
             rules = set()
@@ -110,7 +120,8 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
             cancels = [e for e in earlier if e.signal == Signal.CANCEL]
             requests = [e for e in earlier if e.signal == Signal.REQUEST]
             ends = [e for e in earlier if e.signal in ENDS]
-            subscribed = any(e.signal == Signal.ON_SUBSCRIBE for e in earlier)
+            firsts = [e for e in signals if e.signal == Signal.ON_SUBSCRIBE]
+            subscribed = bool(firsts)
             asked = min(sum(e.n for e in requests if e.n is not None and e.n >= 1), MAX_DEMAND)
             invalid = [
                 e
@@ -120,7 +131,6 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
             ]
             if it.signal in SIGNALS:
                 others = [e for e in signals if e.signal != Signal.ON_SUBSCRIBE]
-                firsts = [e for e in signals if e.signal == Signal.ON_SUBSCRIBE]
                 last = max(firsts, key=end_of, default=None)
                 if any(end_of(e) > b for e in others) or (last and end_of(last) > b and last.thread != it.thread):
                     rules.add("1.3")
@@ -136,14 +146,27 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                     allowed = 0 if inside else late_signals
                     if len(late_begins) > allowed:
                         broken.setdefault((number, "1.8"), late_begins[:-1]).append(b)
-                if (it.signal == Signal.ON_SUBSCRIBE) == subscribed:
+                    first_end = min(end_of(e) for e in ended)
+                    if it.signal == Signal.ON_NEXT and any(e.begin > first_end for e in requests):
+                        asked_begins.append(b)
+                        if len(asked_begins) > allowed:
+                            broken.setdefault((number, "3.6"), asked_begins[:-1]).append(b)
+                if it.signal == Signal.ON_SUBSCRIBE and subscribed:
+                    rules.add("2.12")
+                if it.signal != Signal.ON_SUBSCRIBE and not subscribed:
                     rules.add("1.9")
             if it.signal == Signal.ON_NEXT:
                 if len(elements) + 1 > asked:
                     rules.add("1.1")
+                if ends and any(e.begin > ends[0].begin for e in requests):
+                    rules.add("1.6")
+                if it.depth is not None and it.depth > 16:
+                    rules.add("3.3")
                 values = [e.value for e in elements if e.value is not None]
-                if it.ascending and it.value is not None and values and it.value <= max(values):
+                if it.ascending and it.value is not None and values and it.value == max(values):
                     rules.add("conservation")
+                if it.ascending and it.value is not None and values and it.value < max(values):
+                    rules.add("order")
                 if it.elements is not None and len(elements) + 1 > it.elements:
                     rules.add("conservation")
                 if not cancels and invalid and end_of(invalid[0]) < b:
@@ -163,18 +186,38 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                 longest = max(calls, key=end_of, default=None)
                 if not it.shared_callers and longest and end_of(longest) > b and longest.thread != it.thread:
                     rules.add("2.7")
-                if it.error is not None:
+                last_end = max(ends, key=end_of, default=None)
+                if last_end and end_of(last_end) > b and last_end.thread == it.thread:
+                    rules.add("2.3")
+                again = it.signal == Signal.CANCEL and any(end_of(e) < b for e in cancels)
+                if again and (raised(it) or it.end is None):
+                    rules.add("3.7")
+                elif raised(it):
                     rules.add("3.16")
+            if it.signal == Signal.REQUEST:
+                if not it.shared_callers and any(end_of(e) < b for e in ends):
+                    rules.add("2.4")
+                inside = bool(signals) and signals[-1].thread == it.thread and any(end_of(e) > b for e in signals)
+                if it.end is None and inside:
+                    rules.add("3.2")
             if it.signal == Signal.SUBSCRIBE and it.error is not None:
                 rules.add("1.9")
             if it.signal == Signal.SETTLED:
                 if not subscribed:
                     rules.add("1.9")
-                if not ends and not cancels:
+                if len(firsts) > 1 and not any(e.begin > firsts[-1].begin for e in cancels):
+                    rules.add("2.5")
+                if not ends and not cancels and not any(raised(e) for e in signals):
                     if invalid:
                         rules.add("3.9")
+                    elif any(raised(e) for e in requests):
+                        rules.add("1.4")
+                    elif len(elements) < asked and it.elements is not None and len(elements) >= it.elements:
+                        rules.add("1.5")
+                    elif len(elements) < asked and asked == MAX_DEMAND:
+                        rules.add("3.17")
                     elif len(elements) < asked:
-                        rules.add("3.17" if asked == MAX_DEMAND else "3.8")
+                        rules.add("1.2" if it.elements is None else "3.8")
             for rule in rules:
                 broken.setdefault((number, rule), []).append(b)
     return {key: (len(begins), min(begins)) for key, begins in broken.items()}

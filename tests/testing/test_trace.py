@@ -15,7 +15,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.testing import Record, Recorder
 from reactive_runtime.testing import trace as module
-from reactive_runtime.testing.trace import TraceWriter, check_files, read_trace, run_folders, schema
+from reactive_runtime.testing.trace import TraceWriter, check_files, metadata_of, read_trace, run_folders, schema
 
 
 def written(folder: Path, run: str = "run", elements: int = 100) -> TraceWriter:
@@ -70,8 +70,10 @@ def test_files_are_cut_and_a_run_that_is_killed_leaves_whole_ones(
 def test_all_runs_of_a_folder_are_found_and_a_run_by_itself(tmp_path: Path) -> None:
     written(tmp_path, "one")
     written(tmp_path, "two")
-    assert [path.name for path in run_folders(tmp_path)] == ["one", "two"]
-    assert [path.name for path in run_folders(tmp_path / "two")] == ["two"]
+    assert [path.name for path in run_folders(tmp_path)] == ["run=one", "run=two"]
+    (day,) = tmp_path.iterdir()
+    assert [path.name for path in run_folders(day)] == ["run=one", "run=two"]
+    assert [path.name for path in run_folders(day / "run=two")] == ["run=two"]
 
 
 def test_a_folder_without_runs_is_named(tmp_path: Path) -> None:
@@ -89,6 +91,52 @@ def test_a_file_of_another_schema_is_named_with_the_column(tmp_path: Path) -> No
         check_files(tmp_path)
 
 
+def test_a_trace_of_a_newer_schema_is_one_line_that_says_so(tmp_path: Path) -> None:
+    file = next(written(tmp_path).path.glob("*.parquet"))
+    table = parquet.read_table(file)
+    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "3"}), file)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 3, and this version reads up to 2"):
+        check_files(tmp_path)
+
+
+def test_a_trace_of_the_first_schema_is_read_without_what_it_lacks(tmp_path: Path) -> None:
+    file = next(written(tmp_path).path.glob("*.parquet"))
+    table = parquet.ParquetFile(file).read().drop_columns(["depth"])
+    parquet.write_table(table.replace_schema_metadata({}), file)
+    assert {it.depth for it in read_trace(tmp_path)} == {None}
+
+
+def test_a_run_that_is_killed_has_said_at_its_beginning_what_it_is(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run", {"seed": 7})
+    assert metadata_of(writer.path) == {**(metadata_of(writer.path) or {}), "seed": 7, "complete": False, "schema": 2}
+    writer.close({"records": 0})
+    assert (metadata_of(writer.path) or {})["complete"] is True
+    (writer.path / "metadata.json").unlink()
+    assert metadata_of(writer.path) is None
+    (writer.path / "metadata.json").write_text('{"run": ')
+    assert metadata_of(writer.path) is None
+
+
+def test_a_file_is_closed_after_some_seconds_however_few_its_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GROUP_ROWS", 100)
+    monkeypatch.setattr(module, "FILE_SECONDS", 0.0)
+    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 60)
+    TraceWriter(tmp_path, "run").recorder().wrap(Flow.range(1_000)).subscribe(Sink())
+    assert len(check_files(tmp_path)) >= 8
+
+
+def test_the_depth_of_a_call_is_how_many_it_is_inside_of(tmp_path: Path) -> None:
+    recorder = Recorder()
+    sink = Sink(demand=1, then=lambda sink, n: sink.subscription.request(1) if n == 0 else None)
+    recorder.wrap(Flow.range(2)).subscribe(sink)
+    depths = [(it.signal, it.depth) for it in recorder.records() if it.signal in ("on_subscribe", "request")]
+    # subscribe > on_subscribe > request (> on_next > request)
+    assert depths[:2] == [("on_subscribe", 1), ("request", 2)]
+    assert depths[2][1] >= 1
+
+
 def test_a_truncated_file_is_named(tmp_path: Path) -> None:
     file = next(written(tmp_path).path.glob("*.parquet"))
     file.write_bytes(file.read_bytes()[:-10])
@@ -99,7 +147,7 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(TraceError, match="file/run: can't be made"):
+    with pytest.raises(TraceError, match=r"file/date=[-0-9]+/run=run: can't be made"):
         TraceWriter(tmp_path / "file", "run")
 
 
@@ -143,7 +191,7 @@ def test_a_run_is_not_written_over(tmp_path: Path) -> None:
 
 def test_metadata_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run")
-    (tmp_path / "run" / "metadata.json").mkdir()
+    (writer.path / "metadata.json").mkdir()
     with pytest.raises(TraceError, match=r"metadata\.json: can't be written"):
         writer.close({})
 
