@@ -21,28 +21,32 @@ from reactive_runtime.spark import breaches, read_runs, session, violations
 
 LENGTH = 1_000
 """Records of each subscription."""
+LIVE = 64
+"""Subscriptions that are under fire at once, as in a round of the harness."""
 
 MAKE = """
 copy (
   with it as (
     select s, i, case i when 0 then 'subscribe' when 1 then 'on_subscribe' when {length} - 1 then 'settled'
-      else case when i % 10 = 2 then 'request' else 'on_next' end end as signal
+      else case when i % 10 = 2 then 'request' else 'on_next' end end as signal,
+      (s // {live} * {length} + i) * {live} + s % {live} as place
     from range({subscriptions}) as a(s), range({length}) as b(i))
   select 'run' as run, 'scenario ' || (s % 6) as scenario, s as subscription, s % 2 = 0 as shared_callers,
     true as ascending, cast(null as bigint) as elements, 1 + (s + i // 10) % 8 as thread, signal,
-    case signal when 'request' then case when s % 500 = 7 and i = 502 then 8 else 9 end end::bigint as n,
-    2 * (i * {subscriptions} + s) as begin, 2 * (i * {subscriptions} + s) + 1 as "end",
-    200 * (i * {subscriptions} + s) as begin_ns, 200 * (i * {subscriptions} + s) + 100 as end_ns,
-    case signal when 'on_next' then i end::bigint as value, cast(null as varchar) as error
-  from it order by i, s
+    case signal when 'request' then case when s % 500 = 7 and i = 502 then 8 when i = {length} - 8 then 6 else 9 end end::bigint as n,
+    2 * place as begin, 2 * place + 1 as "end", 200 * place as begin_ns, 200 * place + 100 as end_ns,
+    case signal when 'on_next' then i end::bigint as value, cast(null as varchar) as error,
+    cast(0 as integer) as depth
+  from it order by place
 ) to '{folder}/run' (format parquet, per_thread_output false, file_size_bytes '40MB', filename_pattern 'signals-{{i}}',
   compression zstd)
 """
 
 DUCKDB = """
 with numbered as (
-  select run, scenario, subscription, shared_callers, ascending, elements, thread, n, begin,
-    coalesce("end", 9223372036854775807) as fin, begin_ns, end_ns, value, error is not null as raised,
+  select run, scenario, subscription, shared_callers, ascending, elements, thread, n, begin, depth,
+    coalesce("end", 9223372036854775807 - begin) as fin, "end" is null as open, value,
+    error is not null and (signal != 'on_error' or starts_with(error, 'raised ')) as raised,
     case signal when 'on_subscribe' then 0 when 'on_next' then 1 when 'on_error' then 2 when 'on_complete' then 3
       when 'request' then 4 when 'cancel' then 5 when 'subscribe' then 6 else 7 end::tinyint as kind
   from read_parquet('{files}')),
@@ -51,54 +55,73 @@ past as (
     coalesce(count(*) filter (kind = 1) over earlier, 0) as delivered,
     coalesce(sum(n::double) filter (kind = 4 and n > 0) over earlier, 0) as requested,
     max(value) filter (kind = 1) over earlier as largest,
-    coalesce(count(*) filter (kind = 0) over earlier, 0) > 0 as subscribed,
-    coalesce(count(*) filter (kind in (2, 3)) over earlier, 0) > 0 as terminated,
-    coalesce(count(*) filter (kind = 5) over earlier, 0) > 0 as cancel_begun,
+    coalesce(count(*) filter (kind = 0) over earlier, 0) as subscribed,
+    min(begin) filter (kind in (2, 3)) over earlier as first_end,
+    first_value(case when kind in (2, 3) then fin end ignore nulls) over earlier as end_end,
+    first_value(case when kind in (2, 3) then thread end ignore nulls) over earlier as end_thread,
+    max(begin) filter (kind = 5) over earlier as cancel_begun,
+    min(fin) filter (kind = 5 and not open) over earlier as cancel_end,
     coalesce(max(fin) filter (kind between 1 and 3) over earlier, 0) as signals_end,
-    max(fin) filter (kind = 0) over earlier as subscribe_end,
+    max(begin) filter (kind = 0) over earlier as subscribe_begin,
+    coalesce(max(fin) filter (kind = 0) over earlier, 0) as subscribe_end,
     arg_max(thread, fin) filter (kind = 0) over earlier as subscribe_thread,
+    max(begin) filter (kind = 4) over earlier as request_begin,
     max(fin) filter (kind in (4, 5)) over earlier as calls_end,
     arg_max(thread, fin) filter (kind in (4, 5)) over earlier as calls_thread,
-    last_value(case when kind <= 3 then thread end ignore nulls) over earlier as signal_thread
+    last_value(case when kind <= 3 then thread end ignore nulls) over earlier as signal_thread,
+    min(begin) filter (kind = 4 and (n is null or n <= 0)) over earlier as invalid_begin,
+    first_value(case when kind = 4 and (n is null or n <= 0) then fin end ignore nulls) over earlier as invalid_end,
+    coalesce(max(case when raised and kind <= 4 then if(kind = 4, 1, 2) end) over earlier, 0) as gave_up
   from numbered
   window earlier as (partition by run, subscription order by begin rows between unbounded preceding and 1 preceding)),
-marked as (
-  select *,
-    case when kind = 5 and fin < 9223372036854775807 then fin end as cancel_end,
-    signal_thread = thread and greatest(signals_end, coalesce(subscribe_end, 0)) > begin as inside,
-    case when kind = 4 and (n is null or n <= 0) and not cancel_begun and not terminated then fin end as invalid_end
-  from past),
 known as (
   select *,
-    min(cancel_end) over earlier as first_cancel_end,
-    arg_min(inside, cancel_end) over earlier as first_cancel_inside,
-    min(invalid_end) over earlier as first_invalid_end
-  from marked
-  window earlier as (partition by run, subscription order by begin rows between unbounded preceding and 1 preceding)),
+    coalesce(signal_thread = thread and greatest(signals_end, subscribe_end) > begin, false) as inside,
+    kind = 7 and first_end is null and cancel_begun is null and gave_up != 2 as owing,
+    invalid_begin is not null and (first_end is null or invalid_begin < first_end) as unanswered,
+    kind = 5 and coalesce(cancel_end < begin, false) and (raised or open) as again,
+    kind <= 3 and coalesce(cancel_end < begin, false) as late,
+    coalesce(delivered >= elements, false) as delivered_all,
+    owing and invalid_begin is null and gave_up = 0 and delivered < requested as unmet,
+    requested >= 9223372036854775807::double as everything
+  from past),
 judged as (
   select run, scenario, subscription,
+    arg_min(inside, fin) filter (kind = 5 and not open) as cancel_inside,
+    count(*) filter (late) as lates,
+    count(*) filter (late and kind = 1 and coalesce(request_begin > cancel_end, false)) as asked,
+    count(*) filter (kind = 1 and cancel_begun is null and unanswered and invalid_end < begin) as after,
     count(*) filter (kind = 1 and delivered + 1 > requested) as "1.1",
+    count(*) filter (unmet and elements is null and not everything) as "1.2",
     count(*) filter (kind <= 3 and (signals_end > begin or (subscribe_end > begin and subscribe_thread != thread)))
       as "1.3",
-    count(*) filter (kind <= 3 and terminated) as "1.7",
-    greatest(count(*) filter (kind <= 3 and first_cancel_end < begin)
-      - case when coalesce(bool_or(not first_cancel_inside), false) then 1 else 0 end, 0) as "1.8",
-    count(*) filter ((kind <= 3 and (kind = 0) = subscribed) or (kind = 6 and raised) or (kind = 7 and not subscribed))
+    count(*) filter (owing and invalid_begin is null and gave_up = 1) as "1.4",
+    count(*) filter (unmet and delivered_all) as "1.5",
+    count(*) filter (kind = 1 and request_begin > first_end) as "1.6",
+    count(*) filter (kind <= 3 and first_end is not null) as "1.7",
+    if(lates > if(cancel_inside, 0, 1), lates, 0) as "1.8",
+    count(*) filter ((kind in (1, 2, 3) and subscribed = 0) or (kind = 6 and raised) or (kind = 7 and subscribed = 0))
       as "1.9",
+    count(*) filter (kind in (4, 5) and end_end > begin and end_thread = thread) as "2.3",
+    count(*) filter (kind = 4 and not shared_callers and end_end < begin) as "2.4",
+    count(*) filter (kind = 7 and subscribed > 1 and coalesce(cancel_begun, 0) < subscribe_begin) as "2.5",
     count(*) filter (kind in (4, 5) and not shared_callers and calls_end > begin and calls_thread != thread) as "2.7",
-    count(*) filter (kind = 7 and not terminated and not cancel_begun and first_invalid_end is null
-      and delivered < requested and requested < 9223372036854775807::double) as "3.8",
-    count(*) filter (kind = 7 and not terminated and not cancel_begun and first_invalid_end is not null)
-      + greatest(count(*) filter (kind = 1 and not cancel_begun and first_invalid_end < begin) - 1, 0) as "3.9",
-    count(*) filter (kind in (4, 5) and raised) as "3.16",
-    count(*) filter (kind = 7 and not terminated and not cancel_begun and first_invalid_end is null
-      and delivered < requested and requested >= 9223372036854775807::double) as "3.17",
-    count(*) filter ((kind = 1 and (coalesce(ascending and value <= largest, false)
-      or coalesce(delivered + 1 > elements, false))) or (kind = 3 and not cancel_begun
-      and coalesce(delivered < elements, false))) as "conservation"
+    count(*) filter (kind = 0 and subscribed > 0) as "2.12",
+    count(*) filter (kind = 4 and open and inside) as "3.2",
+    count(*) filter (kind = 1 and depth > 16) as "3.3",
+    if(asked > if(cancel_inside, 0, 1), asked, 0) as "3.6",
+    count(*) filter (again) as "3.7",
+    count(*) filter (unmet and not delivered_all and elements is not null and not everything) as "3.8",
+    count(*) filter (owing and unanswered) + if(after > 1, after, 0) as "3.9",
+    count(*) filter (kind in (4, 5) and raised and not again) as "3.16",
+    count(*) filter (unmet and not delivered_all and everything) as "3.17",
+    count(*) filter ((kind = 1 and (coalesce(ascending and value = largest, false)
+      or coalesce(delivered + 1 > elements, false))) or (kind = 3 and cancel_begun is null
+      and coalesce(delivered < elements, false))) as "conservation",
+    count(*) filter (kind = 1 and ascending and value < largest) as "order"
   from known group by run, scenario, subscription)
 select rule, count(*) as subscriptions, sum(broken)::bigint as broken
-from (unpivot judged on columns('^[1-3c]') into name rule value broken) where broken > 0 group by rule order by rule
+from (unpivot judged on columns('^([1-3]|conservation|order)') into name rule value broken) where broken > 0 group by rule order by rule
 """
 
 
@@ -106,13 +129,16 @@ def made(folder: Path, records: int) -> int:
     """Write a trace of about `records`; a few subscriptions break 1.1."""
     subscriptions = max(records // LENGTH, 10)
     (folder / "run").mkdir()
-    duckdb.sql(MAKE.format(folder=folder, subscriptions=subscriptions, length=LENGTH))
+    duckdb.sql(MAKE.format(folder=folder, subscriptions=subscriptions, length=LENGTH, live=LIVE))
     return subscriptions * LENGTH
 
 
 def by_spark(spark: Any, folder: Path) -> list[tuple[str, int, int]]:
-    found = violations(breaches(read_runs(spark, [folder]))).groupBy("rule").agg({"*": "count", "count": "sum"})
-    return sorted((row["rule"], row["count(1)"], row["sum(count)"]) for row in found.collect())
+    signals = read_runs(spark, [folder])
+    rows = breaches(signals).persist()
+    found = violations(signals, rows).groupBy("rule").agg({"*": "count", "count": "sum"}).collect()
+    rows.unpersist()
+    return sorted((row["rule"], row["count(1)"], row["sum(count)"]) for row in found)
 
 
 def by_duckdb(folder: Path) -> list[tuple[str, int, int]]:

@@ -84,7 +84,7 @@ def summary(found: DataFrame) -> DataFrame:
         found.groupBy("run", "scenario")
         .agg(
             F.count("*").alias("subscriptions"),
-            F.count_if(F.expr("bits != 0 or `count 1.8` > 0 or `count 3.6` > 0 or `count 3.9` > 0")).alias("broken"),
+            F.count_if(F.expr("bits != 0 or too_late + too_asked + too_after > 0")).alias("broken"),
             *(F.sum(name).alias(name) for name in sums),
             *(F.count_if(name).alias(name) for name in ("completed", "failed")),
             F.count_if(cancelled).alias("cancelled"),

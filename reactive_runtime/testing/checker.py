@@ -79,7 +79,6 @@ class _State:
         "subscribed",
         "terminal_begin",
         "terminal_end",
-        "terminal_last_end",
         "terminal_thread",
         "terminated",
         "violations",
@@ -92,8 +91,8 @@ class _State:
         self.subscribed = 0  # how often
         self.terminated = self.cancel_begun = False
         self.request_raised = self.signal_raised = False
-        self.terminal_begin = self.terminal_end = FOREVER  # of the first to begin, of the first to end
-        self.terminal_last_end = self.terminal_thread = 0  # of the one that ends latest
+        self.terminal_begin = self.terminal_end = FOREVER  # of the first end
+        self.terminal_thread = 0
         self.last_request = self.last_subscribe = self.last_cancel = 0  # the `begin` of the latest
         self.subscribe_end = self.signals_end = self.calls_end = 0  # the latest end of earlier records
         self.subscribe_thread = self.calls_thread = 0  # the thread of the one that ends latest
@@ -191,15 +190,13 @@ class RuleChecker:
             state.subscribe_end, state.subscribe_thread = end, record.thread
 
     def _terminal(self, state: _State, record: Record) -> None:
-        elements, end = record.elements, _end(record)
+        elements = record.elements
         lacks = elements is not None and state.delivered < elements
         if record.signal == Signal.ON_COMPLETE and lacks and not state.cancel_begun:
             self._breach(state, record, "conservation", f"completed after {state.delivered} of {elements} elements")
         if not state.terminated:
-            state.terminated, state.terminal_begin = True, record.begin
-        state.terminal_end = min(state.terminal_end, end)
-        if end > state.terminal_last_end:
-            state.terminal_last_end, state.terminal_thread = end, record.thread
+            state.terminated = True
+            state.terminal_begin, state.terminal_end, state.terminal_thread = record.begin, _end(record), record.thread
 
     def _element(self, state: _State, record: Record) -> None:
         state.delivered += 1
@@ -239,7 +236,7 @@ class RuleChecker:
             self._breach(state, record, "2.7", f"{record.signal} begins while another thread's call is under way")
         if end > state.calls_end:
             state.calls_end, state.calls_thread = end, thread
-        if state.terminal_last_end > begin and state.terminal_thread == thread:
+        if state.terminated and state.terminal_end > begin and state.terminal_thread == thread:
             self._breach(state, record, "2.3", f"{record.signal} from inside the end")
         if record.signal == Signal.CANCEL:
             self._cancel(state, record)

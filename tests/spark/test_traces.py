@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
-from breaches import BREACHES, INNOCENT, element, request, trace
+from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sinks import Sink
@@ -26,7 +26,7 @@ Key = tuple[str, int, str]
 def judged(spark: Any, records: Sequence[Record], late_signals: int = 1) -> dict[Key, tuple[int, int]]:
     """(run, subscription, rule) to (count, first), by Spark."""
     signals = spark.createDataFrame(table_of(records))
-    found = violations(breaches(signals, late_signals)).collect()
+    found = violations(signals, breaches(signals, late_signals).persist()).collect()
     return {(row["run"], row["subscription"], row["rule"]): (row["count"], row["first"]) for row in found}
 
 
@@ -44,7 +44,12 @@ def runs_of(named: dict[str, list[Record]]) -> list[Record]:
 
 def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
     broken = {name: records for name, (_, _, records) in BREACHES.items()}
-    found = judged(spark, runs_of({**broken, **INNOCENT}))
+    both = {name: records for name, (_, records) in TWO_RULES.items()}
+    found = judged(spark, runs_of({**broken, **both, **INNOCENT}))
+    assert {(run, rule) for run, _, rule in found if run in both} == {
+        (name, rule) for name, (rules, _) in TWO_RULES.items() for rule in rules
+    }
+    found = {key: counts for key, counts in found.items() if key[0] not in both}
     expected = {(name, rule): count for name, (rule, count, _) in BREACHES.items()}
     assert {(run, rule): count for (run, _, rule), (count, _) in found.items()} == expected
 
@@ -91,6 +96,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def good(folder: Path) -> Path:
+    (run,) = folder.glob("date=*/run=good")
+    return run
+
+
 def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: Any, folder: Path) -> None:
     verdict = verify(spark, [folder], folder / "verdict")
     assert not verdict.clean
@@ -106,7 +116,7 @@ def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: A
 
 
 def test_verify_of_a_run_by_itself_is_clean(spark: Any, folder: Path, tmp_path: Path) -> None:
-    verdict = verify(spark, [folder / "good"], tmp_path / "out")
+    verdict = verify(spark, [good(folder)], tmp_path / "out")
     assert verdict.clean
     (row,) = verdict.summary
     assert (row["scenario"], row["subscriptions"], row["elements"]) == ("numbers", 6, 503)
@@ -133,10 +143,10 @@ def test_the_summary_measures_what_came_after_a_cancel(spark: Any) -> None:
 def test_reading_names_what_is_no_trace(spark: Any, folder: Path) -> None:
     with pytest.raises(TraceError, match="nowhere: is no folder"):
         read_runs(spark, [folder / "nowhere"])
-    (folder / "good" / "signals-00000.parquet").write_bytes(b"PAR1 and no more")
+    (good(folder) / "signals-00000.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(TraceError, match=r"good/signals-00000\.parquet: is no whole Parquet file"):
         read_runs(spark, [folder])
 
 
 def test_every_rule_of_the_table_is_judged() -> None:
-    assert {rule for rule, _, _ in BREACHES.values()} == set(RULES)
+    assert {rule for rule, _, _ in BREACHES.values()}.union(*(rules for rules, _ in TWO_RULES.values())) == set(RULES)

@@ -186,8 +186,7 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                 longest = max(calls, key=end_of, default=None)
                 if not it.shared_callers and longest and end_of(longest) > b and longest.thread != it.thread:
                     rules.add("2.7")
-                last_end = max(ends, key=end_of, default=None)
-                if last_end and end_of(last_end) > b and last_end.thread == it.thread:
+                if ends and end_of(ends[0]) > b and ends[0].thread == it.thread:
                     rules.add("2.3")
                 again = it.signal == Signal.CANCEL and any(end_of(e) < b for e in cancels)
                 if again and (raised(it) or it.end is None):
@@ -195,7 +194,7 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                 elif raised(it):
                     rules.add("3.16")
             if it.signal == Signal.REQUEST:
-                if not it.shared_callers and any(end_of(e) < b for e in ends):
+                if not it.shared_callers and ends and end_of(ends[0]) < b:
                     rules.add("2.4")
                 inside = bool(signals) and signals[-1].thread == it.thread and any(end_of(e) > b for e in signals)
                 if it.end is None and inside:
