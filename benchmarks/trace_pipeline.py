@@ -33,7 +33,8 @@ copy (
     from range({subscriptions}) as a(s), range({length}) as b(i))
   select 'run' as run, 'scenario ' || (s % 6) as scenario, s as subscription, s % 2 = 0 as shared_callers,
     true as ascending, cast(null as bigint) as elements, 1 + (s + i // 10) % 8 as thread, signal,
-    case signal when 'request' then case when s % 500 = 7 and i = 502 then 8 when i = {length} - 8 then 6 else 9 end end::bigint as n,
+    case signal when 'request' then
+      case when s % 500 = 7 and i = 502 then 8 when i = {length} - 8 then 6 else 9 end end::bigint as n,
     2 * place as begin, 2 * place + 1 as "end", 200 * place as begin_ns, 200 * place + 100 as end_ns,
     case signal when 'on_next' then i end::bigint as value, cast(null as varchar) as error,
     cast(0 as integer) as depth
@@ -121,7 +122,8 @@ judged as (
     count(*) filter (kind = 1 and ascending and value < largest) as "order"
   from known group by run, scenario, subscription)
 select rule, count(*) as subscriptions, sum(broken)::bigint as broken
-from (unpivot judged on columns('^([1-3]|conservation|order)') into name rule value broken) where broken > 0 group by rule order by rule
+from (unpivot judged on columns('^([1-3]|conservation|order)') into name rule value broken)
+where broken > 0 group by rule order by rule
 """
 
 

@@ -34,7 +34,7 @@ _SPREADS: Final = 6
 _LEAST: Final = 1.5
 _ABOVE_THE_WORST: Final = 1.25
 
-_LATENCY: Final = "scenario string, what string, count bigint, p50 bigint, p90 bigint, p99 bigint, max bigint, run string"
+_LATENCY: Final = "scenario string, what string, p50 bigint, run string"
 _RUNS: Final = "started string, complete boolean, python string, machine string, run string"
 
 
@@ -58,9 +58,7 @@ def compared(latency: DataFrame, runs: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    newest = runs.groupBy().agg(
-        F.max(F.struct("started", "run", "machine", "python")).alias("newest")
-    )
+    newest = runs.groupBy().agg(F.max(F.struct("started", "run", "machine", "python")).alias("newest"))
     places = runs.join(F.broadcast(newest)).where(
         "run = newest.run or (complete and machine <=> newest.machine and python <=> newest.python)"
     )

@@ -14,6 +14,7 @@ write the same tables below one folder, each partitioned by run, so that a run t
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,10 @@ TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examp
 _SHOWN: Final = 100_000
 """How many records of a broken subscription the driver looks at, to show the few around the breach."""
 
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_PARTITION: Final = 1_000_000
+"""Bytes of a file that a partition is made of, where there is little: some 60,000 records."""
+
 _EXAMPLES: Final = 2 * len(RULES)
 """How many breaches are drawn, at most, in one go."""
 
@@ -53,7 +58,7 @@ _SCHEMA: Final = (
 
 _RUNS: Final = (
     "run string, started string, complete boolean, version string, commit string, python string, machine string,"
-    " seed bigint, threads bigint, seconds double, records bigint"
+    " seed bigint, threads bigint, seconds double, records bigint, given_up string"
 )
 
 _EXAMPLE: Final = "run string, scenario string, subscription bigint, rule string, seen string, diagram string"
@@ -181,14 +186,17 @@ def _path(uri: str) -> Path:
 
 
 def _verdict(spark: SparkSession, runs: Sequence[Path], out: Path, late_signals: int) -> Verdict:
-    signals = _read(spark, [file for run in runs for file in check_files(run)])
+    files = [file for run in runs for file in check_files(run)]
+    signals = _read(spark, files)
     kept: list[DataFrame] = []
 
     def keep(table: DataFrame) -> DataFrame:
         kept.append(table.persist())
         return kept[-1]
 
+    partitions = spark.conf.get(_PARTITIONS) or "200"
     try:
+        spark.conf.set(_PARTITIONS, str(_fitting(int(partitions), files)))
         rows = keep(breaches(signals, late_signals))
         found = keep(violations(signals, rows))
         totals = keep(summary(rows))
@@ -196,20 +204,27 @@ def _verdict(spark: SparkSession, runs: Sequence[Path], out: Path, late_signals:
         sums = [row.asDict() for row in totals.collect()]
         examples = _examples(signals, found)
         tables = {
-            "runs": spark.createDataFrame(_facts(runs, sorted({row["run"] for row in sums})), _RUNS),
             "violations": found,
             "summary": totals,
             "histogram": counts,
             "latency": percentiles(counts),
             "examples": spark.createDataFrame([_drawn(*it) for it in examples], _EXAMPLE),
+            "runs": spark.createDataFrame(_facts(runs, sorted({row["run"] for row in sums})), _RUNS),
         }
         for name, table in tables.items():
             _write(table, out / name, {row["run"] for row in sums})
-        first = {rule: records for rule, records in reversed(examples)}
+        first = dict(reversed(examples))
         return Verdict(_by_rule(found), sums, regressions(spark, out), first)
     finally:
         for table in kept:
             table.unpersist()
+        spark.conf.set(_PARTITIONS, partitions)
+
+
+def _fitting(most: int, files: Sequence[Path]) -> int:
+    """As many partitions as there are, for much; fewer for little, where each costs more than what it does."""
+    size = sum(file.stat().st_size for file in files)
+    return max(min(most, 2), min(most, size // _PARTITION))
 
 
 def _facts(folders: Sequence[Path], runs: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -217,8 +232,14 @@ def _facts(folders: Sequence[Path], runs: Sequence[str]) -> list[tuple[Any, ...]
     known: dict[str, dict[str, Any]] = {}
     for folder in folders:
         facts = metadata_of(folder) or {}
+        facts["given_up"] = json.dumps(facts.get("given_up") or {})
         known[facts.get("run", folder.name.removeprefix("run="))] = facts
-    kinds = {"boolean": bool, "bigint": int, "double": (int, float), "string": str}
+    kinds: dict[str, tuple[type, ...]] = {
+        "boolean": (bool,),
+        "bigint": (int,),
+        "double": (int, float),
+        "string": (str,),
+    }
     rows = []
     for run in runs:
         facts = {**known.get(run, {}), "run": run}
@@ -226,8 +247,11 @@ def _facts(folders: Sequence[Path], runs: Sequence[str]) -> list[tuple[Any, ...]
         for column in _RUNS.split(", "):
             name, kind = column.split()
             value = facts.get(name)
-            fits = isinstance(value, kinds[kind]) and (kind == "boolean" or not isinstance(value, bool))
-            row.append(float(value) if fits and kind == "double" else value if fits else None)
+            if not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "boolean"):
+                value = None
+            elif kind == "double":
+                value = float(value)  # type: ignore[arg-type]
+            row.append(value)
         rows.append(tuple(row))
     return rows
 

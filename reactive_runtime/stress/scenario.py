@@ -261,13 +261,19 @@ def scenario(
     return declare
 
 
-def find(where: Path | str, names: Sequence[str] = (), tag: str | None = None) -> list[Scenario]:
+def find(
+    where: Path | str,
+    names: Sequence[str] = (),
+    tag: str | None = None,
+    skipped: Callable[[Path, ScenarioError], object] | None = None,
+) -> list[Scenario]:
     """The scenarios in a folder of files, or in a module or package of that name: all, or those that match.
 
     `names` are names, or patterns as a shell has them: `range_*`. ScenarioError says what is wrong: no scenarios there,
-    a file that does not import, or a name or tag that nothing matches.
+    a file that does not import, or a name or tag that nothing matches. With `skipped`, which is called for each such
+    file, those of the other files are found.
     """
-    found = {it.name: it for module in _modules(where) for it in _declared(module)}
+    found = {it.name: it for module in _modules(where, skipped) for it in _declared(module)}
     if not found:
         raise ScenarioError(f"{where}: no scenarios there: a scenario is a function under @scenario")
     chosen = found
@@ -283,7 +289,7 @@ def find(where: Path | str, names: Sequence[str] = (), tag: str | None = None) -
     return tagged
 
 
-def _modules(where: Path | str) -> Iterator[ModuleType]:
+def _modules(where: Path | str, skipped: Callable[[Path, ScenarioError], object] | None) -> Iterator[ModuleType]:
     folder = Path(where)
     files = sorted(folder.glob("*.py")) if folder.is_dir() else []
     if not files and not folder.exists() and all(part.isidentifier() for part in str(where).split(".")):
@@ -306,7 +312,10 @@ def _modules(where: Path | str) -> Iterator[ModuleType]:
         try:
             spec.loader.exec_module(module)
         except Exception as error:
-            raise _unimportable(str(file), error) from error
+            if skipped is None:
+                raise _unimportable(str(file), error) from error
+            skipped(file, _unimportable(str(file), error))
+            continue
         yield module
 
 

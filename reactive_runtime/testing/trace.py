@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.testing.recorder import SIGNALS, Chunk, Recorder, Row, fitting
-from reactive_runtime.testing.records import Record
+from reactive_runtime.testing.records import Facts, Record
 
 if TYPE_CHECKING:
     import pyarrow
@@ -141,8 +141,12 @@ class TraceWriter:
     def write(self, chunk: Chunk) -> None:
         """Write a chunk; a failure to write is kept for `close`, since the caller is a publisher in mid-signal."""
         assert self._recorder is not None
+        self.write_of(self._recorder.facts, chunk)
+
+    def write_of(self, facts: Sequence[Facts] | Mapping[int, Facts], chunk: Chunk) -> None:
+        """The same with a chunk that was recorded elsewhere: `facts` has what is known of each subscription in it."""
         try:
-            table = _table(self.run, self._recorder, chunk)  # before the lock: threads convert side by side
+            table = _table(self.run, facts, chunk)  # before the lock: threads convert side by side
         except Exception as error:
             with self._lock:
                 self._failure = self._failure or error
@@ -236,7 +240,7 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
         raise _unwritten(path, error) from error
 
 
-def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
+def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], chunk: Chunk) -> pyarrow.Table:
     """A chunk, by columns."""
     pa, _ = _arrow()
     size = len(chunk.rows)
@@ -247,7 +251,7 @@ def _table(run: str, recorder: Recorder, chunk: Chunk) -> pyarrow.Table:
     )
     # What is known of a subscription is looked up once, and repeated by Arrow: a chunk has many rows of few.
     subscriptions = pa.array(numbers, pa.int64()).dictionary_encode()
-    facts = [recorder.facts[number] for number in subscriptions.dictionary.to_pylist()]
+    facts = [known[number] for number in subscriptions.dictionary.to_pylist()]
 
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)

@@ -71,9 +71,11 @@ def test_too_short_a_history_judges_nothing_and_a_long_one_only_its_end(spark: A
     assert named(spark, history(FEWEST, 0.05, seed=3, slower=9.0)) == []
     assert named(spark, history(FEWEST + 1, 0.05, seed=3, slower=9.0)) == ["scenario 3"]
     rows = history(BEFORE + 6, 0.05, seed=3, slower=9.0)
-    (row,) = compared(spark.createDataFrame(rows, LATENCY), spark.createDataFrame(runs_of(rows), RUNS)).where(
-        "slower"
-    ).collect()
+    (row,) = (
+        compared(spark.createDataFrame(rows, LATENCY), spark.createDataFrame(runs_of(rows), RUNS))
+        .where("slower")
+        .collect()
+    )
     assert (row["scenario"], row["runs"]) == ("scenario 3", BEFORE)
     assert 6 < row["ratio"] < 12
 

@@ -1,0 +1,73 @@
+"""`explore`: run a program of threads under many schedules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reactive_runtime.cli.console import BROKEN, app, one_line_errors, out
+
+
+@app.command()
+def explore(
+    target: Annotated[
+        str,
+        typer.Argument(help="package.module:name of a class with actor_ methods, a Scenario or a function."),
+    ],
+    schedules: Annotated[int, typer.Option(min=1, help="Schedules to run, at most.")] = 2_000,
+    seed: Annotated[int, typer.Option(help="Seed of all dice.")] = 0,
+    strategy: Annotated[
+        str, typer.Option(help="portfolio, random, pct or pct<depth>, pos, urw, bounded.")
+    ] = "portfolio",
+    points: Annotated[str, typer.Option(help="Where threads can change: sync, shared, line, opcode.")] = "shared",
+    bound: Annotated[int | None, typer.Option(min=0, help="Preemptions that bounded goes to, at most.")] = None,
+    module: Annotated[list[str] | None, typer.Option(help="A further module to look into.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Steps of a schedule, at most.")] = 20_000,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, each with a seed and a core of its own.")] = 1,
+    engine: Annotated[str, typer.Option(help="threads, or greenlets.")] = "threads",
+    replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
+) -> None:
+    """Run a program of threads under many schedules, one thread at a time, until it fails; draw the schedule.
+
+    Exit status 1 says that it failed, 0 that it held under as many schedules as is printed.
+    """
+    from reactive_runtime.explore.command import Asked, explored, replayed, saved
+
+    with one_line_errors():
+        modules = tuple(module or ())
+        if replay is not None:
+            result = replayed(target, replay, modules)
+        else:
+            asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine)
+            result = explored(asked, jobs)
+        for note in result.notes:
+            out.print(f"note     {note}", markup=False, soft_wrap=True)
+        rate = result.schedules / max(result.seconds, 1e-9)
+        out.print(
+            f"explored {result.scenario}: {result.schedules:,} schedules in {result.seconds:.2f} s"
+            f" ({rate:,.0f} a second), {result.strategy}, points {result.points}, seed {result.seed}",
+            soft_wrap=True,
+        )
+        failure = result.failure
+        if failure is None:
+            out.print(f"HOLDS    {result.verdict}", style="green")
+            return
+        out.print(f"\n{failure.diagram()}\n", markup=False, soft_wrap=True)
+        if save is not None:
+            saved(result, save)
+        if svg is not None:
+            svg.write_text(failure.svg())
+        again = f"--replay {save}" if save is not None else f"token {failure.token}"
+        if not failure.gil:
+            out.print("note     this schedule needs a build without a GIL", markup=False)
+        least = ", the fewest there are" if failure.minimal else ""
+        out.print(f"again    {again}", markup=False, soft_wrap=True)
+        out.print(
+            f"FAILS    found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
+            style="bold red",
+        )
+        raise typer.Exit(BROKEN)

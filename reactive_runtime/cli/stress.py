@@ -1,0 +1,322 @@
+"""`stress`: put publishers under fire, and record every signal."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, app, one_line_errors, out
+from reactive_runtime.cli.verdict import judged, reported
+from reactive_runtime.errors import ReactiveError
+
+if TYPE_CHECKING:
+    from reactive_runtime.stress import Failure, Scenario, Tally
+    from reactive_runtime.testing.trace import TraceWriter
+
+
+@app.command()
+def stress(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(help="Names of scenarios, or patterns (range_*); all, if there are none.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say which scenarios there are, and stop.")] = False,
+    tag: Annotated[str | None, typer.Option(help="Only those with this tag: smoke, nightly.")] = None,
+    repeat: Annotated[
+        str, typer.Option(help="So many runs, each judged here, with the seeds that follow; or until-failure.")
+    ] = "1",
+    threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
+    seed: Annotated[int | None, typer.Option(help="Seed of all dice; drawn and printed, if not given.")] = None,
+    pool: Annotated[
+        str, typer.Option(help="threads: all scenarios in turn; processes-per-scenario: each in one of its own.")
+    ] = "threads",
+    python: Annotated[
+        list[str] | None, typer.Option(help="An interpreter to run under; several run side by side, a run for each.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs; each gets a folder of its own in it.")] = Path("runs"),
+    where: Annotated[
+        str, typer.Option("--scenarios", help="Folder of scenario files, or a module that has some.")
+    ] = "stress",
+    fault: Annotated[
+        str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
+    ] = "",
+    verify: Annotated[bool, typer.Option("--verify", help="Judge the runs with Spark when the load is over.")] = False,
+    report: Annotated[Path | None, typer.Option(help="With --verify: write the report to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
+    master: Master = "local[*]",
+    conf: Conf = None,
+) -> None:
+    """Put publishers under fire by many threads, and record every signal to Parquet.
+
+    With --verify the runs are judged at once, by Spark; with --repeat each run is judged as it is done, without. Exit
+    status 1 says that a rule was broken, or a scenario got stuck.
+    """
+    from reactive_runtime.stress import Failure, find
+    from reactive_runtime.stress.junit import write_junit
+
+    with one_line_errors():
+        given_up: list[Failure] = []
+        found = find(where, scenarios or [], tag, lambda file, error: given_up.append(Failure(file.name, str(error))))
+        if listing:
+            _list(found)
+            _print_given_up(given_up)
+            return
+        if pool not in ("threads", "processes-per-scenario"):
+            raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
+        first = random.randrange(2**31) if seed is None else seed
+        broken: dict[str, set[str]] = {}
+        runs: list[Path] = []
+        for n in _repeated(repeat):
+            load = _Load(found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario")
+            made, failures = load.runs(python or [], given_up)
+            runs += made
+            if repeat != "1":
+                for run in made:
+                    broken = _joined(broken, _judge_here(run, first + n))
+            given_up += failures
+            if broken or given_up:
+                break
+        if verify and judged(runs, out / "verdict", master, conf):
+            broken = _broken_by(out / "verdict", runs)
+        if verify and report is not None:
+            reported(out, report)
+        if junit is not None:
+            write_junit(junit, found, broken, given_up)
+        _print_given_up(given_up)
+        if broken or any(it.stuck for it in given_up):
+            raise typer.Exit(BROKEN)
+        if given_up:
+            raise typer.Exit(UNABLE)
+
+
+# -- the load -------------------------------------------------------------------------------------------------
+
+
+class _UnwritableError(Exception):
+    """The trace can't be written: there is no use in more load."""
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What a run is to be."""
+
+    scenarios: list[Scenario]
+    where: str
+    threads: int
+    seconds: float
+    seed: int
+    to: Path
+    fault: str
+    in_processes: bool
+
+    def runs(self, pythons: list[str], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
+        """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""
+        from reactive_runtime.stress.processes import version_of
+
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{self.seed}"
+        process = "" if not self.in_processes else ", a process a scenario"
+        out.print(
+            f"load     {len(self.scenarios)} scenarios, {self.threads} threads, {self.seconds:g} s,"
+            f" seed {self.seed}{process}"
+        )
+        if self.fault:
+            out.print(f"fault    {self.fault} is planted: the verdict has to name it", style="yellow")
+        if not pythons and not self.in_processes:
+            path, failures = self._here(self._writer(name), skipped)
+            return [path], failures
+        versions = {python: version_of(python) for python in pythons} or {"": ""}
+        writers = {
+            python: self._writer(f"{name}-py{version}" if version else name, version)
+            for python, version in versions.items()
+        }
+        return self._elsewhere(writers, skipped)
+
+    def _writer(self, name: str, python: str = "") -> TraceWriter:
+        from reactive_runtime import __version__
+        from reactive_runtime.testing.trace import TraceWriter
+
+        facts = {
+            "version": __version__,
+            "commit": _commit(),
+            "scenarios": [scenario.name for scenario in self.scenarios],
+            "seed": self.seed,
+            "threads": self.threads,
+            "fault": self.fault or None,
+        }
+        return TraceWriter(self.to, name, facts | ({"python": python} if python else {}))
+
+    def _here(self, writer: TraceWriter, skipped: list[Failure]) -> tuple[Path, list[Failure]]:
+        """In this process, all scenarios in turn."""
+        from reactive_runtime.stress import Load, Tally, planted, run
+
+        tally = Tally()
+        with (
+            planted(self.fault) if self.fault else contextlib.nullcontext(),
+            _progress(self.seconds, self.scenarios) as progress,
+            contextlib.suppress(_UnwritableError),
+        ):
+
+            def told(tally: Tally) -> None:
+                progress(tally, writer.rows)
+                if writer.failed:
+                    raise _UnwritableError
+
+            tally = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), told)
+        self._close(writer, tally, skipped)
+        return writer.path, tally.failures
+
+    def _elsewhere(self, writers: dict[str, TraceWriter], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
+        """In processes of their own, those of all interpreters side by side."""
+        from reactive_runtime.stress import Load
+        from reactive_runtime.stress.processes import Order, run_in_processes
+
+        names = [it.name for it in self.scenarios]
+        groups = [[name] for name in names] if self.in_processes else [names]
+        at_once = max(1, (os.cpu_count() or 1) // len(writers)) if self.in_processes else 1
+        seconds = self.seconds * min(at_once, len(groups)) / len(groups)
+
+        def carried_out(python: str, writer: TraceWriter) -> Tally:
+            orders = [
+                Order(
+                    self.where,
+                    group,
+                    Load(self.threads, seconds, self.seed),
+                    self.fault,
+                    python or sys.executable,
+                )
+                for group in groups
+            ]
+            return run_in_processes(orders, writer.write_of, at_once)
+
+        tallies: dict[str, Any] = {}
+        with ThreadPoolExecutor(len(writers)) as pool:
+            for python, tally in zip(writers, pool.map(lambda it: carried_out(*it), writers.items()), strict=True):
+                tallies[python] = tally
+        for python, writer in writers.items():
+            self._close(writer, tallies[python], skipped)
+        return [it.path for it in writers.values()], [it for tally in tallies.values() for it in tally.failures]
+
+    def _close(self, writer: TraceWriter, tally: Tally, skipped: list[Failure]) -> None:
+        """The end of a run: what it amounted to, on paper and on the terminal."""
+        writer.close(
+            {
+                "seconds": round(tally.seconds, 3),
+                "given_up": {it.scenario: it.why for it in (*skipped, *tally.failures)},
+                "dropped": dict(tally.dropped),
+            }
+        )
+        for what, count in tally.dropped.most_common():
+            out.print(f"dropped  {count:,} x {what}", markup=False, soft_wrap=True)
+        stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in tally.failures if it.stuck)
+        if stacks:
+            (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
+            out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
+        if writer.waited > 0.01 * self.threads * tally.seconds:
+            out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
+        rate = writer.rows / max(tally.seconds, 1e-9)
+        out.print(
+            f"recorded {writer.rows:,} signals of {tally.subscriptions:,} subscriptions in {tally.seconds:.1f} s"
+            f" ({rate:,.0f} a second)\nrun      {writer.path}",
+            soft_wrap=True,
+        )
+
+
+def _commit() -> str | None:
+    """Of the code that the load is put on: what git says of this folder; `+` where it was changed since."""
+    ask = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    try:
+        told = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return told.stdout.strip() or None
+
+
+@contextlib.contextmanager
+def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Tally, int], None]]:
+    """A bar where there is a terminal, a plain line every five seconds where there is none."""
+    if not out.is_terminal:
+        said = [0.0]
+
+        def say(tally: Tally, rows: int) -> None:
+            if tally.seconds - said[0] >= 5:
+                said[0] = tally.seconds
+                out.print(f"         {tally.seconds:3.0f} of {seconds:g} s, {rows:,} signals written")
+
+        yield say
+        return
+    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rows]:,} signals"))
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task("load", total=seconds, rows=0)
+        yield lambda tally, rows: bar.update(task, completed=tally.seconds, rows=rows)
+
+
+def _list(scenarios: list[Scenario]) -> None:
+    table = Table("scenario", "what it is", "live", "tags")
+    for it in scenarios:
+        table.add_row(it.name, it.summary, str(it.live), " ".join(sorted(it.tags)))
+    out.print(table)
+
+
+def _repeated(repeat: str) -> Iterable[int]:
+    if repeat == "until-failure":
+        return itertools.count()
+    if not repeat.isdecimal() or repeat == "0":
+        raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
+    return range(int(repeat))
+
+
+def _judge_here(run: Path, seed: int) -> dict[str, set[str]]:
+    """By the checker, in this process: for runs that fit into memory. The rules that each scenario broke."""
+    from reactive_runtime.testing.checker import check
+    from reactive_runtime.testing.trace import read_trace
+
+    violations = check(read_trace(run), context=12)
+    for shown in violations[:3]:
+        out.print(str(shown), markup=False, soft_wrap=True)
+    if violations:
+        rules = ", ".join(sorted({it.rule for it in violations}))
+        out.print(f"BROKEN   rule {rules}, with seed {seed}", style="bold red")
+    else:
+        out.print("clean    no rule was broken", style="green")
+    broken: dict[str, set[str]] = {}
+    for it in violations:
+        broken.setdefault(it.scenario, set()).add(it.rule)
+    return broken
+
+
+def _print_given_up(failures: list[Failure]) -> None:
+    for it in failures:
+        out.print(f"{'STUCK' if it.stuck else 'UNABLE':8} {it.scenario}: {it.why}", style="bold red", soft_wrap=True)
+
+
+# -- the verdict ----------------------------------------------------------------------------------------------
+
+
+def _joined(one: dict[str, set[str]], other: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {name: one.get(name, set()) | other.get(name, set()) for name in one.keys() | other.keys()}
+
+
+def _broken_by(verdict: Path, runs: list[Path]) -> dict[str, set[str]]:
+    """The rules that each scenario broke in these runs."""
+    import pyarrow.parquet as parquet
+
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for file in (verdict / "violations" / run.name).glob("*.parquet"):
+            for row in parquet.ParquetFile(file).read(["scenario", "rule"]).to_pylist():
+                found.setdefault(row["scenario"], set()).add(row["rule"])
+    return found

@@ -1,0 +1,118 @@
+"""The page: one file that needs nothing else, and no JavaScript to be read. What comes from a trace is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.report.tables import DEMAND, Report, Row, load
+from reactive_runtime.testing.rules import RULES
+
+__all__ = ["page_of", "write_report"]
+
+BUCKETS: Final = 8  # an octave, as the pipeline counts them
+
+
+def write_report(folder: Path | str, to: Path | str) -> Report:
+    """Write the report on the runs judged below `folder`, as `load` has it, and return what is in it.
+
+    TraceError where there is nothing to report, or the file can't be written; MissingDependencyError without Jinja2.
+    """
+    report = load(folder)
+    page = page_of(report)
+    try:
+        Path(to).parent.mkdir(parents=True, exist_ok=True)
+        Path(to).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise TraceError(f"{to}: can't be written: {error.strerror}") from error
+    return report
+
+
+def page_of(report: Report) -> str:
+    """The page, as text."""
+    environment = _environment()
+    folder = Path(__file__).parent / "templates"
+    script = (folder / "report.js").read_text(encoding="utf-8")
+    page: str = environment.get_template("report.html").render(
+        report=report,
+        asks=RULES,
+        style=(folder / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        scale=_scale(report),
+        demand=DEMAND,
+        history=_history,
+        bars=_bars,
+    )
+    return page
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds, as people read them."""
+    if ns is None:
+        return "-"
+    for limit, unit in ((1e3, "ns"), (1e6, "µs"), (1e9, "ms")):
+        if ns < limit:
+            value = ns / (limit / 1e3)
+            return f"{value:.0f} {unit}" if value >= 100 or unit == "ns" else f"{value:.3g} {unit}"
+    return f"{ns / 1e9:.3g} s"
+
+
+def _bucket_ns(bucket: int) -> float:
+    return float(2 ** (bucket / BUCKETS)) - 1
+
+
+def _scale(report: Report) -> tuple[int, int]:
+    """The buckets that all histograms are drawn from and to: one axis for all."""
+    buckets = [
+        bucket for row in report.rows for counts in row.histograms.values() for bucket, count in counts if bucket
+    ]
+    return (min(buckets), max(buckets) + 1) if buckets else (0, 1)
+
+
+def _bars(counts: list[tuple[int, int]], scale: tuple[int, int]) -> list[dict[str, Any]]:
+    """The bars of one histogram, in a box of 100 by 100."""
+    low, high = scale
+    most = max((count for _, count in counts), default=1)
+    width = 100 / max(high - low, 1)
+    return [
+        {
+            "x": round((max(bucket, low) - low) * width, 2),
+            "width": round(width * 0.9, 2),
+            "height": round(100 * count / most, 2),
+            "said": f"{duration(_bucket_ns(bucket))} to {duration(_bucket_ns(bucket + 1))}: {count:,}",
+        }
+        for bucket, count in counts
+        if bucket >= low
+    ]
+
+
+def _history(row: Row) -> list[tuple[float, float]]:
+    """The points of a history line, in a box of 100 by 30; higher is slower."""
+    values = [value for _, value in row.history]
+    most = max([*values, 1])
+    step = 100 / max(len(values) - 1, 1)
+    return [(round(place * step, 2), round(28 - 26 * value / most, 2)) for place, value in enumerate(values)]
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingDependencyError("the report needs Jinja2: pip install 'reactive-runtime[report]'") from error
+    folder = Path(__file__).parent / "templates"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["duration"] = duration
+    environment.filters["count"] = lambda n: "-" if n is None else f"{n:,}"
+    return environment

@@ -1,0 +1,164 @@
+"""Load in processes of their own: one for each scenario, or one for each interpreter.
+
+What crashes or hangs for good takes its process with it, and no other scenario. Each process records to a pipe; here
+the records of all are put together to one run, their subscriptions numbered anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import reactive_runtime
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError
+from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
+from reactive_runtime.testing.recorder import Chunk
+from reactive_runtime.testing.records import Facts
+
+__all__ = ["Order", "run_in_processes", "version_of"]
+
+GRACE: Final = 3 * PATIENCE
+"""Seconds that a process may take beyond its load: its own watchdog has to have barked by then."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one process is to do."""
+
+    where: str
+    names: Sequence[str]
+    load: Load
+    fault: str = ""
+    python: str = sys.executable
+
+    def __str__(self) -> str:
+        return self.names[0] if len(self.names) == 1 else f"{len(self.names)} scenarios"
+
+
+def version_of(python: str) -> str:
+    """What the interpreter says it is; ReactiveError, in one line, where it can't be started or is too old."""
+    ask = (
+        "import sys, platform; print(platform.python_version()"
+        " + ('' if getattr(sys, '_is_gil_enabled', lambda: True)() else 't'), *sys.version_info[:2])"
+    )
+    try:
+        told = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ReactiveError(f"--python {python}: can't be started: {error}") from error
+    version, major, minor = told.split()
+    if (int(major), int(minor)) < (3, 11):
+        raise ReactiveError(f"--python {python}: is {version}, and 3.11 or newer is needed")
+    return version
+
+
+def run_in_processes(
+    orders: Sequence[Order], write: Callable[[dict[int, Facts], Chunk], object], at_once: int
+) -> Tally:
+    """Carry out the orders, up to `at_once` (1 or more) side by side; `write` gets what is recorded, on many threads.
+
+    A process that crashes, or does not end, is a failure of the scenarios it had; the others go on.
+    """
+    counter = _Numbers()
+    total = Tally()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="stress") as pool:
+        for tally in pool.map(lambda order: _carried_out(order, write, counter), orders):
+            total.failures += tally.failures
+            total.rounds += tally.rounds
+            total.subscriptions += tally.subscriptions
+            total.seconds += tally.seconds
+            total.dropped.update(tally.dropped)
+    total.seconds /= min(at_once, len(orders))
+    return total
+
+
+class _Numbers:
+    """Gives numbers to subscriptions, across processes."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._given = 0  # _lock
+
+    def take(self, count: int) -> int:
+        with self._lock:
+            first, self._given = self._given, self._given + count
+            return first
+
+
+def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object], numbers: _Numbers) -> Tally:
+    root = str(Path(reactive_runtime.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    process = subprocess.Popen(
+        [order.python, "-m", "reactive_runtime.stress.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    over = primitives.Event()
+
+    def watch() -> None:
+        if not over.wait(order.load.seconds + GRACE):
+            process.kill()
+
+    primitives.Thread(target=watch, name="watchdog", daemon=True).start()
+    facts: dict[int, Facts] = {}
+    given: dict[int, int] = {}
+    told: dict[str, Any] = {}
+    try:
+        with suppress(BrokenPipeError):  # then its end says why
+            process.stdin.write(_line(order))
+            process.stdin.close()
+        for text in process.stdout:
+            try:
+                line = json.loads(text)
+            except ValueError:  # it was cut off
+                break
+            if "rows" not in line:
+                told = line
+                continue
+            first = numbers.take(len(line["facts"]))
+            for at, it in enumerate(line["facts"]):
+                given[it["subscription"]] = first + at
+                facts[first + at] = replace(Facts(**it), subscription=first + at)
+            write(facts, Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
+        ended = process.wait()
+    finally:
+        over.set()
+        process.kill()
+        process.stdout.close()
+    if "unable" in told:
+        raise ReactiveError(told["unable"])
+    if "failures" in told:
+        failures = [Failure(**it) for it in told["failures"]]
+        return Tally(failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]))
+    why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
+    return Tally([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
+
+
+def _line(order: Order) -> str:
+    load = order.load
+    return (
+        json.dumps(
+            {
+                "where": order.where,
+                "names": list(order.names),
+                "threads": load.threads,
+                "seconds": load.seconds,
+                "seed": load.seed,
+                "fault": order.fault,
+            }
+        )
+        + "\n"
+    )

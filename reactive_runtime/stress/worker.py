@@ -1,0 +1,71 @@
+"""A process that puts scenarios under load, and hands what it records to the process that started it.
+
+It needs nothing but the standard library, so that any interpreter will do. It reads its order, a line of JSON, and
+writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new in them; last, its tally.
+Whoever reads slowly slows the load down: a full pipe makes the writer wait.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any
+
+from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError
+from reactive_runtime.stress.faults import planted
+from reactive_runtime.stress.harness import Load, run
+from reactive_runtime.stress.scenario import find
+from reactive_runtime.testing.recorder import Chunk, Recorder, fitting
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Do what the order on standard input says."""
+    order = json.loads(sys.stdin.readline())
+    pipe = sys.stdout
+    sys.stdout = sys.stderr  # what scenarios print is not for the pipe
+    lock = primitives.Lock()  # of the pipe, and of `told`
+    told = 0
+
+    def say(line: dict[str, Any]) -> None:
+        pipe.write(json.dumps(line) + "\n")
+        pipe.flush()
+
+    def sink(chunk: Chunk) -> None:
+        nonlocal told
+        rows = [(*row[:7], fitting(row[7]), *row[8:]) for row in chunk.rows]
+        with lock:
+            new = recorder.facts[told:]
+            told += len(new)
+            say({"facts": [asdict(it) for it in new], "thread": chunk.thread, "rows": rows})
+
+    recorder = Recorder("worker", sink)
+    try:
+        scenarios = find(order["where"], order["names"])
+        load = Load(order["threads"], order["seconds"], order["seed"])
+        with planted(order["fault"]) if order["fault"] else nullcontext():
+            tally = run(scenarios, load, recorder, lambda _: None)
+        recorder.flush()
+    except ReactiveError as error:
+        say({"unable": str(error)})
+        return
+    with lock:
+        say(
+            {
+                "failures": [asdict(it) for it in tally.failures],
+                "rounds": tally.rounds,
+                "subscriptions": tally.subscriptions,
+                "seconds": tally.seconds,
+                "dropped": dict(tally.dropped),
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()
+    os._exit(0)  # what is stuck would keep it
