@@ -6,17 +6,21 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run stress nightly test test-jvm jvm-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
+.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
 
 run: .venv/ready
-	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify $(if $(FAULT),--fault $(FAULT))
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
 
 # The scenarios that a change should pass, judged as they are done; all of them, for long, judged by Spark.
 stress: .venv/ready
 	$(BIN)/reactive-runtime stress --tag smoke --seconds 8 --repeat 4 --out runs
 
 nightly: .venv/ready
-	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --report runs/report.html --junit runs/stress.xml
+
+# Ten minutes of all scenarios in turn: no violation, and threads and memory come back to where they began.
+soak: .venv/ready
+	$(BIN)/python benchmarks/soak.py --seconds $(NIGHTLY_SECONDS)
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)
@@ -26,6 +30,9 @@ test: .venv/ready
 # The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
 test-jvm: jvm-tools .venv/ready
 	$(BIN)/python -m pytest tests/jvm
+
+browser-tools: .venv/ready
+	@command -v chromium >/dev/null || { echo "test: a browser is needed: there is no chromium on the PATH (Debian: apt-get install chromium)" >&2; exit 2; }
 
 jvm-tools:
 	@command -v mvn >/dev/null || { echo "test-jvm: Maven is needed: there is no mvn on the PATH (Debian: apt-get install maven)" >&2; exit 2; }

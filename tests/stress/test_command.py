@@ -31,8 +31,12 @@ def call(*arguments: str | Path, **environment: str) -> subprocess.CompletedProc
     )
 
 
+def runs_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("date=*/run=*"))
+
+
 def the_run(folder: Path) -> Path:
-    (run,) = (path for path in folder.iterdir() if path.is_dir())
+    (run,) = runs_in(folder)
     return run
 
 
@@ -61,8 +65,9 @@ def test_the_main_job_writes_its_verdict_as_parquet(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     run, _ = clean_run
-    assert parquet.read_table(run / "verdict" / "violations").num_rows == 0
-    assert parquet.read_table(run / "verdict" / "summary").num_rows >= 6
+    verdict = run.parent.parent / "verdict"
+    assert parquet.read_table(verdict / "violations").num_rows == 0
+    assert parquet.read_table(verdict / "summary").num_rows >= 6
 
 
 CAUGHT_BY = {
@@ -84,7 +89,7 @@ def verdict_on_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[st
         seconds = "20" if fault == "lost-demand" else "3"
         done = call(*load, seconds, "--out", folder / fault, REACTIVE_RUNTIME_FAULT=fault)
         assert done.returncode == 0, done.stdout + done.stderr
-    runs = {the_run(folder / fault).name: fault for fault in CAUGHT_BY}
+    runs = {the_run(folder / fault).name.removeprefix("run="): fault for fault in CAUGHT_BY}
     done = call("verify", *(folder / fault for fault in CAUGHT_BY), "--out", folder / "verdict", "--master", "local[2]")
     assert done.returncode == 1, done.stdout + done.stderr
     broken: dict[str, set[str]] = {fault: set() for fault in CAUGHT_BY}
@@ -132,7 +137,7 @@ def test_repeated_runs_are_judged_here_each_with_a_seed_of_its_own(tmp_path: Pat
     done = call(*load, "--repeat", "2")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("clean    no rule was broken") == 2
-    assert [json.loads((run / "metadata.json").read_text())["seed"] for run in sorted(tmp_path.iterdir())] == [5, 6]
+    assert [json.loads((run / "metadata.json").read_text())["seed"] for run in runs_in(tmp_path)] == [5, 6]
 
 
 def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+"""What the report says, how it is escaped, and what it says where there is nothing to report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.report import load, page, write_report
+from reactive_runtime.report.page import duration, page_of
+from report.conftest import NASTY, history
+
+
+class Outline(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_verdict_comes_first_and_names_rule_and_scenario(tmp_path: Path) -> None:
+    report = load(history(tmp_path))
+    text = " ".join(Outline(page_of(report)).text.split())
+    assert not report.clean
+    assert text.index("Broken Rule 1.3 in scenario_1, 3 subscription(s).") < text.index("Scenarios")
+    assert "1 scenario(s) slower than before" in text
+
+
+def test_a_clean_night_says_so(tmp_path: Path) -> None:
+    report = load(history(tmp_path, broken=False))
+    assert report.clean
+    text = " ".join(Outline(page_of(report)).text.split())
+    assert "Clean No rule was broken in 4 scenarios." in text
+    assert "None, in 3 run(s)." in text
+
+
+def test_a_scenario_that_was_given_up_makes_it_broken(tmp_path: Path) -> None:
+    report = load(history(tmp_path, broken=False, given_up={"gone": "its factory raised OSError()"}))
+    assert not report.clean
+    assert "gone was given up: its factory raised OSError()." in " ".join(Outline(page_of(report)).text.split())
+    assert {row.scenario: row.verdict for row in report.rows}["gone"] == "given up"
+
+
+def test_every_scenario_has_a_row_with_its_verdict_its_history_and_its_histogram(tmp_path: Path) -> None:
+    report = load(history(tmp_path))
+    assert {row.scenario: row.verdict for row in report.rows} == {
+        NASTY: "clean",
+        "scenario_1": "broken",
+        "scenario_2": "slower",
+        "scenario_3": "clean",
+    }
+    assert [run for run, _ in report.rows[0].history] == ["night-0", "night-1", "night-2"]
+    tags = Outline(page_of(report)).tags
+    labels = [attributes["aria-label"] or "" for tag, attributes in tags if tag == "svg"]
+    assert sum("histogram of" in label for label in labels) == 4
+    assert sum("a regression" in label for label in labels) == 1
+
+
+def test_what_a_trace_carries_is_escaped(tmp_path: Path) -> None:
+    text = page_of(load(history(tmp_path)))
+    outline = Outline(text)
+    assert NASTY not in text
+    assert NASTY in outline.text
+    assert [tag for tag, _ in outline.tags].count("script") == 1
+    assert not any(tag == "img" for tag, _ in outline.tags)
+    assert not any(name.startswith("on") for _, attributes in outline.tags for name in attributes)
+
+
+def test_it_needs_nothing_from_anywhere_else(tmp_path: Path) -> None:
+    tags = Outline(page_of(load(history(tmp_path)))).tags
+    assert not [tag for tag, attributes in tags if {"src", "href"} & attributes.keys()]
+
+
+def test_only_the_page_s_own_script_may_run(tmp_path: Path) -> None:
+    (policy,) = (it["content"] or "" for tag, it in Outline(page_of(load(history(tmp_path)))).tags if it.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [(None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 µs"), (123_456, "123 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")],
+)
+def test_durations_are_said_as_people_read_them(ns: float | None, said: str) -> None:
+    assert duration(ns) == said
+
+
+def test_a_million_broken_subscriptions_are_counted_and_not_listed(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    folder = history(tmp_path)
+    many = pa.table(
+        {
+            "scenario": ["scenario_1"] * 200_000,
+            "subscription": range(200_000),
+            "rule": ["1.3"] * 200_000,
+            "count": [2] * 200_000,
+            "first": [1] * 200_000,
+        }
+    )
+    parquet.write_table(many, folder / "verdict" / "violations" / "run=night-2" / "part-0.parquet")
+    (found,) = load(folder).broken
+    assert (found["subscriptions"], found["count"], found["scenarios"]) == (200_000, 400_000, {"scenario_1"})
+
+
+def test_where_there_is_no_verdict_it_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="has no verdict to report: judge its runs with `reactive-runtime verify"):
+        load(tmp_path)
+
+
+def test_a_table_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    folder = history(tmp_path)
+    file = folder / "verdict" / "latency" / "run=night-0" / "part-0.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(TraceError, match=r"night-0/part-0\.parquet: is no whole Parquet file"):
+        load(folder)
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    folder = history(tmp_path)
+    with pytest.raises(TraceError, match=r"verdict: can't be written"):
+        write_report(folder, folder / "verdict")
+
+
+def test_without_jinja_a_line_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'reactive-runtime\[report\]'"):
+        page_of(load(history(tmp_path)))
+
+
+def test_the_command_writes_it_and_says_where(tmp_path: Path) -> None:
+    folder, file = history(tmp_path), tmp_path / "made" / "report.html"
+    command = [sys.executable, "-m", "reactive_runtime", "report", str(folder), "-o", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert f"report   {file} (3 run(s), 4 scenarios)" in done.stdout
+    assert file.read_text().startswith("<!doctype html>")
+    gone = subprocess.run([*command[:4], str(tmp_path / "gone")], capture_output=True, text=True, timeout=100, check=False)
+    assert gone.returncode == 2
+    assert gone.stderr.count("\n") == 1
