@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, Conf, Master, app, one_line_errors, out
-from reactive_runtime.errors import ReactiveError
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, app, one_line_errors, out
+from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
     from reactive_runtime.spark.traces import Verdict
@@ -90,7 +90,7 @@ def _followed(folder: Path, to: Path, once: bool, master: str, conf: list[str] |
     from reactive_runtime.spark import follow, session
 
     spark = session(master, dict(_setting(text) for text in conf or []))
-    broken = []
+    broken, unable = [], []
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def tell(verdict: Verdict) -> None:
@@ -99,7 +99,13 @@ def _followed(folder: Path, to: Path, once: bool, master: str, conf: list[str] |
         if _told(verdict, to, None):
             broken.append(True)
 
-    follow(spark, folder, to, tell, once=once)
+    def skipped(error: TraceError) -> None:
+        unable.append(error)
+        out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
+
+    follow(spark, folder, to, tell, skipped, once=once)
+    if unable and not broken:
+        raise typer.Exit(UNABLE)
     return bool(broken)
 
 

@@ -138,6 +138,7 @@ def follow(
     folder: Path | str,
     out: Path | str,
     judged: Callable[[Verdict], object],
+    unreadable: Callable[[TraceError], object],
     *,
     late_signals: int = 1,
     once: bool = False,
@@ -148,8 +149,9 @@ def follow(
     A Structured Streaming job: it takes note of which runs it has judged below `out` (`checkpoint`), and goes on from
     there when it is started again, however it ended. Each run is judged once; a batch that was cut off is judged again
     from its beginning, and replaces what it had written. `judged` is called with the verdict of each batch of up to
-    `runs_at_once` runs, on a thread of its own. A run that was killed has no end, and is left to `verify`. TraceError
-    as there; what a batch raises ends the query, and is raised here.
+    `runs_at_once` runs, on a thread of its own, and `unreadable` for a run that can't be judged: the others are. A run
+    that was killed has no end, and is left to `verify`. TraceError where the folder is none; what a batch raises ends
+    the job, and is raised here.
     """
     if not Path(folder).is_dir():
         raise TraceError(f"{folder}: is no folder")
@@ -159,9 +161,25 @@ def follow(
 
         found = batch.select(F.input_file_name().alias("file")).distinct().collect()
         runs = sorted(_path(row["file"]).parent for row in found)
-        runs = [run for run in runs if any(run.glob("signals-*.parquet"))]  # one may have recorded nothing
-        if runs:
-            judged(_verdict(spark, runs, Path(out), late_signals))
+        readable = []
+        for run in runs:
+            if any(run.glob("signals-*.parquet")):  # one may have recorded nothing
+                try:
+                    check_files(run)
+                    readable.append(run)
+                except TraceError as error:
+                    unreadable(error)
+        if readable:
+            judged(_verdict(spark, readable, Path(out), late_signals))
+
+    failure: list[BaseException] = []
+
+    def batch(rows: DataFrame, number: int) -> None:
+        try:
+            judge(rows, number)
+        except BaseException as error:
+            failure.append(error)
+            raise
 
     ended = (
         spark.readStream.format("text")
@@ -172,10 +190,14 @@ def follow(
         .option("maxFileAge", "36500d")  # by default, a file a week older than the newest is passed over
         .load(str(folder))
     )
-    writer = ended.writeStream.foreachBatch(judge).option("checkpointLocation", str(Path(out) / "checkpoint"))
+    writer = ended.writeStream.foreachBatch(batch).option("checkpointLocation", str(Path(out) / "checkpoint"))
     query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="2 seconds")).start()
     try:
         query.awaitTermination()
+    except Exception as error:
+        if failure:
+            raise failure[0] from error
+        raise
     finally:
         query.stop()
 
@@ -188,19 +210,14 @@ def _path(uri: str) -> Path:
 def _verdict(spark: SparkSession, runs: Sequence[Path], out: Path, late_signals: int) -> Verdict:
     files = [file for run in runs for file in check_files(run)]
     signals = _read(spark, files)
-    kept: list[DataFrame] = []
-
-    def keep(table: DataFrame) -> DataFrame:
-        kept.append(table.persist())
-        return kept[-1]
-
     partitions = spark.conf.get(_PARTITIONS) or "200"
     try:
         spark.conf.set(_PARTITIONS, str(_fitting(int(partitions), files)))
-        rows = keep(breaches(signals, late_signals))
-        found = keep(violations(signals, rows))
-        totals = keep(summary(rows))
-        counts = keep(histogram(signals, rows))
+        # Each is computed once, and what is made of it is planned without how it came about: planning takes its time.
+        rows = breaches(signals, late_signals).localCheckpoint()
+        found = violations(signals, rows).localCheckpoint()
+        totals = summary(rows).localCheckpoint()
+        counts = histogram(signals, rows).localCheckpoint()
         sums = [row.asDict() for row in totals.collect()]
         examples = _examples(signals, found)
         tables = {
@@ -216,8 +233,6 @@ def _verdict(spark: SparkSession, runs: Sequence[Path], out: Path, late_signals:
         first = dict(reversed(examples))
         return Verdict(_by_rule(found), sums, regressions(spark, out), first)
     finally:
-        for table in kept:
-            table.unpersist()
         spark.conf.set(_PARTITIONS, partitions)
 
 

@@ -85,14 +85,24 @@ def test_it_needs_nothing_from_anywhere_else(tmp_path: Path) -> None:
 
 
 def test_only_the_page_s_own_script_may_run(tmp_path: Path) -> None:
-    (policy,) = (it["content"] or "" for tag, it in Outline(page_of(load(history(tmp_path)))).tags if it.get("http-equiv"))
+    (policy,) = (
+        it["content"] or "" for tag, it in Outline(page_of(load(history(tmp_path)))).tags if it.get("http-equiv")
+    )
     assert "default-src 'none'" in policy
     assert "script-src 'sha256-" in policy
 
 
 @pytest.mark.parametrize(
     ("ns", "said"),
-    [(None, "-"), (0, "0 ns"), (999, "999 ns"), (1_500, "1.5 µs"), (123_456, "123 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")],
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_500, "1.5 µs"),
+        (123_456, "123 µs"),
+        (2.5e6, "2.5 ms"),
+        (3e9, "3 s"),
+    ],
 )
 def test_durations_are_said_as_people_read_them(ns: float | None, said: str) -> None:
     assert duration(ns) == said
@@ -149,6 +159,8 @@ def test_the_command_writes_it_and_says_where(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert f"report   {file} (3 run(s), 4 scenarios)" in done.stdout
     assert file.read_text().startswith("<!doctype html>")
-    gone = subprocess.run([*command[:4], str(tmp_path / "gone")], capture_output=True, text=True, timeout=100, check=False)
+    gone = subprocess.run(
+        [*command[:4], str(tmp_path / "gone")], capture_output=True, text=True, timeout=100, check=False
+    )
     assert gone.returncode == 2
     assert gone.stderr.count("\n") == 1

@@ -1,0 +1,132 @@
+"""Runs are judged as they arrive, each once, whenever the job is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as parquet
+import pytest
+from breaches import element, request, trace
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.spark import Verdict, follow, verify
+from reactive_runtime.testing.trace import TraceWriter, table_of
+
+KILLS = int(os.environ.get("FOLLOW_KILLS", "1"))
+"""How often the job is killed; each takes Spark's time to start."""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def arrives(folder: Path, run: str, elements: int, complete: bool = True) -> None:
+    """A run with one subscription, that breaks rule 1.1 as often as there are elements but one."""
+    writer = TraceWriter(folder, run)
+    records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(elements)), run=run)
+    parquet.write_table(table_of(records), writer.path / "signals-00000.parquet")
+    if complete:
+        writer.close({"seconds": 1})
+
+
+def no_error(error: TraceError) -> None:
+    raise error
+
+
+def counts(out: Path) -> dict[str, list[tuple[str, int]]]:
+    """What the table of violations says of each run."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for file in sorted(out.glob("violations/run=*/*.parquet")):
+        rows = parquet.ParquetFile(file).read().to_pylist()
+        found.setdefault(file.parent.name, []).extend((row["rule"], row["count"]) for row in rows)
+    return found
+
+
+def test_what_has_come_since_is_judged_and_nothing_twice(spark: Any, tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    arrives(runs, "a", 3)
+    arrives(runs, "b", 5)
+    verdicts: list[Verdict] = []
+    follow(spark, runs, out, verdicts.append, no_error, once=True)
+    assert sorted({row["run"] for verdict in verdicts for row in verdict.summary}) == ["a", "b"]
+    arrives(runs, "c", 2)
+    arrives(runs, "killed", 9, complete=False)
+    later: list[Verdict] = []
+    follow(spark, runs, out, later.append, no_error, once=True)
+    assert [row["run"] for verdict in later for row in verdict.summary] == ["c"]
+    follow(spark, runs, out, later.append, no_error, once=True)
+    assert len(later) == 1
+    assert counts(out) == {"run=a": [("1.1", 2)], "run=b": [("1.1", 4)], "run=c": [("1.1", 1)]}
+
+
+def test_the_tables_are_those_that_verify_writes(spark: Any, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for run, elements in (("a", 3), ("b", 6)):
+        arrives(runs, run, elements)
+    follow(spark, runs, tmp_path / "followed", lambda _: None, no_error, once=True)
+    verify(spark, [runs], tmp_path / "verified")
+    verify(spark, [runs], tmp_path / "verified")  # a run that is judged again replaces itself
+    for table in ("violations", "summary", "latency", "histogram", "runs", "examples"):
+        one, other = (spark.read.parquet(str(tmp_path / name / table)) for name in ("followed", "verified"))
+        assert one.count() == other.count() > 0, table
+        assert one.exceptAll(other.select(*one.columns)).count() == 0, table
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_judged(spark: Any, tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    arrives(runs, "a", 3)
+    (file,) = runs.glob("**/signals-*.parquet")
+    file.write_bytes(b"PAR1")
+    arrives(runs, "b", 3)
+    verdicts: list[Verdict] = []
+    errors: list[TraceError] = []
+    follow(spark, runs, out, verdicts.append, errors.append, once=True)
+    assert [row["run"] for verdict in verdicts for row in verdict.summary] == ["b"]
+    assert ["signals-00000.parquet: is no whole Parquet file" in str(it) for it in errors] == [True]
+
+
+def test_what_a_batch_raises_ends_the_job_and_is_raised(spark: Any, tmp_path: Path) -> None:
+    def refuse(verdict: Verdict) -> None:
+        raise OSError("no mail server")
+
+    arrives(tmp_path / "runs", "a", 3)
+    with pytest.raises(OSError, match="no mail server"):
+        follow(spark, tmp_path / "runs", tmp_path / "out", refuse, no_error, once=True)
+    with pytest.raises(TraceError, match="nowhere: is no folder"):
+        follow(spark, tmp_path / "nowhere", tmp_path / "out", refuse, no_error, once=True)
+
+
+def test_it_survives_kill_9_and_judges_each_run_once(tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    command = [sys.executable, "-m", "reactive_runtime", "verify", str(runs), "--out", str(out), "--follow"]
+    command += ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
+    for number in range(4):
+        arrives(runs, f"run-{number}", number + 2)
+    for batch in range(KILLS):
+        # Killed in the middle of a batch: what it writes first is there, and its end is not noted.
+        with (tmp_path / f"log-{batch}").open("wb") as log:
+            job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            offset = out / "checkpoint" / "offsets" / str(batch)
+            wait_for(offset.exists, job)
+            wait_for(lambda: any(out.glob("violations/run=*/*.parquet")), job)
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        arrives(runs, f"late-{batch}", batch + 5)
+    done = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    expected = {f"run=run-{number}": [("1.1", number + 1)] for number in range(4)}
+    expected |= {f"run=late-{batch}": [("1.1", batch + 4)] for batch in range(KILLS)}
+    assert counts(out) == expected
+
+
+def wait_for(condition: Any, job: subprocess.Popen[bytes]) -> None:
+    """Until another process has done something that can only be seen on disk."""
+    patience = time.monotonic() + 120
+    while not condition():
+        assert job.poll() is None, "the job has ended by itself"
+        assert time.monotonic() < patience
+        time.sleep(0.01)
