@@ -55,6 +55,11 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         2,
         trace(request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), element(1, 9, 10)),
     ),
+    "an element after a cancel from outside, of a publisher that promised none": (
+        "1.8",
+        1,
+        trace(request(9, 3, 4), ("cancel", 5, 6, {"thread": 2}), element(0, 7, 8), late_signals=0, shared_callers=True),
+    ),
     "an element after a cancel from inside": (
         "1.8",
         1,

@@ -31,6 +31,7 @@ def record(signal: str, begin: int, end: int | None = None, **fields: Any) -> Re
         "value": None,
         "error": None,
         "depth": 0,
+        "late_signals": None,
     }
     if end == -1:  # never returned
         values.update(end=None, end_ns=None)
@@ -47,6 +48,7 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
         "shared_callers": draw(st.booleans()),
         "ascending": draw(st.booleans()),
         "elements": draw(st.sampled_from([None, None, 0, 1, 3])),
+        "late_signals": draw(st.sampled_from([None, None, 0, 2, 15])),
     }
     kinds = [Signal.SUBSCRIBE, Signal.ON_SUBSCRIBE]
     middle = st.sampled_from([Signal.ON_NEXT] * 5 + [Signal.REQUEST] * 5 + [Signal.CANCEL])

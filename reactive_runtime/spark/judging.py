@@ -49,6 +49,8 @@ _FLAGS: Final = {
 }
 """What is known of a record; they cross the shuffle in one number, above the three bits of its kind."""
 
+_LATE_BITS: Final = 3 + len(_FLAGS)
+
 _PAST: Final = {
     "delivered": "count_if(kind = 1)",
     "requested": "try_sum(if(kind = 4 and n > 0, n, 0L))",  # null once it is past 64 bits
@@ -74,8 +76,8 @@ _PAST: Final = {
 """What is known at the `begin` of a record of the earlier records of its subscription."""
 
 
-def together(signals: DataFrame) -> DataFrame:
-    """The columns that are judged, brought together by subscription."""
+def together(signals: DataFrame, late_signals: int = 1) -> DataFrame:
+    """The columns that are judged, brought together by subscription. `late_signals`: where a record does not say."""
     from pyspark.sql import functions as F
 
     kind = " ".join(f"when '{signal.value}' then {code}" for signal, code in _KIND.items())
@@ -84,7 +86,9 @@ def together(signals: DataFrame) -> DataFrame:
         "run",
         "scenario",
         "subscription",
-        F.expr(f"case signal {kind} end + {flags}").alias("flags"),
+        F.expr(
+            f"case signal {kind} end + {flags} + shiftleft(coalesce(late_signals, {late_signals}), {_LATE_BITS})"
+        ).alias("flags"),
         "elements",
         "thread",
         "n",
@@ -94,6 +98,7 @@ def together(signals: DataFrame) -> DataFrame:
         "value",
     )
     unpacked = {"kind": "flags & 7"} | {name: f"flags & {8 << place} != 0" for place, name in enumerate(_FLAGS)}
+    unpacked["promised"] = f"shiftright(flags, {_LATE_BITS})"
     # A number of partitions that adaptive execution leaves alone: sorting is cheapest where a partition fits the
     # processor's cache, far below the size that moving it would ask for.
     partitions = int(signals.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -110,7 +115,7 @@ def _with_the_past(rows: DataFrame) -> DataFrame:
 
 _DELIVERED: Final = "coalesce(delivered, 0)"
 
-_REQUESTED: Final = f"if(delivered is null, 0L, coalesce(requested, {MAX_DEMAND}L))"
+_REQUESTED: Final = f"if(gave_up is null, 0L, coalesce(requested, {MAX_DEMAND}L))"
 """The sum of valid demand, capped (3.17); 0 at the first record of a subscription, which has no past."""
 
 _SUBSCRIBED: Final = "subscribe_end is not null"
@@ -172,7 +177,18 @@ _ALLOWED: Final = {
 }
 """What is allowed to happen a few times: counted for the subscription."""
 
-_KEPT: Final = (*KEYS, "kind", "begin", "end", "ns", "thread", "signal_thread", "signals_end", "subscribe_end")
+_KEPT: Final = (
+    *KEYS,
+    "kind",
+    "begin",
+    "end",
+    "ns",
+    "thread",
+    "promised",
+    "signal_thread",
+    "signals_end",
+    "subscribe_end",
+)
 """What the aggregation needs of a record, beside what it breaks."""
 
 
@@ -188,8 +204,8 @@ def breaches(signals: DataFrame, late_signals: int = 1) -> DataFrame:
     """For each subscription one row: which rules it broke, and what it amounted to."""
     from pyspark.sql import functions as F
 
-    marked = _marked(_with_the_past(together(signals)))
-    allowed = f"if(cancel_inside, 0, {late_signals})"
+    marked = _marked(_with_the_past(together(signals, late_signals)))
+    allowed = "if(cancel_inside, 0, promised)"
     found = marked.groupBy("subscription", "run", "scenario").agg(F.expr("bit_or(broken)").alias("bits"), *_amounts())
     return found.withColumns(
         {
@@ -268,6 +284,7 @@ def _amounts() -> list[Column]:
         # Whether it came from outside is the last bit, so that the minimum is of one number.
         "first_cancel": f"min(if(kind = 5 and end < {OPEN}, end * 2 + if({_INSIDE}, 0, 1), null))",
         "first_cancel_ns": f"min(if(kind = 5 and end < {OPEN}, ns, null))",
+        "promised": "max(promised)",
         "last_late_ns": "max(if(late, ns, null))",
     }
     for name in _ALLOWED:

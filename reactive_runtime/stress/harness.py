@@ -182,7 +182,12 @@ class _Stage:
             what = f"its factory ({scenario.file}) returned a {type(publisher).__name__}, which is no publisher"
             raise _GivenUpError(scenario.name, what)
         return self.recorder.wrap(
-            publisher, scenario.name, shared_callers=True, ascending=scenario.ascending, elements=scenario.elements
+            publisher,
+            scenario.name,
+            shared_callers=True,
+            ascending=scenario.ascending,
+            elements=scenario.elements,
+            late_signals=scenario.late_signals,
         )
 
     def round(self, crew: _Crew, dice: random.Random) -> int:

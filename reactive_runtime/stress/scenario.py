@@ -217,6 +217,8 @@ class Scenario:
     """Each element is larger than the one before."""
     settles: bool
     """After a round, whatever was demanded and can come has come."""
+    late_signals: int | None
+    """How many signals may begin after a cancel from outside has returned."""
     mixes: tuple[str, ...]
     """Names in `MIXES`."""
     tags: frozenset[str]
@@ -230,6 +232,7 @@ def scenario(
     live: int = 1,
     ascending: bool = True,
     settles: bool = True,
+    late_signals: int | None = None,
     mix: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
     tags: Iterable[str] = (),
 ) -> Callable[[F], F]:
@@ -239,12 +242,15 @@ def scenario(
     `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the mixes (see `MIXES`).
     `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
     threads that are not the rig's.
+    `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
     `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
     mix that is none, and ValueError for a `live` out of its range.
     """
     mixes = (mix,) if isinstance(mix, str) else tuple(mix)
     if live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
+    if late_signals is not None and not 0 <= late_signals <= 15:
+        raise ValueError(f"scenario: late_signals must be 0 to 15, not {late_signals}")
     for name in mixes:
         if name not in MIXES:
             raise ScenarioError(f"scenario: no mix {name!r}; there are: {', '.join(MIXES)}")
@@ -252,8 +258,8 @@ def scenario(
     def declare(factory: F) -> F:
         summary = (factory.__doc__ or "").strip().splitlines()
         found = Scenario(
-            factory.__name__, factory, elements, live, ascending, settles, mixes, frozenset(tags) | {"nightly"},
-            factory.__code__.co_filename, summary[0] if summary else "",
+            factory.__name__, factory, elements, live, ascending, settles, late_signals, mixes,
+            frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
         )  # fmt: skip
         factory.scenario = found  # type: ignore[attr-defined]
         return factory

@@ -115,7 +115,10 @@ class RuleChecker:
     """Turns records into violations."""
 
     def __init__(self, late_signals: int = 1, context: int = 6) -> None:
-        """`late_signals`: how many may follow a cancel that came from outside; `context`: records shown."""
+        """`late_signals` (0 to 15): how many may follow a cancel that came from outside, where the record does not say.
+
+        `context`: records shown.
+        """
         self._late_signals = late_signals
         self._context = context
         self._states: dict[tuple[str, int], _State] = {}
@@ -164,7 +167,8 @@ class RuleChecker:
         state.signal_thread = record.thread
 
     def _late(self, state: _State, record: Record) -> None:
-        allowed = 0 if state.cancel_inside else self._late_signals
+        promised = self._late_signals if record.late_signals is None else record.late_signals
+        allowed = 0 if state.cancel_inside else promised
         state.late += 1
         state.first_late = state.first_late or record
         if state.late > allowed:

@@ -97,9 +97,17 @@ class Recorder:
         shared_callers: bool = False,
         ascending: bool = False,
         elements: int | None = None,
+        late_signals: int | None = None,
     ) -> RecordedPublisher[T]:
         """`publisher`, each subscription of which is recorded; the other arguments are those of `Facts`."""
-        facts = Facts(-1, scenario, shared_callers=shared_callers, ascending=ascending, elements=elements)
+        facts = Facts(
+            -1,
+            scenario,
+            shared_callers=shared_callers,
+            ascending=ascending,
+            elements=elements,
+            late_signals=late_signals,
+        )
         return RecordedPublisher(self, publisher, facts)
 
     def settle(self, subscriptions: Iterable[int] | None = None) -> None:
@@ -166,6 +174,7 @@ class Recorder:
             fitting(value),
             error,
             depth,
+            facts.late_signals,
         )
 
     def _keep(self, chunk: Chunk) -> None:

@@ -43,6 +43,8 @@ class Facts:
     """Values are ints and each is larger than the one before: a repeat breaks conservation, a smaller one the order."""
     elements: int | None = None
     """How many elements the publisher has for this subscription, where that is known."""
+    late_signals: int | None = None
+    """How many signals may begin after a cancel from outside has returned, 0 to 15; None: as the judge has it."""
 
 
 class Record(NamedTuple):
@@ -69,3 +71,5 @@ class Record(NamedTuple):
     """`on_error`: the error; any signal: what it raised to its caller."""
     depth: int | None = 0
     """How many recorded calls of its thread it began inside of (3.3); None where that was not recorded."""
+    late_signals: int | None = None
+    """As in `Facts`."""

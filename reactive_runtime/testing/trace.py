@@ -5,8 +5,8 @@
 
 A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is
 whole: a run that is killed leaves readable files, and its facts in `_metadata.json`. Each file says which schema it
-has: 1 had no `depth`, 2 is what is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on
-first use.
+has: 1 had no `depth` and no `late_signals`, 2 is what is written here; docs/traces.md has the columns. Needs pyarrow,
+which is imported on first use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCHEMA: Final = 2
 _VERSION: Final = b"reactive_runtime.trace"
 """Where a file says its version."""
 
-_SINCE: Final = {"depth": 2}
+_SINCE: Final = {"depth": 2, "late_signals": 2}
 """Columns that older files have not."""
 
 FILE_ROWS: Final = 1_000_000
@@ -80,6 +80,7 @@ def schema() -> pyarrow.Schema:
         ("value", pa.int64(), True),
         ("error", pa.string(), True),
         ("depth", pa.int32(), True),
+        ("late_signals", pa.int32(), True),
     ]
     columns = [pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields]
     made: pyarrow.Schema = pa.schema(columns, metadata={_VERSION: str(SCHEMA).encode()})
@@ -273,6 +274,7 @@ def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], chunk: Chunk)
         _ints(values),
         pa.array(errors, pa.string()),
         pa.array(depths, pa.int32()),
+        repeated([fact.late_signals for fact in facts], pa.int32()),
     ]
     table: pyarrow.Table = pa.table(columns, schema=schema())
     return table
@@ -351,7 +353,7 @@ def _records(file: Path) -> list[Record]:
         table = parquet.ParquetFile(file).read(columns=list(Record._fields))  # those that there are
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
-    return [Record(**{"depth": None, **row}) for row in table.to_pylist()]
+    return [Record(**{**dict.fromkeys(_SINCE), **row}) for row in table.to_pylist()]
 
 
 def _unread(file: Path, error: Exception) -> TraceError:

@@ -143,7 +143,8 @@ def by_the_page(records: list[Record], late_signals: int = 1) -> dict[tuple[int,
                     before = [e for e in signals if e.begin < cancel.begin]
                     inside = bool(before) and before[-1].thread == cancel.thread
                     inside = inside and any(end_of(e) > cancel.begin for e in before)
-                    allowed = 0 if inside else late_signals
+                    promised = late_signals if it.late_signals is None else it.late_signals
+                    allowed = 0 if inside else promised
                     if len(late_begins) > allowed:
                         broken.setdefault((number, "1.8"), late_begins[:-1]).append(b)
                     first_end = min(end_of(e) for e in ended)

@@ -1,0 +1,64 @@
+"""Each of thirty races is found by the harness, at its default settings, within thirty seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from planted import PLANTED, Planted, Sound
+
+from reactive_runtime.stress import Load, Rig, Tally, run, scenario
+from reactive_runtime.testing import Chunk, Recorder, RuleChecker, Violation
+
+SECONDS = 30.0
+
+
+class FoundError(Exception):
+    """A breach: there is no need for more."""
+
+
+def first_breach(kind: type[Sound], seconds: float, rules: set[str]) -> list[Violation]:
+    """Put it under load until it breaks one of these rules, or any if there are none."""
+
+    @scenario(elements=kind.count, live=8, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
+    def planted(rig: Rig) -> Any:
+        return Planted(kind, rig.pool(3))
+
+    chunks: list[Chunk] = []
+    recorder = Recorder("run", chunks.append)
+    checker = RuleChecker()
+
+    def judge(tally: Tally) -> None:
+        recorder.flush()
+        taken = chunks[:]
+        del chunks[: len(taken)]
+        for record in sorted(
+            (recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows), key=lambda it: it.begin
+        ):
+            checker.feed(record)
+        if any(not rules or it.rule in rules for it in checker.violations):
+            raise FoundError
+
+    try:
+        run([planted.scenario], Load(12, seconds, 1), recorder, judge)
+    except FoundError:
+        return checker.violations
+    return []
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_race_is_found_by_its_rule(name: str, dropped: list[Any]) -> None:
+    kind = PLANTED[name]
+    found = first_breach(kind, SECONDS, kind.rules)
+    assert {it.rule for it in found} & kind.rules, name
+
+
+def test_there_are_thirty_of_them_each_of_a_kind_of_its_own() -> None:
+    assert len(PLANTED) == 30
+    assert len({it.__doc__ for it in PLANTED.values()}) == 30
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_what_they_were_made_from_is_not_accused(pooled: bool) -> None:
+    kind = type("Pooled", (Sound,), {"pooled": pooled})
+    assert first_breach(kind, 6.0, set()) == []
