@@ -26,7 +26,8 @@ def three_executors_recorded(rig: Rig) -> Publisher[int]:
 @scenario(elements=100, live=8)
 def one_element_ahead(rig: Rig) -> Publisher[int]:
     """The smallest boundary there is."""
-    return Flow.range(100).subscribe_on(rig.pool(2, "A")).publish_on(rig.pool(2, "B"), prefetch=1)
+    source = Flow.from_supplier(rig.opened(lambda: range(100)))
+    return source.subscribe_on(rig.pool(2, "A")).publish_on(rig.pool(2, "B"), prefetch=1)
 
 
 @scenario(elements=100, live=8)
@@ -54,7 +55,7 @@ def the_pool_of_the_source_is_shut_down(rig: Rig) -> Publisher[int]:
     """The pool of a source goes away under load."""
     pool = rig.pool_of_this_round(2)
     rig.feed(lambda: pool.shutdown(wait=False, cancel_futures=True))
-    return Flow.range(200).subscribe_on(pool)
+    return Flow.from_supplier(rig.opened(lambda: range(200))).subscribe_on(pool)
 
 
 @scenario(elements=100, live=8)

@@ -27,7 +27,7 @@ def requests_in_a_storm(rig: Rig) -> Publisher[int]:
 @scenario(elements=200, live=24, mix="cancels")
 def cancels_in_a_storm(rig: Rig) -> Publisher[int]:
     """Cancels from all sides, again and again."""
-    return Flow.from_supplier(lambda: iter(range(200))).subscribe_on(rig.pool(4, "source"))
+    return Flow.from_supplier(rig.opened(lambda: range(200))).subscribe_on(rig.pool(4, "source"))
 
 
 @scenario(elements=100, live=8, mix="churn")
@@ -113,3 +113,15 @@ def ticks_dropped(rig: Rig) -> Publisher[int]:
     return Flow.merge(
         Flow.interval(0.0005, rig.clock(), "drop").take_until(Flow.timer(0.01, rig.clock())), Flow.empty()
     )
+
+
+@scenario(elements=100, live=8, subscribers="slow", tags=["smoke"])
+def slow_subscribers(rig: Rig) -> Publisher[int]:
+    """Subscribers that keep a thread of the pool for half a millisecond an element."""
+    return Flow.from_supplier(rig.opened(lambda: range(100))).subscribe_on(rig.pool(4, "source"))
+
+
+@scenario(elements=100, live=16, subscribers="raising", tags=["smoke"])
+def raising_subscribers(rig: Rig) -> Publisher[int]:
+    """Subscribers that raise from on_next: what is owed to them ends there (2.13)."""
+    return Flow.from_supplier(rig.opened(lambda: range(100))).subscribe_on(rig.pool(4, "source"))

@@ -9,7 +9,8 @@ from reactive_runtime.stress import Rig, scenario
 @scenario(elements=200, live=4, ascending=False, tags=["smoke"])
 def merged(rig: Rig) -> Publisher[int]:
     """Two sources on two threads, as they come."""
-    return Flow.merge(*(Flow.range(100).subscribe_on(rig.pool(2, name)) for name in "AB"), prefetch=4)
+    source = Flow.from_supplier(rig.opened(lambda: range(100)))
+    return Flow.merge(*(source.subscribe_on(rig.pool(2, name)) for name in "AB"), prefetch=4)
 
 
 @scenario(elements=200, live=4)
@@ -42,7 +43,8 @@ def one_after_the_other(rig: Rig) -> Publisher[int]:
 @scenario(elements=200, live=4, ascending=False, tags=["smoke"])
 def flat_map_on_a_pool(rig: Rig) -> Publisher[int]:
     """Up to four publishers at once, on a pool."""
-    return Flow.range(50).flat_map(lambda n: Flow.range(4).subscribe_on(rig.pool(4, "inner")), 4, 2)
+    inner = Flow.from_supplier(rig.opened(lambda: range(4)))
+    return Flow.range(50).flat_map(lambda n: inner.subscribe_on(rig.pool(4, "inner")), 4, 2)
 
 
 @scenario(elements=100, live=4, ascending=False)
@@ -73,7 +75,7 @@ def switched(rig: Rig) -> Publisher[int]:
 @scenario(elements=100, live=4, tags=["smoke"])
 def tasks_in_order(rig: Rig) -> Publisher[int]:
     """`map_parallel` on a pool."""
-    return Flow.range(100).map_parallel(lambda n: n, rig.pool(4, "tasks"), 8)
+    return Flow.from_supplier(rig.opened(lambda: range(100))).map_parallel(lambda n: n, rig.pool(4, "tasks"), 8)
 
 
 @scenario(elements=100, live=4, ascending=False)

@@ -25,6 +25,7 @@ from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
     from reactive_runtime.stress import Failure, Scenario, Tally
+    from reactive_runtime.stress.leaving import Leaving
     from reactive_runtime.testing.trace import TraceWriter
 
 
@@ -97,7 +98,7 @@ def stress(
         if junit is not None:
             write_junit(junit, found, broken, given_up)
         _print_given_up(given_up)
-        if broken or any(it.stuck for it in given_up):
+        if broken or any(it.stuck or it.rule for it in given_up):
             raise typer.Exit(BROKEN)
         if given_up:
             raise typer.Exit(UNABLE)
@@ -217,6 +218,7 @@ class _Load:
                 "seconds": round(tally.seconds, 3),
                 "given_up": {it.scenario: it.why for it in (*skipped, *tally.failures)},
                 "dropped": dict(tally.dropped),
+                "leaving": {name: it.facts() for name, it in tally.leaving.items() if it.idle},
             }
         )
         for what, count in tally.dropped.most_common():
@@ -225,6 +227,15 @@ class _Load:
         if stacks:
             (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
+        left = [it for it in tally.leaving.values() if it.idle]
+        if left:
+            idle, closed = (1e3 * max((s for it in left for s in of(it)), default=0) for of in (_idle, _closed))
+            out.print(
+                f"left     {sum(it.subscribers for it in left):,} subscribers in mid-stream: nothing of them was left"
+                f" on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
+                f" {sum(it.kept for it in left)} could not be collected",
+                soft_wrap=True,
+            )
         if writer.waited > 0.01 * self.threads * tally.seconds:
             out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
         rate = writer.rows / max(tally.seconds, 1e-9)
@@ -233,6 +244,14 @@ class _Load:
             f" ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
+
+
+def _idle(it: Leaving) -> list[float]:
+    return it.idle
+
+
+def _closed(it: Leaving) -> list[float]:
+    return it.closed
 
 
 def _commit() -> str | None:
@@ -300,7 +319,9 @@ def _judge_here(run: Path, seed: int) -> dict[str, set[str]]:
 
 def _print_given_up(failures: list[Failure]) -> None:
     for it in failures:
-        out.print(f"{'STUCK' if it.stuck else 'UNABLE':8} {it.scenario}: {it.why}", style="bold red", soft_wrap=True)
+        word = "BROKEN" if it.rule else "STUCK" if it.stuck else "UNABLE"
+        rule = f"rule {it.rule}, " if it.rule else ""
+        out.print(f"{word:8} {it.scenario}: {rule}{it.why}", style="bold red", soft_wrap=True)
 
 
 # -- the verdict ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ import ctypes
 import random
 import sys
 import traceback
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -30,6 +31,7 @@ from typing import Any, Final
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
+from reactive_runtime.stress.leaving import CHANCE, Leaving, collected
 from reactive_runtime.stress.pressure import CHANCES, pressure
 from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
@@ -63,6 +65,8 @@ class Failure:
     """Something in it did not come to its end."""
     stacks: str = ""
     """If it is stuck: what all threads were at."""
+    rule: str = ""
+    """The rule that it broke, where it is one that no trace shows."""
 
 
 @dataclass
@@ -75,6 +79,8 @@ class Tally:
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
     """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    leaving: dict[str, Leaving] = field(default_factory=dict)
+    """By scenario: what was measured where all subscribers left in the middle of a round."""
     _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
 
     def note(self, dropped: hooks.Dropped) -> None:
@@ -99,6 +105,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     begin = primitives.monotonic()
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
+        tally.leaving = {stage.scenario.name: stage.leaving for stage in stages}
         going = list(stages)
         while going and tally.seconds < load.seconds:
             dice = random.Random(f"{load.seed}/{tally.rounds}")
@@ -129,8 +136,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
 class _GivenUpError(Exception):
     """A scenario can't go on."""
 
-    def __init__(self, scenario: str, why: str, *, stuck: bool = False) -> None:
-        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "")
+    def __init__(self, scenario: str, why: str, *, stuck: bool = False, rule: str = "") -> None:
+        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "", rule)
 
 
 def _stacks() -> str:
@@ -158,6 +165,8 @@ class _Stage:
         self.scenario = scenario
         self.recorder = recorder
         self.rig = Rig(recorder, scenario.name)
+        self.leaving = Leaving()
+        self._left: list[weakref.ref[_Target]] = []
 
     def _publisher(self) -> RecordedPublisher[int]:
         scenario = self.scenario
@@ -194,34 +203,77 @@ class _Stage:
         """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
         first = len(self.recorder.facts)
         publisher = self._publisher()
-        targets = [_Target(dice) for _ in range(self.scenario.live)]
+        targets = [_Target(dice, self.scenario.subscribers) for _ in range(self.scenario.live)]
         for target in targets:
             publisher.subscribe(target)
         most = max(2, (self.scenario.elements or 1000) // 8)
+        leaves = dice.random() < CHANCE
         mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(crew.size)]
         volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)
         crew.fire(volley, self.scenario.name)
+        if leaves:
+            self._leave(volley.all_targets())
+            del volley, more, target, targets  # nobody but the publisher may have them
+            self._look_for_the_kept()
         if not self.rig.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.rig.next_round()
         last = len(self.recorder.facts)
-        if self.scenario.settles:
-            self.recorder.settle(range(first, last))
-        for target in volley.all_targets():
-            target.leave()
+        if not leaves:
+            if self.scenario.settles:
+                self.recorder.settle(range(first, last))
+            for target in volley.all_targets():
+                target.leave()
+        del publisher
         return last - first
+
+    def _leave(self, targets: list[_Target]) -> None:
+        """All leave, whatever is under way."""
+        for target in targets:
+            target.leave()
+        begin = primitives.monotonic()
+        name = self.scenario.name
+        if not self.rig.wait_until_idle(PATIENCE):
+            raise _GivenUpError(name, f"a pool is still busy {PATIENCE:g} s after all had cancelled", stuck=True)
+        self.leaving.idle.append(primitives.monotonic() - begin)
+        if self.rig.iterators.ever:
+            if not self.rig.iterators.wait_until_closed(PATIENCE):
+                raise _GivenUpError(name, f"an iterator is still open {PATIENCE:g} s after all had cancelled")
+            self.leaving.closed.append(primitives.monotonic() - begin)
+        self.leaving.subscribers += len(targets)
+        self._left = [weakref.ref(target) for target in targets]
+
+    def _look_for_the_kept(self) -> None:
+        kept = collected(self._left)
+        self.leaving.kept += kept
+        if kept:
+            what = f"{kept} of {len(self._left)} subscribers that had cancelled can't be collected"
+            raise _GivenUpError(self.scenario.name, what, rule="3.13")
 
 
 class _Target:
     """A subscriber whose subscription is under fire; its dice decide how it behaves itself."""
 
-    __slots__ = ("_asks", "_cancels_at", "_ended", "_first", "_left", "_yields", "subscription")
+    __slots__ = (
+        "__weakref__",
+        "_asks",
+        "_cancels_at",
+        "_ended",
+        "_first",
+        "_left",
+        "_raises_at",
+        "_slow",
+        "_yields",
+        "subscription",
+    )
 
-    def __init__(self, dice: random.Random) -> None:
+    def __init__(self, dice: random.Random, kind: str = "plain") -> None:
+        self._slow = kind == "slow"
+        self._raises_at = dice.choice((1, 2, 5, 20)) if kind == "raising" else 0
         self._first = dice.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
         self._yields = dice.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
-        self._asks = dice.choice((0, 0, 2, 5))  # requests one more in every so-manieth
+        self._asks = dice.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
         self._cancels_at = dice.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
         self._left = 0  # owned by whoever signals; a broken publisher may well break it
         self._ended = False  # likewise
@@ -234,7 +286,11 @@ class _Target:
 
     def on_next(self, element: int, /) -> None:
         self._left += 1
-        if self._yields and self._left % self._yields == 0:
+        if self._left == self._raises_at:
+            raise RuntimeError("a subscriber that raises")
+        if self._slow:
+            primitives.Event().wait(0.0005)
+        elif self._yields and self._left % self._yields == 0:
             primitives.pause()
         subscription = self.subscription
         if subscription is None:
@@ -332,6 +388,7 @@ class _Crew:
         try:
             self._barrier.wait(PATIENCE)
             self._barrier.wait(PATIENCE)
+            self._volley = None  # the next meeting is when there is another
         except primitives.BrokenBarrierError as error:
             if self._failure is not None:
                 raise _GivenUpError(name, f"a feeder raised {self._failure!r}") from self._failure

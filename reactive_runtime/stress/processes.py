@@ -22,6 +22,7 @@ import reactive_runtime
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
+from reactive_runtime.stress.leaving import Leaving
 from reactive_runtime.testing.recorder import Chunk
 from reactive_runtime.testing.records import Facts
 
@@ -77,6 +78,7 @@ def run_in_processes(
             total.subscriptions += tally.subscriptions
             total.seconds += tally.seconds
             total.dropped.update(tally.dropped)
+            total.leaving.update(tally.leaving)
     total.seconds /= min(at_once, len(orders))
     return total
 
@@ -142,7 +144,10 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
         raise ReactiveError(told["unable"])
     if "failures" in told:
         failures = [Failure(**it) for it in told["failures"]]
-        return Tally(failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]))
+        leaving = {name: Leaving(**it) for name, it in told["leaving"].items()}
+        return Tally(
+            failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]), leaving
+        )
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
     return Tally([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
 

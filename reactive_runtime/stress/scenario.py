@@ -15,13 +15,14 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Publisher
+from reactive_runtime.stress.leaving import Opened
 from reactive_runtime.testing.recorder import Recorder
 
 __all__ = ["FEEDERS", "MIXES", "Mix", "Rig", "Scenario", "find", "scenario"]
@@ -78,6 +79,11 @@ class Rig:
         self._passing: list[_CountingPool] = []  # of this round
         self.feeders: list[Callable[[], object]] = []  # of this round
         self._running = _Count()
+        self.iterators = Opened()
+
+    def opened(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
+        """`iterable`, a function, with each iterator counted while it is open: for `Flow.defer` and its like."""
+        return self.iterators.counted(iterable)
 
     def pool(self, workers: int = 1, name: str = "pool") -> Executor:
         """A thread pool of `workers` threads (1 or more), which lasts; the same for the same arguments."""
@@ -217,6 +223,8 @@ class Scenario:
     """Each element is larger than the one before."""
     settles: bool
     """After a round, whatever was demanded and can come has come."""
+    subscribers: str
+    """plain, slow or raising."""
     late_signals: int | None
     """How many signals may begin after a cancel from outside has returned."""
     mixes: tuple[str, ...]
@@ -233,6 +241,7 @@ def scenario(
     ascending: bool = True,
     settles: bool = True,
     late_signals: int | None = None,
+    subscribers: Literal["plain", "slow", "raising"] = "plain",
     mix: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
     tags: Iterable[str] = (),
 ) -> Callable[[F], F]:
@@ -243,6 +252,7 @@ def scenario(
     `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
     threads that are not the rig's.
     `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
+    `subscribers` are plain, or slow: each element takes them half a millisecond, or raise from one of their on_next.
     `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
     mix that is none, and ValueError for a `live` out of its range.
     """
@@ -258,7 +268,7 @@ def scenario(
     def declare(factory: F) -> F:
         summary = (factory.__doc__ or "").strip().splitlines()
         found = Scenario(
-            factory.__name__, factory, elements, live, ascending, settles, late_signals, mixes,
+            factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, mixes,
             frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
         )  # fmt: skip
         factory.scenario = found  # type: ignore[attr-defined]

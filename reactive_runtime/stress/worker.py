@@ -62,6 +62,7 @@ def main() -> None:
                 "subscriptions": tally.subscriptions,
                 "seconds": tally.seconds,
                 "dropped": dict(tally.dropped),
+                "leaving": {name: asdict(it) for name, it in tally.leaving.items() if it.idle},
             }
         )
 

@@ -181,16 +181,106 @@ def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(
     assert "no database" in (error.get("message") or "")
 
 
+THEIRS = (
+    "from reactive_runtime import Flow\n"
+    "from reactive_runtime.stress import scenario\n"
+    "@scenario(elements=9, live=2)\ndef right(rig):\n    return Flow.range(9)\n"
+)
+
+
+def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    load = ("--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs")
+    done = call("stress", *load)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1].startswith(f"UNABLE   bad.py: {tmp_path / 'bad.py'}: can't be imported: Module")
+    run = the_run(tmp_path / "runs")
+    assert {it.scenario for it in read_trace(run)} == {"right"}
+    assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"bad.py"}
+
+
+def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_other(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        THEIRS + "import os, signal\n"
+        "@scenario(elements=1)\ndef dying(rig):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "@scenario(elements=1)\ndef broken(rig):\n    raise OSError('no database')\n"
+        "@scenario(elements=5)\ndef other(rig):\n    print('for nobody')\n    return Flow.range(5)\n"
+    )
+    load = ("--scenarios", tmp_path, "--seconds", "2", "--threads", "2", "--out", tmp_path / "runs")
+    done = call("stress", *load, "--pool", "processes-per-scenario")
+    assert done.returncode == 1, done.stdout + done.stderr
+    last = sorted(done.stdout.splitlines()[-2:])
+    assert last[0] == "STUCK    dying: its process ended with signal 9 before the load was over"
+    assert last[1].startswith("UNABLE   broken: its factory")
+    run = the_run(tmp_path / "runs")
+    records = read_trace(run)
+    assert {it.scenario for it in records} == {"right", "other"}
+    assert len({(it.scenario, it.subscription) for it in records}) == len({it.subscription for it in records})
+    facts = json.loads((run / "metadata.json").read_text())
+    assert facts["records"] == len(records)
+    assert facts["leaving"]["right"]["kept"] == 0
+
+
+def test_interpreters_run_side_by_side_each_with_a_run_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    load = ("--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs", "--repeat", "2")
+    done = call("stress", *load, "--python", sys.executable)
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert [run.name.rpartition("-")[2] for run in runs_in(tmp_path / "runs")] == [f"py{version}"] * 2
+    assert done.stdout.count("clean    no rule was broken") == 2
+
+
+def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: Path) -> None:
+    limited = (
+        "import resource, sys, signal\n"
+        "from reactive_runtime.testing import trace\n"
+        "trace.GROUP_ROWS, trace.FILE_ROWS = 2_000, 4_000\n"
+        "from reactive_runtime.testing import recorder\n"
+        "recorder.CHUNK = 500\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "written = trace.TraceWriter._close_file\n"
+        "def closed(self):\n"
+        "    written(self)\n"
+        "    if self._files == 2:\n"
+        "        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"  # from here on files can't grow
+        "trace.TraceWriter._close_file = closed\n"
+        "from reactive_runtime.cli import main\n"
+        "main()\n"
+    )
+    arguments = ["stress", "range_on_the_callers", "--seconds", "60", "--threads", "4", "--out", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", limited, *arguments], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("reactive-runtime: ")
+    assert "can't be written: " in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert len(read_trace(the_run(tmp_path))) >= 8_000
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = call("stress", "range_on_the_callers", "--seconds", "1", "--out", tmp_path / "file")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "can't be made: Not a directory" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("stress", "none"), "no scenario 'none' in stress; there are:"),
         (("stress", "--tag", "none"), "no scenario with the tag 'none' in stress; tags are: nightly, smoke"),
         (("stress", "--repeat", "0"), "--repeat 0: should be a number of runs, 1 or more, or until-failure"),
+        (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
+        (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
         (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
         (("stress", "--fault", "none", "--seconds", "1"), "no fault 'none'; there are:"),
         (("verify", "nowhere"), "nowhere: is no folder"),
         (("verify", "docs"), "docs: has no runs"),
+        (("verify", "docs", "tests", "--follow"), "--follow: should be given one folder"),
+        (("report", "docs"), "docs: has no verdict to report"),
     ],
 )
 def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:

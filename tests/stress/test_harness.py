@@ -6,9 +6,11 @@ import re
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, planted, run, scenario
@@ -173,3 +175,54 @@ def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -
     right = scenarios(tmp_path, f"{late}; return Flow.range(1)")
     tally = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
     assert tally.dropped["OSError, for a test"] >= 1
+
+
+def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    everyone: list[Any] = []
+
+    class Keeps:
+        def subscribe(self, subscriber: Any, /) -> None:
+            everyone.append(subscriber)
+            Flow.range(5).subscribe(subscriber)
+
+    @scenario(elements=5, live=3)
+    def keeps(rig: Rig) -> Any:
+        return Keeps()
+
+    monkeypatch.setattr(harness, "CHANCE", 1.0)
+    tally = run([keeps.scenario], Load(2, 5.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    (failure,) = tally.failures
+    assert (failure.scenario, failure.rule) == ("keeps", "3.13")
+    assert "3 of 3 subscribers that had cancelled can't be collected" in failure.why
+
+
+def test_what_is_left_after_a_cancel_is_measured(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    @scenario(elements=50, live=3)
+    def leaves(rig: Rig) -> Any:
+        return Flow.from_supplier(rig.opened(lambda: range(50))).subscribe_on(rig.pool(2))
+
+    monkeypatch.setattr(harness, "CHANCE", 1.0)
+    tally = run([leaves.scenario], Load(2, 1.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    facts = tally.leaving["leaves"].facts()
+    assert (facts["kept"], facts["subscribers"]) == (0, 3 * facts["rounds"])
+    assert 0 <= facts["idle_ms"]["p50"] <= facts["idle_ms"]["max"]
+    assert 0 <= facts["closed_ms"]["p50"] <= facts["closed_ms"]["max"]
+
+
+@pytest.mark.parametrize("kind", ["slow", "raising"])
+def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dropped: list[Any]) -> None:
+    @scenario(elements=30, live=3, subscribers=kind)
+    def served(rig: Rig) -> Any:
+        return Flow.range(30).subscribe_on(rig.pool(2))
+
+    recorder = Recorder()
+    tally = run([served.scenario], Load(2, 1.0, 1), recorder, lambda _: None)
+    assert tally.failures == []
+    records = recorder.records()
+    assert check(records) == []
+    assert any(it.error and "a subscriber that raises" in it.error for it in records) == (kind == "raising")
+
+
+def test_late_signals_out_of_range_are_refused() -> None:
+    with pytest.raises(ValueError, match="late_signals must be 0 to 15, not 16"):
+        scenario(elements=1, late_signals=16)

@@ -1,0 +1,94 @@
+"""What a cancel leaves behind, measured while load is on: in one round of eight all subscribers leave in its middle.
+
+From the return of the last `cancel`: how long until nothing of the subscriptions is queued or runs on any pool, until
+every iterator that was opened is closed (of scenarios that open theirs with `Rig.opened`), and whether each subscriber
+can then be collected, while the publisher lives on (3.13).
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from reactive_runtime._core import primitives
+
+__all__ = ["CHANCE", "Leaving", "Opened", "collected"]
+
+T = TypeVar("T")
+
+CHANCE: Final = 0.125
+"""Of a round, that its subscribers leave in its middle."""
+
+
+@dataclass
+class Leaving:
+    """What was measured of one scenario; seconds from the return of the last cancel."""
+
+    idle: list[float] = field(default_factory=list)
+    closed: list[float] = field(default_factory=list)
+    subscribers: int = 0
+    kept: int = 0
+    """Subscribers that could not be collected."""
+
+    def facts(self) -> dict[str, Any]:
+        """As the metadata of a run have it: milliseconds, median and maximum."""
+
+        def of(seconds: list[float]) -> dict[str, float] | None:
+            ordered = sorted(seconds)
+            if not ordered:
+                return None
+            return {"p50": round(1e3 * ordered[len(ordered) // 2], 3), "max": round(1e3 * ordered[-1], 3)}
+
+        return {
+            "rounds": len(self.idle),
+            "idle_ms": of(self.idle),
+            "closed_ms": of(self.closed),
+            "subscribers": self.subscribers,
+            "kept": self.kept,
+        }
+
+
+class Opened:
+    """Counts the iterators that are open."""
+
+    def __init__(self) -> None:
+        self._changed = primitives.Condition()
+        self._open = 0  # _changed
+        self.ever = False  # written before the first is opened
+
+    def counted(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
+        """A function like `iterable`, each iterator of which counts while it is open."""
+        self.ever = True
+
+        def opened() -> Iterator[T]:
+            with self._changed:
+                self._open += 1
+            try:
+                yield from iterable()
+            finally:
+                with self._changed:
+                    self._open -= 1
+                    self._changed.notify_all()
+
+        return opened
+
+    def wait_until_closed(self, seconds: float) -> bool:
+        """Until none is open; whether that came about."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._open == 0, seconds)
+
+
+def collected(subscribers: list[weakref.ref[Any]]) -> int:
+    """How many of them can't be collected. Nobody but the publisher may have them by now.
+
+    A thread that is not the scenario's, that of the event loop, may be at its last words: it is given a second.
+    """
+    patience = primitives.monotonic() + 1.0
+    while True:
+        gc.collect()
+        kept = sum(it() is not None for it in subscribers)
+        if not kept or primitives.monotonic() > patience:
+            return kept
