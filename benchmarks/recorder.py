@@ -1,12 +1,21 @@
-"""What it costs to record a signal: the same signals recorded and not, in turn, in one run; the difference."""
+"""What it costs to record a signal: the same signals recorded and not, in turn, in one run; the difference.
+
+Then how many a second eight threads record to Parquet files, and, in steps, how much memory that takes.
+
+python benchmarks/recorder.py [--signals 8000000]
+"""
 
 from __future__ import annotations
 
+import argparse
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from rich.table import Table
-from side_by_side import console, measure
+from side_by_side import console, measure, reached
 
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 from reactive_runtime.testing import Chunk, Recorder
@@ -78,7 +87,52 @@ def on_disk(folder: str, runs: Iterator[int]) -> None:
     writer.close({})
 
 
+THREADS = 8
+LEAST = 400_000  # signals a second from all of them
+
+
+def memory() -> float:
+    """MiB that this process has in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+def from_threads(signals: int) -> None:
+    """Eight threads, each with a subscription at a time, to Parquet files."""
+    table = Table(title=f"{signals:,} signals from {THREADS} threads to Parquet files", title_justify="left")
+    for column in ("signals", "a second", "memory, MiB"):
+        table.add_column(column, justify="right")
+    steps = 10
+    rates = []
+    with tempfile.TemporaryDirectory() as folder:
+        writer = TraceWriter(folder, "run")
+        recorder = writer.recorder()
+        rounds = max(1, signals // (steps * THREADS * N))
+        for _ in range(steps):
+            before, begin = writer.rows, time.perf_counter()
+
+            def push() -> None:
+                for _ in range(rounds):
+                    recorder.wrap(Loop(), "loop", ascending=True).subscribe(Taker())
+
+            threads = [threading.Thread(target=push) for _ in range(THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            recorder.flush()
+            rates.append((writer.rows - before) / (time.perf_counter() - begin))
+            table.add_row(f"{writer.rows:,}", f"{rates[-1]:,.0f}", f"{memory():.0f}")
+        writer.close()
+    console.print(table)
+    median = sorted(rates)[len(rates) // 2]
+    console.print(f"median {median:,.0f} a second; must reach {LEAST:,}")
+    reached("recorder: signals a second from 8 threads to files, against 400,000", median / LEAST, at_least=1.0)
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--signals", type=int, default=16_000_000)
+    signals = parser.parse_args().signals
     with tempfile.TemporaryDirectory() as folder:
         runs = iter(range(1_000))
         pairs: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
@@ -101,6 +155,7 @@ def main() -> None:
         plain, recorded = (medians[f"{name}{kind}"] / N * 1e9 for kind in "-+")
         table.add_row(name, f"{plain:,.0f}", f"{recorded:,.0f}", f"{recorded - plain:,.0f}", f"at most {AIM:,}")
     console.print(table)
+    from_threads(signals)
 
 
 if __name__ == "__main__":

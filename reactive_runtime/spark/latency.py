@@ -34,12 +34,14 @@ def histogram(signals: DataFrame, found: DataFrame) -> DataFrame:
         "delivered": "count_if(kind = 1)",
         "requested": "try_sum(if(kind = 4 and n > 0, n, 0L))",
         "last_n": "last_value(if(kind = 4 and n > 0, n, null)) ignore nulls",
+        "asked": "max(if(kind = 4 and n > 0, begin, null))",
+        "signalled": "max(if(kind = 1, begin, null))",
         "asked_ns": "last_value(if(kind = 4 and n > 0, ns, null)) ignore nulls",
     }
     waits = (
         together(signals)
         .selectExpr("run", "scenario", "kind", "ns", *(f"{text} {earlier} as {name}" for name, text in past.items()))
-        .where("kind = 1 and delivered = requested - last_n")
+        .where("kind = 1 and delivered = requested - last_n and coalesce(signalled < asked, true)")
         .selectExpr("run", "scenario", f"'{DEMAND}' as what", "greatest(ns - asked_ns, 0L) as ns")
     )
     silences = found.where("cancels > 0").selectExpr("run", "scenario", f"'{SILENCE}' as what", "silence_ns as ns")

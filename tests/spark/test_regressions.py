@@ -93,6 +93,23 @@ def test_differences_below_a_microsecond_are_the_clock(spark: Any) -> None:
     assert named(spark, rows) == []
 
 
+def test_the_benchmark_of_false_alarms_is_of_the_same_arithmetic(spark: Any) -> None:
+    import sys
+
+    import numpy as np
+
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        from regressions import slower
+    finally:
+        sys.path.pop(0)
+    for seed in range(3):
+        rows = history(15, 0.3, seed, slower=4.0, tails=True)
+        values = np.log(np.array([row[4] for row in rows], float).reshape(15, SCENARIOS))
+        by_numpy = {f"scenario {at}" for at in np.flatnonzero(slower(values[:-1], values[-1]))}
+        assert set(named(spark, rows)) == by_numpy
+
+
 def test_what_came_of_it_is_written_beside_the_history(spark: Any, tmp_path: Path) -> None:
     rows = history(15, 0.05, seed=6, slower=5.0)
     spark.createDataFrame(rows, LATENCY).write.partitionBy("run").parquet(str(tmp_path / "latency"))

@@ -17,6 +17,8 @@ from strategies import traces
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import breaches, read_runs, summary, verify, violations
+from reactive_runtime.spark.latency import histogram, percentiles
+from reactive_runtime.spark.traces import TABLES
 from reactive_runtime.testing import RULES, Record, check
 from reactive_runtime.testing.trace import TraceWriter, table_of
 
@@ -138,6 +140,60 @@ def test_the_summary_measures_what_came_after_a_cancel(spark: Any) -> None:
     rows = summary(breaches(spark.createDataFrame(table_of(records)))).collect()
     assert [(row["late_max"], row["silence_ns_max"]) for row in rows] == [(0, 0), (1, 100), (3, 300)]
     assert [row["late_p50"] for row in rows] == [0, 1, 3]
+
+
+def test_latency_is_measured_from_demand_to_element_and_from_cancel_to_silence(spark: Any) -> None:
+    records = trace(
+        ("request", 3, 4, {"n": 1, "begin_ns": 1_000}),
+        ("on_next", 5, 6, {"value": 0, "begin_ns": 4_000}),  # 3,000 ns after the request that it answers
+        ("request", 7, 8, {"n": 2, "begin_ns": 5_000}),
+        ("on_next", 9, 10, {"value": 1, "begin_ns": 15_000}),  # 10,000
+        ("on_next", 11, 12, {"value": 2, "begin_ns": 99_000}),  # demand was outstanding
+        ("request", 13, 14, {"n": 1, "begin_ns": 100_000}),
+        ("request", 15, 16, {"n": 1, "begin_ns": 101_000}),
+        ("on_next", 17, 18, {"value": 3, "begin_ns": 200_000}),  # of which request? not measured
+        ("cancel", 19, 20, {"thread": 2, "end_ns": 300_000}),
+        ("on_next", 21, 22, {"value": 4, "begin_ns": 300_700}),  # 700
+        shared_callers=True,
+    )
+    signals = spark.createDataFrame(table_of(records))
+    counts = histogram(signals, breaches(signals))
+    found = {row["what"]: row.asDict() for row in percentiles(counts).collect()}
+    wait, silence = found["demand → element"], found["cancel → silence"]
+    assert (wait["count"], wait["p50"], wait["p99"], wait["max"]) == (2, 3_000, 10_000, 10_000)
+    assert (silence["count"], silence["p50"], silence["max"]) == (1, 700, 700)
+    buckets = {row["bucket"]: row["count"] for row in counts.where("what like 'demand%'").collect()}
+    assert sum(buckets.values()) == 2
+    assert all(2 ** (bucket / 8) - 1 <= 10_000 for bucket in buckets)
+
+
+def test_a_subscription_with_half_of_all_records_is_judged_as_the_others_are(spark: Any, tmp_path: Path) -> None:
+    def subscription(number: int, elements: int) -> list[Record]:
+        signals = [request(elements, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(elements + 1))]
+        return trace(*signals, subscription=number, run="skewed")
+
+    records = [*subscription(0, 20_000), *(it for number in range(1, 201) for it in subscription(number, 100))]
+    (tmp_path / "skewed").mkdir()
+    parquet.write_table(table_of(records), tmp_path / "skewed" / "signals-00000.parquet")
+    (found,) = verify(spark, [tmp_path], tmp_path / "verdict").violations
+    assert (found["rule"], found["subscriptions"], found["count"]) == ("1.1", 201, 201)
+
+
+def test_every_table_is_written_and_a_run_without_metadata_is_judged(spark: Any, folder: Path) -> None:
+    verify(spark, [folder], folder / "verdict")
+    tables = {name: parquet.read_table(folder / "verdict" / name).to_pylist() for name in TABLES}
+    known = {row["run"]: row for row in tables["runs"]}
+    assert (known["good"]["complete"], known["bad"]["complete"]) == (True, None)
+    assert [row["rule"] for row in tables["examples"]] == ["1.1"]
+    assert ">>" in tables["examples"][0]["diagram"]
+    assert {row["run"] for row in tables["summary"]} == {"good", "bad"}
+    assert {row["what"] for row in tables["latency"]} == {"demand → element", "cancel → silence"}
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(spark: Any, folder: Path) -> None:
+    (folder / "file").write_text("in the way")
+    with pytest.raises(TraceError, match=r"file/violations: can't be written: Not a directory"):
+        verify(spark, [good(folder)], folder / "file")
 
 
 def test_reading_names_what_is_no_trace(spark: Any, folder: Path) -> None:

@@ -1,0 +1,96 @@
+"""What may still come after a cancel, and what it leaves behind: all scenarios, by kind of publisher, as docs have it.
+
+python benchmarks/cancellation.py [--seconds 120]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+from rich.markup import escape
+from side_by_side import console
+
+from reactive_runtime import hooks
+from reactive_runtime.stress import Load, Tally, find, run
+from reactive_runtime.testing import Chunk, Record, Recorder, Signal
+
+SIGNALS = {Signal.ON_SUBSCRIBE, Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE}
+
+
+class Cancels:
+    """The signals that began after the first cancel had returned, and how long they came; by where it came from."""
+
+    def __init__(self) -> None:
+        self.late: dict[str, list[int]] = {"own": [], "other": []}
+        self.silence: list[int] = []  # ns
+
+    def add(self, records: list[Record]) -> None:
+        """All of one subscription."""
+        records.sort(key=lambda it: it.begin)
+        ended = [it for it in records if it.signal == Signal.CANCEL and it.end is not None]
+        if not ended:
+            return
+        cancel = min(ended, key=lambda it: it.end or 0)
+        before = [it for it in records if it.signal in SIGNALS and it.begin < cancel.begin]
+        inside = any(it.end is None or it.end > cancel.begin for it in before) and before[-1].thread == cancel.thread
+        late = [it for it in records if it.signal in SIGNALS and it.begin > (cancel.end or 0)]
+        self.late["own" if inside else "other"].append(len(late))
+        self.silence.append(max((it.begin_ns - (cancel.end_ns or 0) for it in late), default=0))
+
+
+def percentile(values: list[int], p: float) -> int:
+    """0 where there are none."""
+    return sorted(values)[min(len(values) - 1, int(p * len(values)))] if values else 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=120.0)
+    seconds = parser.parse_args().seconds
+    hooks.set_handler(lambda _: None)
+    scenarios = find("stress")
+    kinds = {it.name: Path(it.file).stem.replace("_", " ") for it in scenarios}
+    chunks: list[Chunk] = []
+    recorder = Recorder("cancels", chunks.append)
+    cancels: dict[str, Cancels] = defaultdict(Cancels)
+
+    def take(_: Tally) -> None:
+        recorder.flush()
+        taken = chunks[:]
+        del chunks[: len(taken)]
+        of: dict[int, list[Record]] = defaultdict(list)
+        for chunk in taken:
+            for row in chunk.rows:
+                record = recorder.record_of(chunk.thread, row)
+                of[record.subscription].append(record)
+        for records in of.values():
+            if (kind := kinds.get(records[0].scenario)) is not None:
+                cancels[kind].add(records)
+
+    tally = run(scenarios, Load(12, seconds, 1), recorder, take)
+    head = ("publishers", "cancels", "signals after it, at most: own thread", "another thread")
+    head += ("cancel → silence, p99", "at most", "pools idle, at most", "iterators closed, at most", "subscribers kept")
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    for kind, found in cancels.items():
+        left = [it for name, it in tally.leaving.items() if kinds[name] == kind]
+        idle = max((s for it in left for s in it.idle), default=0.0)
+        closed = [s for it in left for s in it.closed]
+        cells = (
+            kind,
+            f"{len(found.silence):,}",
+            str(max(found.late["own"], default=0)),
+            str(max(found.late["other"], default=0)),
+            f"{percentile(found.silence, 0.99) / 1e6:.2f} ms",
+            f"{max(found.silence, default=0) / 1e6:.1f} ms",
+            f"{1e3 * idle:.1f} ms",
+            f"{1e3 * max(closed):.1f} ms" if closed else "-",
+            f"{sum(it.kept for it in left)} of {sum(it.subscribers for it in left):,}",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    console.print(escape("\n".join(lines)), soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()
