@@ -20,10 +20,10 @@ from side_by_side import console
 
 from reactive_runtime import hooks
 from reactive_runtime.stress import Load, Tally, find, run
-from reactive_runtime.testing import Chunk, Recorder, RuleChecker
+from reactive_runtime.testing import Recorder, check
 
 PART = 30.0
-"""Seconds of a part, each with a recorder and a checker of its own: what they know of a subscription goes with them."""
+"""Seconds of a part, with a recorder of its own; it is judged when all is quiet."""
 
 
 def memory() -> float:
@@ -35,26 +35,13 @@ def memory() -> float:
 
 def part(seconds: float, seed: int) -> tuple[Tally, list[str], int]:
     """Some load, judged: what came of it, the rules broken, and how many signals there were."""
-    chunks: list[Chunk] = []
-    recorder = Recorder("soak", chunks.append)
-    checker = RuleChecker()
-    signals = 0
-
-    def judge(_: Tally) -> None:
-        nonlocal signals
-        recorder.flush()
-        taken = chunks[:]
-        del chunks[: len(taken)]
-        records = [recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows]
-        signals += len(records)
-        for record in sorted(records, key=lambda it: it.begin):
-            checker.feed(record)
-
-    tally = run(find("stress"), Load(12, seconds, seed), recorder, judge)
-    judge(tally)
-    for violation in checker.violations[:3]:
+    recorder = Recorder("soak")
+    tally = run(find("stress"), Load(12, seconds, seed), recorder, lambda _: None)
+    records = recorder.records()
+    violations = check(records)
+    for violation in violations[:3]:
         console.print(str(violation), markup=False)
-    return tally, sorted({it.rule for it in checker.violations}), signals
+    return tally, sorted({it.rule for it in violations}), len(records)
 
 
 def main() -> int:
