@@ -43,7 +43,8 @@ def the_run(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     folder = tmp_path_factory.mktemp("runs")
-    done = call("stress", "--seconds", "3", "--seed", "7", "--out", folder, "--verify", "--master", "local[2]")
+    shown = ("--verify", "--report", folder / "report.html", "--master", "local[2]")
+    done = call("stress", "--seconds", "3", "--seed", "7", "--out", folder, *shown)
     return the_run(folder), done
 
 
@@ -59,6 +60,21 @@ def test_the_main_job_is_clean_and_exits_with_0(
     assert facts["seed"] == 7
     signals = sum(parquet.read_metadata(file).num_rows for file in run.glob("signals-*.parquet"))
     assert facts["records"] == signals > 10_000
+
+
+def test_the_main_job_ends_with_the_path_of_its_report(
+    clean_run: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    run, done = clean_run
+    report = run.parent.parent / "report.html"
+    assert done.stdout.splitlines()[-1].startswith(f"report   {report} (1 run(s), ")
+    assert "Clean" in report.read_text()
+
+
+def test_what_a_run_is_stands_in_its_metadata(clean_run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    facts = json.loads((clean_run[0] / "metadata.json").read_text())
+    assert {"version", "commit", "python", "machine", "scenarios", "seed", "schema", "recorder_waited"} <= facts.keys()
+    assert all(it["kept"] == 0 for it in facts["leaving"].values())
 
 
 def test_the_main_job_writes_its_verdict_as_parquet(
