@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from threading import Lock, get_ident
+from time import sleep
 from typing import Any, ClassVar
 
 from reactive_runtime.spec import MAX_DEMAND
@@ -93,6 +94,7 @@ class ForgottenWakeUp(Sound):
     def drain(self) -> None:
         while self.due():
             self.step()
+        sleep(1e-5)  # whatever it does at its end, others run meanwhile
         with self.lock:
             self.draining = False
 
@@ -188,9 +190,13 @@ class CapCheckedBefore(Sound):
         if n < 1:
             return super().request(n)
         with self.lock:
-            fits = self.demand + n <= MAX_DEMAND
+            before = self.demand
+        room = MAX_DEMAND - before
+        fits = n <= room
+        sleep(1e-5)  # whatever it notes in between, others run meanwhile
+        capped = n if fits else room
         with self.lock:
-            self.demand = self.demand + n if fits else MAX_DEMAND
+            self.demand += capped
             if self.demand > MAX_DEMAND:  # then it wraps
                 self.demand -= 2**64
             if self.draining:
@@ -543,6 +549,7 @@ class SetInsteadOfAdded(Sound):
         if n < 1:
             return super().request(n)
         if self.demand == 0:
+            sleep(0)
             self.demand = n
         else:
             with self.lock:

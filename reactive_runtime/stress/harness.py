@@ -56,7 +56,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Failure:
-    """A scenario that could not go on; the others did."""
+    """A scenario that could not go on, or that broke what no trace shows; the others went on."""
 
     scenario: str
     why: str
@@ -122,6 +122,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             tally.rounds += 1
             tally.seconds = primitives.monotonic() - begin
             progress(tally)
+        tally.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
         hooks.set_handler(handler)
         sys.setswitchinterval(interval)
@@ -136,8 +137,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
 class _GivenUpError(Exception):
     """A scenario can't go on."""
 
-    def __init__(self, scenario: str, why: str, *, stuck: bool = False, rule: str = "") -> None:
-        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "", rule)
+    def __init__(self, scenario: str, why: str, *, stuck: bool = False) -> None:
+        self.failure = Failure(scenario, why, stuck, _stacks() if stuck else "")
 
 
 def _stacks() -> str:
@@ -167,6 +168,8 @@ class _Stage:
         self.rig = Rig(recorder, scenario.name)
         self.leaving = Leaving()
         self._left: list[weakref.ref[_Target]] = []
+        self.kept: Failure | None = None
+        """That a subscriber could not be collected: the first time. The scenario goes on."""
 
     def _publisher(self) -> RecordedPublisher[int]:
         scenario = self.scenario
@@ -205,7 +208,8 @@ class _Stage:
         publisher = self._publisher()
         targets = [_Target(dice, self.scenario.subscribers) for _ in range(self.scenario.live)]
         for target in targets:
-            publisher.subscribe(target)
+            with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
+                publisher.subscribe(target)
         most = max(2, (self.scenario.elements or 1000) // 8)
         leaves = dice.random() < CHANCE
         mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
@@ -249,7 +253,7 @@ class _Stage:
         self.leaving.kept += kept
         if kept:
             what = f"{kept} of {len(self._left)} subscribers that had cancelled can't be collected"
-            raise _GivenUpError(self.scenario.name, what, rule="3.13")
+            self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
 
 
 class _Target:

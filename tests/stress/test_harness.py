@@ -190,7 +190,8 @@ def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monk
         return Keeps()
 
     monkeypatch.setattr(harness, "CHANCE", 1.0)
-    tally = run([keeps.scenario], Load(2, 5.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    tally = run([keeps.scenario], Load(2, 2.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    assert tally.rounds > 1  # it goes on
     (failure,) = tally.failures
     assert (failure.scenario, failure.rule) == ("keeps", "3.13")
     assert "3 of 3 subscribers that had cancelled can't be collected" in failure.why
@@ -226,3 +227,19 @@ def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dro
 def test_late_signals_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="late_signals must be 0 to 15, not 16"):
         scenario(elements=1, late_signals=16)
+
+
+def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(dropped: list[Any]) -> None:
+    class Raises:
+        def subscribe(self, subscriber: Any, /) -> None:
+            Flow.range(5).subscribe(subscriber)
+            raise OSError("no database")
+
+    @scenario(elements=5, live=3)
+    def raises(rig: Rig) -> Any:
+        return Raises()
+
+    recorder = Recorder()
+    tally = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
+    assert tally.rounds > 1
+    assert {it.rule for it in check(recorder.records())} == {"1.9"}

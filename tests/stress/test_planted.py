@@ -20,7 +20,7 @@ class FoundError(Exception):
 def first_breach(kind: type[Sound], seconds: float, rules: set[str]) -> list[Violation]:
     """Put it under load until it breaks one of these rules, or any if there are none."""
 
-    @scenario(elements=kind.count, live=8, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
+    @scenario(elements=kind.count, live=24, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
     def planted(rig: Rig) -> Any:
         return Planted(kind, rig.pool(3))
 
