@@ -42,14 +42,22 @@ class Sound:
 
     def request(self, n: int, /) -> None:
         with self.lock:
-            if type(n) is not int or n < 1:
-                self.invalid = True
-            else:
-                self.demand = min(self.demand + n, MAX_DEMAND)
-            if self.draining:
+            self.add(n)
+            if self.busy():
                 return
             self.draining = True
         self.drain_somewhere()
+
+    def add(self, n: int) -> None:
+        """Note what is asked for. Under the lock."""
+        if type(n) is not int or n < 1:
+            self.invalid = True
+        else:
+            self.demand = min(self.demand + n, MAX_DEMAND)
+
+    def busy(self) -> bool:
+        """Whether somebody drains already. Under the lock."""
+        return self.draining
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -140,7 +148,7 @@ class TwoDrains(Sound):
         if n < 1:
             return super().request(n)
         with self.lock:
-            self.demand = min(self.demand + n, MAX_DEMAND)
+            self.add(n)
         if self.draining:
             return None
         self.draining = True
@@ -155,10 +163,7 @@ class ADrainForEachRequest(Sound):
 
     def request(self, n: int, /) -> None:
         with self.lock:
-            if n < 1:
-                self.invalid = True
-            else:
-                self.demand = min(self.demand + n, MAX_DEMAND)
+            self.add(n)
         self.drain_somewhere()
 
 
@@ -168,16 +173,11 @@ class WrappedDemand(Sound):
     rules: ClassVar = {"3.17"}
     mix: ClassVar = "unbounded"
 
-    def request(self, n: int, /) -> None:
-        with self.lock:
-            if n < 1:
-                self.invalid = True
-            else:
-                self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
-            if self.draining:
-                return
-            self.draining = True
-        self.drain_somewhere()
+    def add(self, n: int) -> None:
+        if n < 1:
+            self.invalid = True
+        else:
+            self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
 
 
 class CapCheckedBefore(Sound):
@@ -282,10 +282,7 @@ class Revived(Sound):
     def request(self, n: int, /) -> None:
         before = self.cancelled
         with self.lock:
-            if n >= 1:
-                self.demand = min(self.demand + n, MAX_DEMAND)
-            else:
-                self.invalid = True
+            self.add(n)
             self.cancelled = before
             if self.draining:
                 return
@@ -399,16 +396,8 @@ class PositionReadBefore(Sound):
 
     rules: ClassVar = {"1.3", "conservation"}
 
-    def request(self, n: int, /) -> None:
-        with self.lock:
-            if n < 1:
-                self.invalid = True
-            else:
-                self.demand = min(self.demand + n, MAX_DEMAND)
-            if self.draining and self.owner != get_ident():
-                return
-            self.draining = True
-        self.drain_somewhere()
+    def busy(self) -> bool:
+        return self.draining and self.owner != get_ident()
 
     owner = 0
 
@@ -608,16 +597,12 @@ class WithoutEnd(Sound):
 
     rules: ClassVar = {"3.3", "1.3"}
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            return super().request(n)
-        with self.lock:
-            self.demand = min(self.demand + n, MAX_DEMAND)
-            if self.draining and self.owner != get_ident():
-                return None
-            self.draining = True
+    def busy(self) -> bool:
+        return self.draining and self.owner != get_ident()
+
+    def drain(self) -> None:
         self.owner = get_ident()
-        return self.drain_somewhere()
+        super().drain()
 
     owner = 0
 

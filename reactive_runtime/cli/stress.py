@@ -25,7 +25,6 @@ from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
     from reactive_runtime.stress import Failure, Scenario, Tally
-    from reactive_runtime.stress.leaving import Leaving
     from reactive_runtime.testing.trace import TraceWriter
 
 
@@ -89,7 +88,7 @@ def stress(
                 for run in made:
                     broken = _joined(broken, _judge_here(run, first + n))
             given_up += failures
-            if broken or given_up:
+            if broken or failures:
                 break
         if verify and judged(runs, out / "verdict", master, conf):
             broken = _broken_by(out / "verdict", runs)
@@ -229,7 +228,8 @@ class _Load:
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
         left = [it for it in tally.leaving.values() if it.idle]
         if left:
-            idle, closed = (1e3 * max((s for it in left for s in of(it)), default=0) for of in (_idle, _closed))
+            idle = 1e3 * max(seconds for it in left for seconds in it.idle)
+            closed = 1e3 * max((seconds for it in left for seconds in it.closed), default=0.0)
             out.print(
                 f"left     {sum(it.subscribers for it in left):,} subscribers in mid-stream: nothing of them was left"
                 f" on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
@@ -244,14 +244,6 @@ class _Load:
             f" ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
-
-
-def _idle(it: Leaving) -> list[float]:
-    return it.idle
-
-
-def _closed(it: Leaving) -> list[float]:
-    return it.closed
 
 
 def _commit() -> str | None:

@@ -12,7 +12,7 @@ A series is the median latency of one scenario, run by run (`latency`, p50, no l
 
 On made-up histories of 62 scenarios this cries wolf in at most one night of a hundred where the noise is normal, and in
 at most one of ten where it has the heavy tails of Student's t with four degrees of freedom; a scenario that takes three
-times as long is found in nine nights of ten where its runs differ by ten percent (tests/spark/test_regressions.py).
+times as long is found in nine nights of ten where its runs differ by ten percent (benchmarks/regressions.py).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     settings = {**_DEFAULTS, **(conf or {})}
     if master.startswith("local"):
         os.environ["SPARK_LOCAL_IP"] = settings["spark.driver.bindAddress"]
-    quiet = f"-XX:-DontCompileHugeMethods -Dlog4j2.configurationFile={_QUIET.as_uri()}"
+    quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
     settings["spark.driver.extraJavaOptions"] = f"{quiet} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
     builder = SparkSession.builder.master(master).appName("reactive_runtime")
     for key, value in settings.items():

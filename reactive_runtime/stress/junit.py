@@ -21,22 +21,27 @@ def write_junit(
     `broken` says which rules, by scenario; a link inside a pipeline counts for its scenario. ScenarioError where the
     file can't be written.
     """
-    cases = list(scenarios)
-    suite = ElementTree.Element("testsuite", name="reactive-runtime stress", tests=str(len(cases)))
+    suite = ElementTree.Element("testsuite", name="reactive-runtime stress")
     failures = errors = 0
-    reasons = {it.scenario: it for it in given_up}
-    for it in cases:
-        case = ElementTree.SubElement(suite, "testcase", classname="stress", name=it.name)
+    reasons = list(given_up)
+    cases: dict[str, ElementTree.Element] = {}
+    for it in scenarios:
+        case = cases[it.name] = ElementTree.SubElement(suite, "testcase", classname="stress", name=it.name)
         rules = {rule for name, found in broken.items() if name in (it.name, f"{it.name}, link") for rule in found}
+        rules |= {reason.rule for reason in reasons if reason.scenario == it.name and reason.rule}
         for rule in sorted(rules):
             ElementTree.SubElement(case, "failure", type="broken rule", message=f"rule {rule} was broken")
         failures += bool(rules)
-        if it.name in reasons:
-            reason = reasons[it.name]
-            kind = "stuck" if reason.stuck else "unable"
-            error = ElementTree.SubElement(case, "error", type=kind, message=reason.why)
-            error.text = reason.stacks or None
-            errors += 1
+    for reason in reasons:
+        if reason.rule:
+            continue
+        if reason.scenario not in cases:  # a file that could not be imported
+            cases[reason.scenario] = ElementTree.SubElement(suite, "testcase", classname="stress", name=reason.scenario)
+        kind = "stuck" if reason.stuck else "unable"
+        error = ElementTree.SubElement(cases[reason.scenario], "error", type=kind, message=reason.why)
+        error.text = reason.stacks or None
+        errors += 1
+    suite.set("tests", str(len(cases)))
     suite.set("failures", str(failures))
     suite.set("errors", str(errors))
     ElementTree.indent(suite)

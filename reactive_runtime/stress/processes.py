@@ -125,7 +125,8 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
         for text in process.stdout:
             try:
                 line = json.loads(text)
-            except ValueError:  # it was cut off
+            except ValueError:  # it was cut off; and if it was not, nobody reads on
+                process.kill()
                 break
             if "rows" not in line:
                 told = line

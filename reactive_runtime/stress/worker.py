@@ -17,8 +17,8 @@ from typing import Any
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress.faults import planted
-from reactive_runtime.stress.harness import Load, run
-from reactive_runtime.stress.scenario import find
+from reactive_runtime.stress.harness import Failure, Load, run
+from reactive_runtime.stress.scenario import Scenario, find
 from reactive_runtime.testing.recorder import Chunk, Recorder, fitting
 
 __all__ = ["main"]
@@ -27,8 +27,8 @@ __all__ = ["main"]
 def main() -> None:
     """Do what the order on standard input says."""
     order = json.loads(sys.stdin.readline())
-    pipe = sys.stdout
-    sys.stdout = sys.stderr  # what scenarios print is not for the pipe
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what scenarios print, and what they start, is not for the pipe
     lock = primitives.Lock()  # of the pipe, and of `told`
     told = 0
 
@@ -46,11 +46,12 @@ def main() -> None:
 
     recorder = Recorder("worker", sink)
     try:
-        scenarios = find(order["where"], order["names"])
+        scenarios, missing = _found(order["where"], order["names"])
         load = Load(order["threads"], order["seconds"], order["seed"])
         with planted(order["fault"]) if order["fault"] else nullcontext():
             tally = run(scenarios, load, recorder, lambda _: None)
         recorder.flush()
+        tally.failures += missing
     except ReactiveError as error:
         say({"unable": str(error)})
         return
@@ -65,6 +66,14 @@ def main() -> None:
                 "leaving": {name: asdict(it) for name, it in tally.leaving.items() if it.idle},
             }
         )
+
+
+def _found(where: str, names: list[str]) -> tuple[list[Scenario], list[Failure]]:
+    """Those scenarios; and of each that is not there, since this interpreter can't import its file, a word on that."""
+    errors: list[str] = []
+    found = {it.name: it for it in find(where, skipped=lambda _, error: errors.append(str(error)))}
+    why = "; ".join(errors) or "it is not there"
+    return [found[it] for it in names if it in found], [Failure(it, why) for it in names if it not in found]
 
 
 if __name__ == "__main__":

@@ -171,18 +171,14 @@ class RuleChecker:
         allowed = 0 if state.cancel_inside else promised
         state.late += 1
         state.first_late = state.first_late or record
-        if state.late > allowed:
-            seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
-            new = state.late if state.late == allowed + 1 else 1
-            self._breaches(state, record, "1.8", seen, new, state.first_late)
+        seen = f"{state.late} signal(s) began after a cancel had returned, allowed: {allowed}"
+        self._tolerated(state, record, "1.8", seen, state.late, allowed, state.first_late)
         if record.signal != Signal.ON_NEXT or state.last_request <= state.cancel_end:
             return
         state.asked_late += 1
         state.first_asked = state.first_asked or record
-        if state.asked_late > allowed:
-            seen = f"{state.asked_late} element(s) after a request that came after a cancel, allowed: {allowed}"
-            new = state.asked_late if state.asked_late == allowed + 1 else 1
-            self._breaches(state, record, "3.6", seen, new, state.first_asked)
+        seen = f"{state.asked_late} element(s) after a request that came after a cancel, allowed: {allowed}"
+        self._tolerated(state, record, "3.6", seen, state.asked_late, allowed, state.first_asked)
 
     def _on_subscribe(self, state: _State, record: Record) -> None:
         if state.subscribed:
@@ -228,10 +224,8 @@ class RuleChecker:
         if state.invalid_end is not None and state.invalid_end < record.begin and not state.cancel_begun:
             state.after_invalid += 1
             state.first_after = state.first_after or record
-            if state.after_invalid > 1:
-                seen = f"{state.after_invalid} elements began after an invalid request"
-                new = 2 if state.after_invalid == 2 else 1
-                self._breaches(state, record, "3.9", seen, new, state.first_after)
+            seen = f"{state.after_invalid} elements began after an invalid request"
+            self._tolerated(state, record, "3.9", seen, state.after_invalid, 1, state.first_after)
 
     def _call(self, state: _State, record: Record) -> None:
         begin, end = record.begin, _end(record)
@@ -312,11 +306,16 @@ class RuleChecker:
         state.following.append((violation, len(violation.around) + self._context // 2))
         self.violations.append(violation)
 
-    def _breaches(self, state: _State, record: Record, rule: str, seen: str, count: int, first: Record) -> None:
-        """A rule that allows some is broken by one too many: by all `count` of them, from `first` on."""
+    def _tolerated(
+        self, state: _State, record: Record, rule: str, seen: str, count: int, allowed: int, first: Record
+    ) -> None:
+        """The `count`th of what is `allowed` so often: one too many, and all of them break the rule, `first` first."""
+        if count <= allowed:
+            return
         self._breach(state, record, rule, seen)
         violation = state.violations[rule]
-        violation.count += count - 1
+        if count == allowed + 1:
+            violation.count += allowed  # those that were not counted so far
         if first.begin < violation.first:
             violation.first = first.begin
             if first not in violation.around:  # it lies further back than what is kept

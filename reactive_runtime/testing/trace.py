@@ -127,7 +127,7 @@ class TraceWriter:
         }
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            taken = any(self.path.glob("signals-*.parquet"))
+            taken = any(self.path.glob("*signals-*.parquet")) or metadata_of(self.path) is not None
         except OSError as error:
             raise TraceError(f"{self.path}: can't be made: {error.strerror}") from error
         if taken:

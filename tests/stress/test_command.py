@@ -214,6 +214,12 @@ def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_
     run = the_run(tmp_path / "runs")
     assert {it.scenario for it in read_trace(run)} == {"right"}
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"bad.py"}
+    xml = tmp_path / "junit.xml"
+    elsewhere = call("stress", *load, "--pool", "processes-per-scenario", "--repeat", "2", "--junit", xml)
+    assert elsewhere.returncode == 2
+    assert elsewhere.stdout.count("clean    no rule was broken") == 2
+    suite = ElementTree.parse(xml).getroot()
+    assert {it.get("name"): it.find("error") is not None for it in suite} == {"right": False, "bad.py": True}
 
 
 def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_other(tmp_path: Path) -> None:
@@ -221,7 +227,8 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
         THEIRS + "import os, signal\n"
         "@scenario(elements=1)\ndef dying(rig):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
         "@scenario(elements=1)\ndef broken(rig):\n    raise OSError('no database')\n"
-        "@scenario(elements=5)\ndef other(rig):\n    print('for nobody')\n    return Flow.range(5)\n"
+        "@scenario(elements=5)\ndef other(rig):\n    print('for nobody')\n"
+        "    os.system('echo for nobody')\n    return Flow.range(5)\n"
     )
     load = ("--scenarios", tmp_path, "--seconds", "2", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load, "--pool", "processes-per-scenario")
@@ -291,6 +298,10 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "--repeat", "0"), "--repeat 0: should be a number of runs, 1 or more, or until-failure"),
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
+        (
+            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", "python3"),
+            "has a trace already, which is not written over",
+        ),
         (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
         (("stress", "--fault", "none", "--seconds", "1"), "no fault 'none'; there are:"),
         (("verify", "nowhere"), "nowhere: is no folder"),
