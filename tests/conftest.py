@@ -23,6 +23,7 @@ TOGETHER = ("stress", "spark", "jvm", "interop")
 tests run side by side, those of a folder run on one worker."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
