@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["judged", "reported"]
 
+_LITTLE = 16 << 20
+"""Bytes of Parquet that are judged in less time than the JVM takes to get up to speed: about a million records."""
+
 
 @app.command()
 def verify(
@@ -70,8 +73,8 @@ def reported(runs: Path, to: Path) -> None:
 
 def judged(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> bool:
     """Print the verdict; whether a rule was broken."""
-    from reactive_runtime.spark import session
     from reactive_runtime.spark import verify as judge
+    from reactive_runtime.spark.session import BRIEF, session
     from reactive_runtime.testing.trace import check_files, metadata_of, run_folders
 
     files = [file for folder in runs for file in check_files(folder)]  # before Spark starts: it takes its time
@@ -81,7 +84,8 @@ def judged(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> b
             why = "has no metadata" if facts is None else "was not completed"
             out.print(f"note     {run}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
     begin = primitives.monotonic()
-    spark = session(master, dict(_setting(text) for text in conf or []))
+    brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
+    spark = session(master, {**brief, **dict(_setting(text) for text in conf or [])})
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
     return _told(judge(spark, runs, to), to, begin)
 
@@ -163,7 +167,6 @@ def _cell(key: str, value: object) -> str:
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    from reactive_runtime.testing.checker import check
     from reactive_runtime.testing.rules import RULES
 
     broken = {it["rule"]: it for it in verdict.violations}
@@ -175,6 +178,5 @@ def _print_verdict(verdict: Verdict) -> None:
         counts = (f"{found['count']:,}", f"{found['subscriptions']:,}") if found else ("-", "-")
         table.add_row(rule, asks, *counts, style="red" if found else None)
     out.print(table)
-    for rule, records in verdict.examples.items():
-        shown = next((it for it in check(records, context=12) if it.rule == rule), None)
-        out.print(str(shown) if shown else f"rule {rule}: {RULES[rule]}", markup=False, soft_wrap=True)
+    for breach in verdict.examples.values():
+        out.print(str(breach), markup=False, soft_wrap=True)

@@ -265,7 +265,6 @@ def violations(signals: DataFrame, found: DataFrame) -> DataFrame:
         by_record.unionByName(by_subscription.where("count > 0"))
         .groupBy(*KEYS, "rule")
         .agg(F.sum("count").alias("count"), F.min("first").alias("first"))
-        .orderBy("run", "subscription", "rule")
     )
 
 

@@ -17,6 +17,7 @@ times as long is found in nine nights of ten where its runs differ by ten percen
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,8 +42,11 @@ _RUNS: Final = "started string, complete boolean, python string, machine string,
 def regressions(spark: SparkSession, tables: Path) -> list[dict[str, Any]]:
     """Hold the newest run of the history below `tables` against those before it, and write what came of it there.
 
-    Returns what is slower, the worst first.
+    Returns what is slower, the worst first. Where there are too few runs to judge by, no table is written.
     """
+    if sum(1 for _ in (tables / "latency").glob("run=*")) <= FEWEST:
+        shutil.rmtree(tables / "regressions", ignore_errors=True)
+        return []
     latency = spark.read.schema(_LATENCY).parquet(str(tables / "latency"))
     runs = spark.read.schema(_RUNS).parquet(str(tables / "runs"))
     found = compared(latency, runs).persist()

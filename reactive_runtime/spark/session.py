@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,11 @@ from reactive_runtime.errors import MissingDependencyError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["java_home", "session"]
+__all__ = ["BRIEF", "java_home", "session"]
+
+BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+"""Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
+three quarters of the time; a long one would be slower."""
 
 _LEAST_JAVA: Final = 17
 
@@ -58,7 +63,8 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     for key, value in settings.items():
         builder = builder.config(key, value)
     # What is set by a builder is too late for the driver's JVM, which reads its own settings as it starts.
-    arguments = f"--driver-memory {settings['spark.driver.memory']} --driver-java-options '{quiet}' pyspark-shell"
+    memory, options = settings["spark.driver.memory"], shlex.quote(settings["spark.driver.extraJavaOptions"])
+    arguments = f"--driver-memory {memory} --driver-java-options {options} pyspark-shell"
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", arguments)
     return builder.getOrCreate()
 

@@ -14,8 +14,7 @@ write the same tables below one folder, each partitioned by run, so that a run t
 
 from __future__ import annotations
 
-import json
-import shutil
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +25,12 @@ from reactive_runtime.errors import TraceError
 from reactive_runtime.spark.judging import KEYS, breaches, violations
 from reactive_runtime.spark.latency import histogram, percentiles
 from reactive_runtime.spark.regressions import regressions
-from reactive_runtime.testing.checker import check
+from reactive_runtime.spark.tables import EXAMPLES, RUNS, clear, facts, table, write
+from reactive_runtime.testing.checker import Violation, check
 from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.rules import RULES
-from reactive_runtime.testing.trace import check_files, metadata_of, run_folders
+from reactive_runtime.testing.trace import check_files, run_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +42,9 @@ TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examp
 
 _SHOWN: Final = 100_000
 """How many records of a broken subscription the driver looks at, to show the few around the breach."""
+
+_BEYOND: Final = 1_000
+"""How many of them may come after it: one signal too many after a cancel may come some way after the first."""
 
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _PARTITION: Final = 1_000_000
@@ -55,13 +58,6 @@ _SCHEMA: Final = (
     " thread bigint, signal string, n bigint, begin bigint, end bigint, begin_ns bigint, end_ns bigint, value bigint,"
     " error string, depth int, late_signals int"
 )
-
-_RUNS: Final = (
-    "run string, started string, complete boolean, version string, commit string, python string, machine string,"
-    " seed bigint, threads bigint, seconds double, records bigint, given_up string"
-)
-
-_EXAMPLE: Final = "run string, scenario string, subscription bigint, rule string, seen string, diagram string"
 
 
 def read_runs(spark: SparkSession, folders: Sequence[Path | str]) -> DataFrame:
@@ -85,23 +81,19 @@ def summary(found: DataFrame) -> DataFrame:
     sums = ("signals", "elements", "requests", "cancels")
     cancelled = F.col("cancels") > 0
     after = {"late": F.col("late"), "silence_ns": F.col("silence_ns")}
-    return (
-        found.groupBy("run", "scenario")
-        .agg(
-            F.count("*").alias("subscriptions"),
-            F.count_if(F.expr("bits != 0 or too_late + too_asked + too_after > 0")).alias("broken"),
-            *(F.sum(name).alias(name) for name in sums),
-            *(F.count_if(name).alias(name) for name in ("completed", "failed")),
-            F.count_if(cancelled).alias("cancelled"),
-            *(
-                F.percentile_approx(F.when(cancelled, value), p).alias(f"{name}_p{round(100 * p)}")
-                for name, value in after.items()
-                for p in (0.5, 0.9, 0.99)
-            ),
-            *(F.max(F.when(cancelled, value)).alias(f"{name}_max") for name, value in after.items()),
-            F.max(F.when(cancelled & F.col("cancel_inside"), F.col("late"))).alias("late_inside_max"),
-        )
-        .orderBy("run", "scenario")
+    return found.groupBy("run", "scenario").agg(
+        F.count("*").alias("subscriptions"),
+        F.count_if(F.expr("bits != 0 or too_late + too_asked + too_after > 0")).alias("broken"),
+        *(F.sum(name).alias(name) for name in sums),
+        *(F.count_if(name).alias(name) for name in ("completed", "failed")),
+        F.count_if(cancelled).alias("cancelled"),
+        *(
+            F.percentile_approx(F.when(cancelled, value), p).alias(f"{name}_p{round(100 * p)}")
+            for name, value in after.items()
+            for p in (0.5, 0.9, 0.99)
+        ),
+        *(F.max(F.when(cancelled, value)).alias(f"{name}_max") for name, value in after.items()),
+        F.max(F.when(cancelled & F.col("cancel_inside"), F.col("late"))).alias("late_inside_max"),
     )
 
 
@@ -114,8 +106,8 @@ class Verdict:
     summary: list[dict[str, Any]]
     regressions: list[dict[str, Any]] = field(default_factory=list)
     """What the newest run was slower at than those before it."""
-    examples: dict[str, list[Record]] = field(default_factory=dict)
-    """For each rule broken, all records of one subscription that breaks it, in order."""
+    examples: dict[str, Violation] = field(default_factory=dict)
+    """For each rule broken, one breach, with the signals around it."""
 
     @property
     def clean(self) -> bool:
@@ -207,31 +199,32 @@ def _path(uri: str) -> Path:
     return Path(unquote(urlsplit(uri).path))
 
 
-def _verdict(spark: SparkSession, runs: Sequence[Path], out: Path, late_signals: int) -> Verdict:
-    files = [file for run in runs for file in check_files(run)]
+def _verdict(spark: SparkSession, folders: Sequence[Path], out: Path, late_signals: int) -> Verdict:
+    files = [file for folder in folders for file in check_files(folder)]
     signals = _read(spark, files)
     partitions = spark.conf.get(_PARTITIONS) or "200"
     try:
         spark.conf.set(_PARTITIONS, str(_fitting(int(partitions), files)))
         # Each is computed once, and what is made of it is planned without how it came about: planning takes its time.
         rows = breaches(signals, late_signals).localCheckpoint()
-        found = violations(signals, rows).localCheckpoint()
-        totals = summary(rows).localCheckpoint()
+        totals = summary(rows).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
+        sums = totals.to_pylist()
+        runs = sorted({row["run"] for row in sums})
         counts = histogram(signals, rows).localCheckpoint()
-        sums = [row.asDict() for row in totals.collect()]
-        examples = _examples(signals, found)
-        tables = {
-            "violations": found,
-            "summary": totals,
-            "histogram": counts,
-            "latency": percentiles(counts),
-            "examples": spark.createDataFrame([_drawn(*it) for it in examples], _EXAMPLE),
-            "runs": spark.createDataFrame(_facts(runs, sorted({row["run"] for row in sums})), _RUNS),
-        }
-        for name, table in tables.items():
-            _write(table, out / name, {row["run"] for row in sums})
-        first = dict(reversed(examples))
-        return Verdict(_by_rule(found), sums, regressions(spark, out), first)
+        broken: list[dict[str, Any]] = []
+        clear(out / "violations", runs)
+        if any(row["broken"] for row in sums):
+            found = violations(signals, rows).localCheckpoint()
+            found.repartition(1).write.mode("append").partitionBy("run").parquet(str(out / "violations"))
+            broken = _by_run(found)
+        examples = _examples(spark, signals, broken)
+        write(totals, out / "summary", runs)
+        write(counts.toArrow(), out / "histogram", runs)
+        write(percentiles(counts).toArrow(), out / "latency", runs)
+        write(table([_drawn(it) for it in examples], EXAMPLES), out / "examples", runs)
+        write(table(facts(folders, runs), RUNS), out / "runs", runs)
+        shown = {it.rule: it for it in reversed(examples)}
+        return Verdict(_by_rule(broken), sums, regressions(spark, out), dict(sorted(shown.items())))
     finally:
         spark.conf.set(_PARTITIONS, partitions)
 
@@ -242,82 +235,67 @@ def _fitting(most: int, files: Sequence[Path]) -> int:
     return max(min(most, 2), min(most, size // _PARTITION))
 
 
-def _facts(folders: Sequence[Path], runs: Sequence[str]) -> list[tuple[Any, ...]]:
-    """A row of the table of runs for each; what is not known of a run is null."""
-    known: dict[str, dict[str, Any]] = {}
-    for folder in folders:
-        facts = metadata_of(folder) or {}
-        facts["given_up"] = json.dumps(facts.get("given_up") or {})
-        known[facts.get("run", folder.name.removeprefix("run="))] = facts
-    kinds: dict[str, tuple[type, ...]] = {
-        "boolean": (bool,),
-        "bigint": (int,),
-        "double": (int, float),
-        "string": (str,),
-    }
-    rows = []
-    for run in runs:
-        facts = {**known.get(run, {}), "run": run}
-        row = []
-        for column in _RUNS.split(", "):
-            name, kind = column.split()
-            value = facts.get(name)
-            if not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "boolean"):
-                value = None
-            elif kind == "double":
-                value = float(value)  # type: ignore[arg-type]
-            row.append(value)
-        rows.append(tuple(row))
-    return rows
-
-
-def _write(table: DataFrame, to: Path, runs: set[str]) -> None:
-    """Write a table, a partition a run; what it said of these runs before is gone."""
-    try:
-        to.mkdir(parents=True, exist_ok=True)
-        for partition in to.glob("run=*"):
-            if unquote(partition.name.removeprefix("run=")) in runs:
-                shutil.rmtree(partition)
-    except OSError as error:
-        raise TraceError(f"{to}: can't be written: {error.strerror}") from error
-    table.repartition(1).write.mode("append").partitionBy("run").parquet(str(to))
-
-
-def _by_rule(found: DataFrame) -> list[dict[str, Any]]:
+def _by_run(found: DataFrame) -> list[dict[str, Any]]:
+    """A row for each rule and run: run, rule, subscriptions, count, and an example (scenario, subscription, first)."""
     from pyspark.sql import functions as F
 
-    rules = found.groupBy("rule").agg(
+    rules = found.groupBy("run", "rule").agg(
         F.count("*").alias("subscriptions"),
         F.sum("count").alias("count"),
         F.min_by(F.struct(*KEYS, "first"), "first").alias("example"),
     )
-    return [row.asDict(recursive=True) for row in rules.orderBy("rule").collect()]
+    return [row.asDict(recursive=True) for row in rules.collect()]
 
 
-def _examples(signals: DataFrame, found: DataFrame) -> list[tuple[str, list[Record]]]:
-    """Rules that were broken, each with the records of one subscription that breaks it; of the newest runs first."""
+def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    rules: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for it in broken:
+        rules[it["rule"]].append(it)
+    return [
+        {
+            "rule": rule,
+            "subscriptions": sum(it["subscriptions"] for it in of),
+            "count": sum(it["count"] for it in of),
+            "example": min((it["example"] for it in of), key=lambda it: (it["first"], it["run"])),
+        }
+        for rule, of in sorted(rules.items())
+    ]
+
+
+def _examples(spark: SparkSession, signals: DataFrame, broken: Sequence[dict[str, Any]]) -> list[Violation]:
+    """Of rules that were broken one breach each, with the signals around it; of the newest runs first."""
     from pyspark.sql import functions as F
 
-    one = found.groupBy("run", "rule").agg(F.min_by(F.struct(*KEYS, "first"), "first").alias("example"))
-    chosen = one.orderBy(F.desc("run"), "rule").limit(_EXAMPLES).collect()
-    return [(row["rule"], _records(signals, row["example"].asDict())) for row in chosen]
+    newest = sorted(sorted(broken, key=lambda it: str(it["rule"])), key=lambda it: str(it["run"]), reverse=True)
+    chosen = newest[:_EXAMPLES]
+    if not chosen:
+        return []
+    ids = ("run", "subscription")
+    wanted = [(place, *(it["example"][name] for name in (*ids, "first"))) for place, it in enumerate(chosen)]
+    breach = spark.createDataFrame(wanted, "place int, run string, subscription bigint, first bigint")
+    mine = signals
+    for name in ids:  # so that the files need not be read as a whole
+        mine = mine.where(F.col(name).isin({it["example"][name] for it in chosen}))
+    order = "over (partition by place order by begin)"
+    rows = (
+        mine.join(F.broadcast(breach), list(ids))
+        .selectExpr("*", f"row_number() {order} as nth", f"count_if(begin > first) {order} as beyond")
+        .where(f"nth <= {_SHOWN} and beyond <= {_BEYOND}")
+        .select("place", *Record._fields)
+        .collect()
+    )
+    records: dict[int, list[Record]] = defaultdict(list)
+    for place, *values in rows:
+        records[place].append(Record(*values))
+    found: list[Violation] = []
+    for place, it in enumerate(chosen):
+        # Spark has found it; what is shown is what the checker sees there.
+        judged = check(sorted(records[place], key=lambda record: record.begin), context=12)
+        found.extend(breach for breach in judged if breach.rule == it["rule"])
+    return found
 
 
-def _drawn(rule: str, records: list[Record]) -> tuple[str, str, int, str, str, str]:
+def _drawn(breach: Violation) -> dict[str, Any]:
     """A row of the table of examples."""
-    first = records[0]
-    shown = next((it for it in check(records, context=12) if it.rule == rule), None)
-    seen, picture = (shown.seen, diagram(shown.around, shown.first)) if shown else ("", "")
-    return first.run, first.scenario, first.subscription, rule, seen, picture
-
-
-def _records(signals: DataFrame, example: dict[str, Any]) -> list[Record]:
-    """The records of the subscription up to a breach and a few after it, for the driver to show."""
-    from pyspark.sql import functions as F
-
-    mine = signals.where((F.col("run") == example["run"]) & (F.col("subscription") == example["subscription"]))
-    at = example["first"]
-    upto = mine.where(F.col("begin") <= at).orderBy("begin").limit(_SHOWN)
-    beyond = mine.where(F.col("begin") > at).orderBy("begin").limit(1_000)  # one too many may come some way after
-    rows = upto.union(beyond).orderBy("begin").collect()
-    return [Record(*(row[name] for name in Record._fields)) for row in rows]
+    known = {name: getattr(breach, name) for name in ("run", "scenario", "subscription", "rule", "seen")}
+    return {**known, "diagram": diagram(breach.around, breach.first)}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.spark.session import java_home, session
+from reactive_runtime.spark.session import BRIEF, java_home, session
 
 
 def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> None:
@@ -18,6 +18,8 @@ def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> Non
     assert spark.sparkContext.master == "local[2]"
     assert spark.sparkContext.getConf().get("spark.driver.host") == "127.0.0.1"
     assert spark.sparkContext.pythonExec == sys.executable
+    jvm = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
+    assert set(BRIEF.values()) <= set(jvm.getInputArguments())
 
 
 def test_a_second_call_gives_the_same_session_with_the_new_settings(spark: Any) -> None:

@@ -57,12 +57,12 @@ def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=8,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a Spark job a step is too dear for shrinking
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(batch=st.lists(traces(), min_size=4, max_size=7), late_signals=st.integers(0, 2))
+@given(batch=st.lists(traces(), min_size=16, max_size=24), late_signals=st.integers(0, 2))
 def test_the_checker_and_the_pipeline_agree_on_every_trace(
     spark: Any, batch: list[list[Record]], late_signals: int
 ) -> None:
@@ -110,8 +110,8 @@ def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: A
     assert (found["rule"], found["subscriptions"], found["count"]) == ("1.1", 1, 49)
     assert found["example"]["run"] == "bad"
     shown = verdict.examples["1.1"]
-    assert found["example"]["first"] in [it.begin for it in shown]
-    assert [it.rule for it in check(shown)] == ["1.1"]
+    assert (shown.rule, shown.first, shown.count) == ("1.1", found["example"]["first"], 49)
+    assert shown.first in [it.begin for it in shown.around]
     written = spark.read.parquet(str(folder / "verdict" / "violations")).collect()
     assert [row["rule"] for row in written] == ["1.1"]
     assert spark.read.parquet(str(folder / "verdict" / "summary")).count() == 2
@@ -137,7 +137,7 @@ def test_the_summary_measures_what_came_after_a_cancel(spark: Any) -> None:
             for number, late in enumerate([0, 1, 3])
         }
     )
-    rows = summary(breaches(spark.createDataFrame(table_of(records)))).collect()
+    rows = summary(breaches(spark.createDataFrame(table_of(records)))).orderBy("run").collect()
     assert [(row["late_max"], row["silence_ns_max"]) for row in rows] == [(0, 0), (1, 100), (3, 300)]
     assert [row["late_p50"] for row in rows] == [0, 1, 3]
 
