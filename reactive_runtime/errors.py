@@ -4,6 +4,7 @@
     ├── RejectedError           an executor would not run, or never ran, the work of a stream
     ├── ProtocolError           somebody else's publisher or subscriber broke a rule
     │   └── SubscriberError     a subscriber raised out of a signal (2.13)
+    ├── SparkError              a job of Spark failed, or rows do not fit their schema
     ├── TraceError              a recorded run can't be read or written
     ├── ScenarioError           a scenario can't be loaded or run
     ├── ExploreError            a program can't be explored, or a schedule can't be replayed
@@ -22,6 +23,7 @@ __all__ = [
     "ReactiveError",
     "RejectedError",
     "ScenarioError",
+    "SparkError",
     "SubscriberError",
     "TargetError",
     "TraceError",
@@ -45,6 +47,13 @@ class ProtocolError(ReactiveError):
 
 class SubscriberError(ProtocolError):
     """A subscriber raised out of one of its signals (2.13); what it raised is the `__cause__`."""
+
+
+class SparkError(ReactiveError):
+    """A job of Spark failed, or an element does not fit the schema; the message begins with the reason.
+
+    What Spark raised, with the Java stack, is the `__cause__`.
+    """
 
 
 class TraceError(ReactiveError):

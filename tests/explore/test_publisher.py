@@ -22,7 +22,7 @@ from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.stress.faults import FAULTS, planted
 
 PROGRAM = {
-    "lost-demand": ([request(1), request(1)], {}),
+    "lost-demand": ([request(1), request(1)], {"elements": 5}),
     "overflow": ([request(MAX_DEMAND), request(MAX_DEMAND)], {}),
     "two-drains": ([request(1), request(1)], {}),
     "signal-after-completion": ([[request(MAX_DEMAND)], [request(1)]], {}),
