@@ -22,7 +22,7 @@ from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.stress.faults import FAULTS, planted
 
 PROGRAM = {
-    "lost-demand": ([request(1), request(1)], {"elements": 5}),
+    "lost-demand": ([request(1), request(1)], {}),
     "overflow": ([request(MAX_DEMAND), request(MAX_DEMAND)], {}),
     "two-drains": ([request(1), request(1)], {}),
     "signal-after-completion": ([[request(MAX_DEMAND)], [request(1)]], {}),
@@ -41,7 +41,8 @@ RULES = {
 def test_each_planted_fault_is_found_and_its_rule_named(fault: str) -> None:
     actors, more = PROGRAM[fault]
     with planted(fault):
-        failure = explore_publisher(lambda: Flow.from_supplier(lambda: iter(range(5))), actors, **more).failure
+        numbers = Flow.from_supplier(lambda: iter(range(5)))
+        failure = explore_publisher(lambda: numbers, actors, elements=5, **more).failure
     assert failure is not None
     assert failure.rule == RULES[fault] or fault in ("overflow", "two-drains"), failure.message
     assert failure.message.startswith(f"rule {failure.rule}: ")
