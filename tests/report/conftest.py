@@ -95,9 +95,13 @@ def history(
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium, headless."""
+    """Debian's Chromium, headless.
+
+    Playwright has an event loop running on this thread as long as it is there; so it goes with its module, and the
+    tests that come after can run loops of their own.
+    """
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("there is no chromium on the PATH (Debian: apt-get install chromium)")
