@@ -15,6 +15,7 @@ from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.operators import (
     boundaries,
+    bridging,
     combining,
     filtering,
     flattening,
@@ -83,6 +84,9 @@ class Flow(Generic[T_co]):
     zip = combining.zip
     combine_latest = combining.combine_latest
     race = combining.race
+
+    from_dataframe = bridging.from_dataframe
+    from_stream = bridging.from_stream
 
     # one to one, and to several
     map = transforming.map
@@ -206,6 +210,7 @@ class Flow(Generic[T_co]):
     block = sinks.block
     run = sinks.run
     for_each = sinks.for_each
+    to_spark = bridging.to_spark
 
     def __iter__(self) -> Iterator[T_co]:
         return sinks.iterate(self)

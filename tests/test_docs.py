@@ -49,7 +49,13 @@ def test_what_the_docs_show_of_a_file_is_in_it() -> None:
         )
 
 
-@pytest.mark.parametrize("name", MODULES)
+WITH_SPARK = "reactive_runtime.operators.bridging"
+"""Its examples take the session that the tests of Spark share, and so run with them."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(it, marks=pytest.mark.xdist_group("spark") if it == WITH_SPARK else ()) for it in MODULES]
+)
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.failed == 0

@@ -107,6 +107,21 @@ def listen_to_discards(context: Context, listener: Callable[[Any], object]) -> N
     context.run(lambda: _listeners.set((*_listeners.get(), listener)))
 
 
+_on_retry: Final[ContextVar[Callable[[], object] | None]] = ContextVar("retries", default=None)
+
+
+def listen_to_retries(listener: Callable[[], object]) -> None:
+    """Tell `listener` of each attempt after the first, by flows that are subscribed to in this context."""
+    _on_retry.set(listener)
+
+
+def retried(context: Context) -> None:
+    """A stream in `context` begins once more."""
+    listener = context.get(_on_retry)
+    if listener is not None:
+        listener()
+
+
 def _report(dropped: Dropped) -> None:
     try:
         _handler(dropped)

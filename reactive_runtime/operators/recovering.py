@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import a_clock, a_function, at_least, seconds_of
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
@@ -205,6 +206,7 @@ class _Retry(_Again):
                 raise failure
             attempt += 1
             yield from self.before(attempt, failure)
+            hooks.retried(self.host._context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         """What there is to wait for before the next attempt."""

@@ -1,7 +1,22 @@
-"""Spark: the session, and the pipeline that judges recorded runs. Imports pyspark on use."""
+"""Spark: the session, the pipeline that judges recorded runs, and flows across the border. Imports pyspark on use."""
 
 from reactive_runtime.spark.judging import breaches, violations
 from reactive_runtime.spark.session import session
+from reactive_runtime.spark.sinks import SparkFeed, SparkSink
+from reactive_runtime.spark.tasks import TaskMetrics, map_flow
 from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
 
-__all__ = ["Verdict", "breaches", "follow", "read_runs", "session", "summary", "verify", "violations"]
+__all__ = [
+    "SparkFeed",
+    "SparkSink",
+    "TaskMetrics",
+    "Verdict",
+    "breaches",
+    "follow",
+    "map_flow",
+    "read_runs",
+    "session",
+    "summary",
+    "verify",
+    "violations",
+]

@@ -8,6 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, assert_type
 
+import pyarrow
+from pyspark.sql import DataFrame, SparkSession
+
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.flow import ConnectableFlow
@@ -15,6 +18,8 @@ from reactive_runtime.operators.looking import Listener, Metrics
 from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
 from reactive_runtime.operators.sinks import FlowHandle
 from reactive_runtime.operators.transforming import Notice
+from reactive_runtime.pipeline import Pipeline
+from reactive_runtime.spark.sinks import SparkSink
 
 pool = ThreadPoolExecutor()
 clock = VirtualTimeExecutor()
@@ -198,6 +203,15 @@ def sinks() -> None:
     assert_type(f.for_each(text), None)
     assert_type(f.explain(), str)
     assert_type(list(f), list[int])
+
+
+def spark(df: DataFrame, session: SparkSession) -> None:
+    assert_type(Flow.from_dataframe(df), Flow[tuple[Any, ...]])
+    assert_type(Flow.from_dataframe(df, rows="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_dataframe(df, 2, rows="batches"), Flow[pyarrow.RecordBatch])
+    assert_type(Flow.from_stream(df), Flow[Any])
+    assert_type(f.to_spark(session, "n long"), SparkSink[int])
+    assert_type(Pipeline[int, str]()(f), Flow[str])
 
 
 def handled(n: int, emit: Any) -> None:

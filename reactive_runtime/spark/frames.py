@@ -1,0 +1,141 @@
+"""Out of Spark: the rows of a DataFrame as a flow, fetched partition by partition as Arrow, by demand.
+
+    demand ──▶ rows of one partition ──▶ partition i+1 is fetched while those of i are taken ──▶ one Spark job each
+
+A DataFrame is planned once for each subscription; then each partition is a job of its own (a shuffle is computed by the
+first, and kept by Spark for the others), asked for no more than `prefetch` ahead. All jobs of a subscription carry one
+tag. A cancel, or an error, cancels what runs under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from reactive_runtime._core.arguments import at_least, one_of
+from reactive_runtime.flow import Flow
+from reactive_runtime.spark.blame import a_dataframe
+from reactive_runtime.spark.jobs import Jobs
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+__all__ = ["FORMS", "Rows", "flow_of_rows", "values"]
+
+Rows = Literal["tuples", "dicts", "batches"]
+
+
+def flow_of_rows(df: DataFrame, prefetch: int, rows: Rows, batch_rows: int) -> Flow[Any]:
+    """`Flow.from_dataframe`; see there."""
+    a_dataframe("from_dataframe", df)
+    at_least("from_dataframe", "prefetch", 1, prefetch)
+    at_least("from_dataframe", "batch_rows", 1, batch_rows)
+    one_of("from_dataframe", "rows", tuple(FORMS), rows)
+    return Flow.defer(lambda: _Partitions(df, prefetch).rows(FORMS[rows](batch_rows)))
+
+
+class _Partitions:
+    """The partitions of a DataFrame, for one subscription."""
+
+    def __init__(self, df: DataFrame, prefetch: int) -> None:
+        self._df = df
+        self._ahead = prefetch + 1  # the partition whose rows are being taken is one of them
+        self._jobs = Jobs(df.sparkSession, "from_dataframe", self._ahead)
+        self._rdd: Any = None  # set by the call that plans, before any that fetches is made
+        self._schema: Any = None
+
+    def rows(self, form: Form) -> Flow[Any]:
+        """The elements that `form` makes of each partition."""
+        jobs = self._jobs
+        planned = Flow.from_callable(lambda: jobs.call(0, self._plan)).subscribe_on(jobs.pool)
+        none: list[pyarrow.RecordBatch] = []
+        fetched = planned.flat_map(Flow.range).map_parallel(
+            lambda n: jobs.call(none, self._fetch, n), jobs.pool, self._ahead
+        )
+        taken = fetched.flat_map_iterable(lambda batches: chain(form(batches), jobs.done_with()))
+        return taken.do_finally(lambda way: jobs.leave())
+
+    def _plan(self) -> int:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        zone = self._df.sparkSession.conf.get("spark.sql.session.timeZone")
+        self._schema = to_arrow_schema(self._df.schema, timezone=zone)
+        self._rdd = self._df._jdf.toArrowBatchRdd().toJavaRDD()  # adaptive execution runs all but the last stage here
+        count: int = self._rdd.getNumPartitions()
+        return count
+
+    def _fetch(self, partition: int) -> list[pyarrow.RecordBatch]:
+        import pyarrow as pa
+        from pyspark.serializers import NoOpSerializer
+        from pyspark.util import _load_from_socket
+
+        if not self._jobs.hold(self._ahead):
+            return []
+        context: Any = self._df.sparkSession.sparkContext
+        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
+        with _load_from_socket(served, NoOpSerializer()) as messages:
+            return [pa.ipc.read_record_batch(pa.py_buffer(message), self._schema) for message in messages]
+
+
+# -- what an element is -----------------------------------------------------------------------------------------
+
+Form = Callable[[Iterable["pyarrow.RecordBatch"]], Iterable[Any]]
+"""Makes the elements of the batches of a partition."""
+
+
+def _as_batches(most: int) -> Form:
+    def batches(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for batch in partition:
+            for at in range(0, batch.num_rows, most):
+                yield batch if batch.num_rows <= most else batch.slice(at, most)
+
+    return batches
+
+
+def _as_tuples(most: int) -> Form:
+    batches = _as_batches(most)
+
+    def tuples(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+        return chain.from_iterable(map(_tuples, batches(partition)))
+
+    return tuples
+
+
+def _as_dicts(most: int) -> Form:
+    batches = _as_batches(most)
+
+    def dicts(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
+        for batch in batches(partition):
+            names = batch.schema.names
+            for row in _tuples(batch):
+                yield dict(zip(names, row, strict=True))
+
+    return dicts
+
+
+FORMS: Final[dict[Rows, Callable[[int], Form]]] = {
+    "tuples": _as_tuples,
+    "dicts": _as_dicts,
+    "batches": _as_batches,
+}
+
+
+def _tuples(batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:
+    if not batch.num_columns:
+        return [()] * batch.num_rows
+    return zip(*map(values, batch.columns), strict=True)
+
+
+_PLAIN: Final = {"int64": "q", "int32": "i", "int16": "h", "int8": "b", "double": "d", "float": "f"}
+
+
+def values(column: Any) -> list[Any]:
+    """A column as Python's values: numbers that are all there straight from memory, a tenth of the time."""
+    code: Any = _PLAIN.get(str(column.type))
+    if code is None or column.null_count:
+        listed: list[Any] = column.to_pylist()
+        return listed
+    numbers = memoryview(column.buffers()[1]).cast("B").cast(code)
+    return numbers[column.offset : column.offset + len(column)].tolist()

@@ -1,0 +1,127 @@
+"""The jobs that a flow has Spark do: threads that wait for them, one tag for all, and their end when it is over."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime.spark.blame import spark_error
+
+__all__ = ["Jobs"]
+
+T = TypeVar("T")
+
+_AGAIN: Final = 0.05
+"""Seconds after which a cancelled tag is cancelled again, as long as a call under it has not come back: it may have
+been about to begin its job."""
+
+
+class Jobs:
+    """Calls of Spark on threads of their own, for one subscription.
+
+    `what` names the operator in errors; `most` is how many calls there may be at once. Without a session the calls are
+    of something else, and end by themselves.
+    """
+
+    def __init__(self, session: Any, what: str, most: int) -> None:
+        self._session = session
+        self._what = what
+        self.tag = f"reactive-runtime-{uuid.uuid4().hex}"
+        # One more for whoever goes on, on the thread on which a call ended, and one to cancel. They begin when used.
+        self.pool = primitives.ThreadPoolExecutor(most + 2, what, self._enter)
+        self._changed = primitives.Condition()
+        self._over = False  # _changed
+        self._running = 0  # _changed
+        self._held = 0  # _changed
+
+    def _enter(self) -> None:
+        if self._session is not None:
+            self._session.sparkContext.addJobTag(self.tag)
+
+    def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
+        """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over, and nobody wants to know.
+
+        What it raises becomes a SparkError with Spark's reason first.
+        """
+        with self._changed:
+            if self._over:
+                return otherwise
+            self._running += 1
+        try:
+            return fn(*arguments)
+        except Exception as error:
+            if self.over():  # it was cancelled, and says so
+                return otherwise
+            raise spark_error(self._what, error) from error
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def over(self) -> bool:
+        """Whether `leave` was called."""
+        with self._changed:
+            return self._over
+
+    def hold(self, most: int) -> bool:
+        """Wait until fewer than `most` results are there that nobody is done with, and add one. False: it is over.
+
+        For a thread of the pool, which has nothing better to do.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._held < most)
+            self._held += 1
+            return not self._over
+
+    def done_with(self) -> Iterator[Any]:
+        """An iterator without elements, to chain to those of a result: at its end, somebody is done with it."""
+        return _End(self)
+
+    def let_go(self) -> None:
+        """Somebody is done with a result."""
+        with self._changed:
+            self._held -= 1
+            self._changed.notify_all()
+
+    def wait(self, ready: Callable[[], bool], seconds: float) -> bool:
+        """Wait for what nobody tells of, looking again every `seconds`; False when it is over."""
+        while not ready():
+            with self._changed:
+                if self._changed.wait_for(lambda: self._over, seconds):
+                    return False
+        return True
+
+    def leave(self) -> None:
+        """It is over: jobs that run are cancelled, threads end when their calls do. Returns at once."""
+        with self._changed:
+            if self._over:
+                return
+            self._over = True
+            running = self._running
+            self._changed.notify_all()
+        if running and self._session is not None:
+            self.pool.submit(self._cancel)
+        self.pool.shutdown(wait=False)
+
+    def _cancel(self) -> None:
+        while True:
+            self._session.sparkContext.cancelJobsWithTag(self.tag)
+            with self._changed:
+                if self._changed.wait_for(lambda: not self._running, _AGAIN):
+                    return
+
+
+class _End:
+    """No generator: one would cost a call for each element before it."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self._jobs.let_go()
+        raise StopIteration

@@ -1,0 +1,138 @@
+"""Into Spark: the elements of a flow as rows, written in micro-batches, or fed to a stream.
+
+request(n) ◀── a batch is gathered while the one before is written ◀── each batch is one Spark job, or one segment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import at_least, seconds_of
+from reactive_runtime.executors import ScheduledExecutor
+from reactive_runtime.flow import Flow
+from reactive_runtime.spark.jobs import Jobs
+from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.spark.segments import Segments
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkFeed", "SparkSink"]
+
+T = TypeVar("T")
+
+_LOOK: Final = 0.05
+"""Seconds after which the folder is looked at again, where it has no room: Spark tells nobody that it removed one."""
+
+
+class SparkSink(Generic[T]):
+    """Where the elements of a flow go, in Spark; made by `Flow.to_spark`. Nothing runs before a method is called."""
+
+    def __init__(self, source: Flow[T], spark: SparkSession, schema: Any, rows: int, seconds: float | None) -> None:
+        at_least("to_spark", "rows", 1, rows)
+        if seconds is not None:
+            seconds_of("to_spark", "seconds", seconds, positive=True)
+        self._source = source
+        self._spark = spark
+        self._schema = arrow_schema("to_spark", schema)
+        self._spark_schema = spark_schema("to_spark", schema)
+        self._rows = rows
+        self._seconds = seconds
+
+    def parquet(self, path: str | Path, mode: str = "append", **options: Any) -> primitives.Future[int]:
+        """Append to a folder of Parquet files; see `format`."""
+        return self.format("parquet", path, mode, **options)
+
+    def table(self, name: str, mode: str = "append", **options: Any) -> primitives.Future[int]:
+        """Append to a table of Spark's catalogue, which is made if there is none; see `format`."""
+        return self._written(lambda writer: writer.mode(mode).options(**options).saveAsTable(name))
+
+    def format(
+        self, format: str, path: str | Path | None = None, mode: str = "append", **options: Any
+    ) -> primitives.Future[int]:
+        """Run the flow, and write its elements in any format of Spark; the future has the number of elements written.
+
+        Each micro-batch is one job of Spark, whose rows are there when it is committed, or not at all. One that fails
+        is written once more; when that fails too, the flow is cancelled, and the future has the error. Cancelling the
+        future cancels the flow and the job that runs. `mode` and `options` are Spark's `DataFrameWriter`'s; a mode
+        that replaces ("overwrite") does so with every batch.
+        """
+        to = None if path is None else str(path)
+        return self._written(lambda writer: writer.format(format).mode(mode).options(**options).save(to))
+
+    def stream(self, folder: str | Path, segments: int = 4) -> SparkFeed:
+        """Run the flow, and keep its elements in `folder` until a streaming query has taken them.
+
+        Each micro-batch is a segment, a Parquet file; at most `segments` (2 or more) are there at once. When there is
+        no room the flow is not asked for more, until Spark has committed a batch and removed what it was made of. What
+        is in the folder survives the end of either process; see `SparkFeed.position` for how to go on from there.
+        """
+        at_least("to_spark", "segments", 2, segments)
+        kept = Segments(Path(folder), self._schema, segments)
+        position = kept.recovered()
+        jobs = Jobs(None, "to_spark", 2)
+
+        def put(table: pyarrow.Table) -> int:
+            return kept.put(table) if jobs.wait(kept.room, _LOOK) else 0
+
+        done = self._run(jobs, put)
+        return SparkFeed(kept.frame(self._spark, self._spark_schema), done, position, kept)
+
+    def _written(self, write: Callable[[Any], object]) -> primitives.Future[int]:
+        jobs = Jobs(self._spark, "to_spark", 2)
+
+        def once(table: pyarrow.Table) -> int:
+            write(self._spark.createDataFrame(table, self._spark_schema).write)
+            return table.num_rows
+
+        def twice(table: pyarrow.Table) -> int:
+            try:
+                return once(table)
+            except Exception:
+                if jobs.over():
+                    raise
+                return once(table)
+
+        return self._run(jobs, twice)
+
+    def _run(self, jobs: Jobs, write: Callable[[pyarrow.Table], int]) -> primitives.Future[int]:
+        """Elements to batches to tables to calls of `write`, one at a time; the sum of what it returns."""
+        rows = Elements("to_spark", self._schema)
+        clock = None if self._seconds is None else ScheduledExecutor()
+        batches: Flow[list[T]]
+        if clock is None or self._seconds is None:
+            batches = self._source.batch(self._rows)
+        else:
+            batches = self._source.batch_by(self._rows, self._seconds, clock)
+
+        def leave() -> None:
+            jobs.leave()
+            if clock is not None:
+                clock.shutdown(wait=False)
+
+        # On a thread of ours, where nobody has chosen one: a batch is gathered, and one waits, while one is written.
+        tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, 1)
+        written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, 1)
+        return written.finalize(leave).sum().to_future()  # type: ignore[return-value]
+
+
+class SparkFeed:
+    """A flow that feeds a streaming query; made by `SparkSink.stream`."""
+
+    def __init__(self, dataframe: DataFrame, done: primitives.Future[int], position: int, kept: Segments) -> None:
+        self.dataframe = dataframe
+        """What the flow feeds: a streaming DataFrame, for one query, which should have a checkpoint."""
+        self.done = done
+        """Has the number of elements that were put into segments, at the end of the flow, or its error. Cancelling it
+        ends the flow; what is in segments stays."""
+        self.position = position
+        """How many elements were in segments before this one began: a flow that is begun again should skip as many."""
+        self._kept = kept
+
+    def outstanding(self) -> int:
+        """Segments that are there now."""
+        return self._kept.outstanding()

@@ -1,0 +1,297 @@
+"""In Spark: a flow inside each task, between the rows that come and the rows that go.
+
+    partition ──▶ rows ──demand── fn(flow) ──demand── rows ──▶ what follows in Spark
+
+Spark pulls: the task asks the flow for rows as what follows asks the task for batches, and the flow pulls those that
+come. Nothing is started before, nothing is left behind after.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import islice
+from types import CellType, CodeType
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import a_function, at_least, one_of
+from reactive_runtime.errors import SparkError
+from reactive_runtime.flow import Flow
+from reactive_runtime.pipeline import Pipeline
+from reactive_runtime.spark.frames import FORMS, Rows
+from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.travelling import Scope
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["TaskMetrics", "map_flow"]
+
+_REMEMBERED: Final = 20_000
+"""Rows that a task keeps in mind, to say which one an error is about."""
+
+
+def map_flow(
+    df: DataFrame,
+    fn: Callable[[Flow[Any]], Flow[Any]],
+    schema: Any,
+    *,
+    rows: Rows = "dicts",
+    batch_rows: int = 10_000,
+    metrics: TaskMetrics | None = None,
+) -> DataFrame:
+    """The DataFrame through a flow: `fn` is called in each task of Spark, with the rows of a partition as a flow.
+
+    `rows` is what an element is: "dicts", "tuples", or "batches" of Arrow. What `fn` makes of them becomes rows of
+    `schema`: mappings, sequences, objects, or Arrow batches; see `reactive_runtime.spark.schemas`. Of streaming
+    DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them: `flat_map_sequential` and
+    `map_parallel` keep that of the partition, `flat_map` does not.
+
+    `fn` travels to the executors, so all it names has to be picklable: use `Threads` and `Timers` for its executors.
+    They begin in the task, and have ended when it ends, in whichever way: a limit, a cancel, another attempt that was
+    faster. The flow is then cancelled, and its iterators are closed. At most 256 rows ahead are asked for, plus
+    `batch_rows` (1 or more) which go on as one batch.
+
+    An error of the flow fails the task, and names the operator, the partition and the row. SparkError at once where
+    `fn` can't be pickled (naming what can't), or the schema is none.
+    """
+    if not hasattr(df, "mapInArrow"):
+        raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
+    a_function("map_flow", "fn", fn)
+    one_of("map_flow", "rows", tuple(FORMS), rows)
+    at_least("map_flow", "batch_rows", 1, batch_rows)
+    wanted = spark_schema("map_flow", schema)
+    task = _Task(fn, arrow_schema("map_flow", schema), rows, batch_rows, metrics)
+    _travels(fn)
+    return df.mapInArrow(task, wanted)
+
+
+class TaskMetrics:
+    """What the tasks of `map_flow` did, added up in accumulators of Spark: read it in the driver, after an action.
+
+    A task that Spark ran twice is counted twice, as accumulators are.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        """RuntimeError for a session of Spark Connect, which has no accumulators."""
+        context = getattr(spark, "_sc", None)
+        if context is None:
+            raise RuntimeError("TaskMetrics: Spark Connect has no accumulators: leave `metrics` out")
+        from pyspark.accumulators import AccumulatorParam
+
+        class Most(AccumulatorParam[int]):
+            def zero(self, value: int) -> int:
+                return 0
+
+            def addInPlace(self, one: int, other: int) -> int:  # noqa: N802
+                return max(one, other)
+
+        self._taken, self._given, self._retries = (context.accumulator(0) for _ in range(3))
+        self._in_flight = context.accumulator(0, Most())
+
+    @property
+    def taken(self) -> int:
+        """Rows that flows took."""
+        return int(self._taken.value)
+
+    @property
+    def given(self) -> int:
+        """Rows that flows gave."""
+        return int(self._given.value)
+
+    @property
+    def retries(self) -> int:
+        """Attempts of `retry` and its like, after the first."""
+        return int(self._retries.value)
+
+    @property
+    def in_flight(self) -> int:
+        """The most calls that were in flight on `Threads`, in any one task."""
+        return int(self._in_flight.value)
+
+    def add(self, taken: int, given: int, retries: int, in_flight: int) -> None:
+        """For a task."""
+        self._taken.add(taken)
+        self._given.add(given)
+        self._retries.add(retries)
+        self._in_flight.add(in_flight)
+
+
+class _Task:
+    """What Spark calls, once for each task, on its worker."""
+
+    def __init__(
+        self,
+        fn: Callable[[Flow[Any]], Flow[Any]],
+        schema: pyarrow.Schema,
+        rows: Rows,
+        batch_rows: int,
+        metrics: TaskMetrics | None,
+    ) -> None:
+        self._fn = fn
+        self._schema = schema
+        self._rows = rows
+        self._batch_rows = batch_rows
+        self._metrics = metrics
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        elements = Elements("map_flow", self._schema)
+        taken = _Taken(FORMS[self._rows](self._batch_rows)(batches))
+        retries = _Count()
+        given = 0
+        with Scope() as scope:
+            hooks.listen_to_retries(retries.add)
+            try:
+                made = self._fn(Flow.from_supplier(lambda: taken))
+                with closing(iter(made)) as rows:  # type: ignore[type-var]
+                    while some := list(islice(rows, self._batch_rows)):
+                        table = elements.table(some)
+                        given += table.num_rows
+                        yield from table.to_batches()
+            except GeneratorExit:
+                raise
+            except Exception as error:
+                raise SparkError(f"map_flow: {_where()}{taken.blamed(error)}: {_told(error)}") from error
+            finally:
+                taken.close()
+        if self._metrics is not None:
+            self._metrics.add(taken.count, given, retries.count, scope.most)
+
+
+class _Count:
+    """Counts what several threads do."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self.count = 0  # _lock
+
+    def add(self) -> None:
+        with self._lock:
+            self.count += 1
+
+
+class _Taken:
+    """The rows that come, counted as they are taken. The flow's drain owns it."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = iter(rows)
+        self.count = 0
+        self._last: deque[Any] = deque(maxlen=_REMEMBERED)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        row = next(self._rows)
+        self.count += 1
+        self._last.append(row)
+        return row
+
+    def close(self) -> None:
+        close = getattr(self._rows, "close", None)
+        if close is not None:
+            close()
+
+    def blamed(self, error: BaseException) -> str:
+        """Which row the error is about: the one that a frame of its traceback had in hand."""
+        first = self.count - len(self._last)
+        numbers = {id(row): first + place for place, row in enumerate(self._last)}
+        it: BaseException | None = error
+        while it is not None:
+            for frame in reversed(list(_frames(it))):
+                for value in frame.values():
+                    if id(value) in numbers:
+                        number = numbers[id(value)]
+                        return f"row {number} {_shown(value)}"
+            it = it.__cause__
+        return f"one of the first {self.count} rows"
+
+
+def _frames(error: BaseException) -> Iterator[dict[str, Any]]:
+    trace = error.__traceback__
+    while trace is not None:
+        if not inspect.getmodule(trace.tb_frame) or trace.tb_frame.f_globals.get("__name__") != __name__:
+            yield trace.tb_frame.f_locals
+        trace = trace.tb_next
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _told(error: BaseException) -> str:
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
+
+
+def _where() -> str:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return "" if context is None else f"partition {context.partitionId()}, "
+
+
+def _travels(fn: Callable[..., Any]) -> None:
+    """SparkError names what `fn` captures that can't be pickled."""
+    error = _unpicklable(fn)
+    if error is None:
+        return
+    path = _captured(fn)
+    if not path:
+        raise SparkError(f"map_flow: fn can't travel to the tasks: {error}") from error
+    raise SparkError(
+        f"map_flow: fn can't travel to the tasks: {' in '.join(reversed(path))} can't be pickled: {error};"
+        " make it inside fn, or use Threads and Timers for executors"
+    ) from error
+
+
+def _unpicklable(it: object) -> Exception | None:
+    from pyspark import cloudpickle
+
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    try:
+        dumps(it)
+    except Exception as error:
+        return error
+    return None
+
+
+def _captured(it: object, known: frozenset[int] = frozenset()) -> list[str]:
+    """The way to what can't be pickled: names, from the outside in."""
+    for name, value in _inside(it).items():
+        if id(value) not in known and _unpicklable(value) is not None:
+            inner = _captured(value, known | {id(value)})
+            return [name if inner else f"{name!r} ({type(value).__name__})", *inner]
+    return []
+
+
+def _inside(it: object) -> dict[str, Any]:
+    if isinstance(it, Pipeline):
+        return {name: argument for name, args, named in it._calls for argument in (*args, *named.values())}
+    if isinstance(it, tuple | list):
+        return {f"item {place}": value for place, value in enumerate(it)}
+    if not inspect.isfunction(it):
+        return dict(getattr(it, "__dict__", {}))
+    cells = zip(it.__code__.co_freevars, it.__closure__ or (), strict=True)
+    found = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+    found |= {name: it.__globals__[name] for name in _names(it.__code__) if name in it.__globals__}
+    return found | dict(zip(it.__code__.co_varnames, it.__defaults__ or (), strict=False))
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _names(code: CodeType) -> set[str]:
+    """The globals that code may ask for, and functions inside it."""
+    inner = (_names(it) for it in code.co_consts if isinstance(it, CodeType))
+    return set(code.co_names).union(*inner)

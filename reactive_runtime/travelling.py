@@ -1,0 +1,145 @@
+"""Executors that can be pickled: where they arrive they begin anew, with threads of their own when they are first used.
+
+For pipelines that run elsewhere, in the tasks of Spark. A `Scope` ends what was begun in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import ContextVar
+from typing import Any, Final, ParamSpec, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import at_least
+from reactive_runtime.executors import ScheduledExecutor
+
+__all__ = ["Scope", "Threads", "Timers"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_scope: Final[ContextVar[Scope | None]] = ContextVar("scope", default=None)
+
+
+class Scope:
+    """`with Scope():` what travelling executors begin, in this context and its copies, has ended at its end."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._begun: list[Executor] = []  # _lock
+        self.most = 0  # _lock; calls in flight on Threads, at the most
+        self._flying = 0  # _lock
+
+    def __enter__(self) -> Scope:
+        self._token = _scope.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _scope.reset(self._token)
+        with self._lock:
+            begun, self._begun = self._begun, []
+        for executor in begun:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    def enter(self, executor: Executor) -> None:
+        """It has begun."""
+        with self._lock:
+            self._begun.append(executor)
+
+    def flies(self) -> None:
+        """One more call is in flight."""
+        with self._lock:
+            self._flying += 1
+            self.most = max(self.most, self._flying)
+
+    def landed(self) -> None:
+        """One less."""
+        with self._lock:
+            self._flying -= 1
+
+
+class Threads(Executor):
+    """A pool of `n` threads (1 or more), which can be pickled.
+
+    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. Where it is
+    forgotten they end by themselves.
+
+    >>> from reactive_runtime import Flow
+    >>> with Threads(2) as pool:
+    ...     list(Flow.range(3).map_parallel(lambda n: -n, pool))
+    [0, -1, -2]
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = at_least("Threads", "n", 1, n)
+        self._lock = primitives.Lock()
+        self._pool: primitives.ThreadPoolExecutor | None = None  # _lock
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
+        """As every executor."""
+        scope = _scope.get()
+        with self._lock:
+            begins = self._pool is None
+            if self._pool is None:
+                self._pool = primitives.ThreadPoolExecutor(self._n, "Threads")
+            pool = self._pool
+        if scope is None:
+            return pool.submit(fn, *args, **kwargs)
+        if begins:
+            scope.enter(self)
+        scope.flies()
+        future = pool.submit(fn, *args, **kwargs)
+        future.add_done_callback(lambda _: scope.landed())
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads, when their tasks are done."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Threads, (self._n,)
+
+
+class Timers(Executor):
+    """A clock, which can be pickled: `ScheduledExecutor`, begun with the first timer."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._clock: ScheduledExecutor | None = None  # _lock
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return primitives.monotonic()
+
+    def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
+        """Run `fn` in `delay` seconds (from 0)."""
+        return self._begun().schedule(delay, fn, *args, **kwargs)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
+        """As every executor."""
+        return self._begun().submit(fn, *args, **kwargs)
+
+    def _begun(self) -> ScheduledExecutor:
+        scope = _scope.get()
+        with self._lock:
+            begins = self._clock is None
+            if self._clock is None:
+                self._clock = ScheduledExecutor()
+            clock = self._clock
+        if begins and scope is not None:
+            scope.enter(self)
+        return clock
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End its thread."""
+        with self._lock:
+            clock, self._clock = self._clock, None
+        if clock is not None:
+            clock.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Timers, ()

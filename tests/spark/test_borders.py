@@ -1,0 +1,273 @@
+"""Out of Spark: rows by demand, and by the rules; errors with the reason first; a cancel that reaches the jobs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from sinks import PATIENCE, Sink
+
+from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime.errors import SparkError
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.testing import Recorder, check
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def first(row: Any) -> Any:
+    return row[0]
+
+
+def stream_of(spark: Any, folder: Path, files: int = 3, rows: int = 7) -> Any:
+    """A streaming DataFrame, one file of numbers a batch."""
+    for number in range(files):
+        numbers = spark.range(number * rows, (number + 1) * rows, 1, 1).toDF("n")
+        numbers.write.mode("append").parquet(str(folder))
+    return spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def frame(spark: Any, folder: Path) -> Flow[int]:
+    return Flow.from_dataframe(spark.range(0, 21, 1, 4)).map(first)
+
+
+def batches(spark: Any, folder: Path) -> Flow[int]:
+    rows = Flow.from_dataframe(spark.range(0, 21, 1, 4), 3, rows="batches", batch_rows=2)
+    return rows.flat_map_iterable(lambda batch: batch.column(0).to_pylist())
+
+
+def stream(spark: Any, folder: Path) -> Flow[int]:
+    return Flow.from_stream(stream_of(spark, folder / "in"), folder / "checkpoint", {"availableNow": True}).map(first)
+
+
+SOURCES: dict[str, Callable[[Any, Path], Flow[int]]] = {"dataframe": frame, "batches": batches, "stream": stream}
+
+
+class Demanding(Sink):
+    """Asks for `demand` elements, again and again."""
+
+    def __init__(self, demand: int) -> None:
+        super().__init__(demand, Demanding.again)
+        self.owed = demand
+
+    def again(self, element: Any) -> None:
+        self.owed -= 1
+        if not self.owed:
+            self.owed = self.demand
+            self.subscription.request(self.demand)
+
+
+@pytest.mark.parametrize("demand", [1, 7, MAX_DEMAND], ids=["1", "7", "unbounded"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_gives_its_rows_in_order_and_keeps_the_rules(
+    source: str, demand: int, spark: Any, tmp_path: Path
+) -> None:
+    recorder = Recorder()
+    sink = Demanding(demand)
+    publisher = recorder.wrap(SOURCES[source](spark, tmp_path), source, ascending=True, elements=21)
+    publisher.subscribe(sink)
+    sink.wait()
+    assert [signal[1] for signal in sink.signals[1:-1]] == list(range(21))
+    assert sink.signals[-1] == ("on_complete",)
+    assert check(recorder.records()) == []
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_comes_without_demand_and_a_cancel_from_inside_is_the_last(
+    source: str, spark: Any, tmp_path: Path, dropped: list[Dropped]
+) -> None:
+    sink = Sink(0, lambda sink, element: sink.subscription.cancel())
+    SOURCES[source](spark, tmp_path).subscribe(sink)
+    assert sink.signals == [("on_subscribe",)]
+    sink.subscription.request(9)
+    sink.wait_for(1)
+    assert sink.signals == [("on_subscribe",), ("on_next", 0)]
+    assert [drop for drop in dropped if drop.error is not None] == []
+
+
+def test_elements_are_tuples_dicts_or_batches_of_so_many_rows(spark: Any) -> None:
+    df = spark.sql("select * from values (1, 'a', 1.5D), (2, null, null) as (n, s, x)").coalesce(1)
+    assert list(Flow.from_dataframe(df)) == [(1, "a", 1.5), (2, None, None)]
+    assert list(Flow.from_dataframe(df, rows="dicts")) == [
+        {"n": 1, "s": "a", "x": 1.5},
+        {"n": 2, "s": None, "x": None},
+    ]
+    one, two = Flow.from_dataframe(df, rows="batches", batch_rows=1)
+    assert (one.num_rows, two.num_rows, one.schema.names) == (1, 1, ["n", "s", "x"])
+    assert pa.Table.from_batches([one, two]).to_pylist() == df.toArrow().to_pylist()
+
+
+def test_every_type_comes_as_spark_itself_gives_it(spark: Any) -> None:
+    df = spark.sql(
+        "select 1Y as b, 2S as s, 3 as i, 4L as l, 1.5F as f, 2.5D as d, 3.50BD as m, true as t, binary('x') as y,"
+        " date'2026-11-22' as day, array(1, 2) as a, map('k', 1) as k, named_struct('p', 1) as n from range(0, 3, 1, 2)"
+    )
+    expected = [tuple(row.values()) for row in df.toArrow().to_pylist()]
+    assert list(Flow.from_dataframe(df)) == expected
+
+
+def test_a_shuffle_is_planned_once_and_its_partitions_come_in_order(spark: Any) -> None:
+    df = spark.range(0, 100, 1, 4).selectExpr("id % 10 as k").groupBy("k").count().orderBy("k")
+    flow = Flow.from_dataframe(df, 2)
+    assert list(flow) == list(flow) == [(k, 10) for k in range(10)]
+
+
+def test_an_empty_frame_completes(spark: Any) -> None:
+    assert list(Flow.from_dataframe(spark.range(0))) == []
+
+
+def test_no_more_partitions_are_fetched_than_asked_for(spark: Any) -> None:
+    """One that is being taken and one ahead: the third is not begun before the rows of the first have been taken."""
+    jobs = spark.sparkContext.accumulator(0)
+
+    def counted(rows: Any) -> Any:
+        jobs.add(1)
+        yield from rows
+
+    df = spark.range(0, 60, 1, 6).mapInArrow(counted, "id long")
+    sink = Sink(10)
+    Flow.from_dataframe(df).subscribe(sink)
+    sink.wait_for(10)
+    idle(spark)
+    assert jobs.value == 2
+    sink.subscription.request(1)  # of the second
+    sink.wait_for(1)
+    until(lambda: jobs.value >= 3)
+    idle(spark)
+    assert jobs.value == 3
+    sink.subscription.cancel()
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait for what nobody tells of."""
+    for _ in range(int(PATIENCE * 100)):
+        if what():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def idle(spark: Any) -> None:
+    """Wait until Spark has no job of ours."""
+    until(lambda: not spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def test_a_cancel_ends_the_jobs_and_the_threads(spark: Any, tmp_path: Path) -> None:
+    def stuck(rows: Any) -> Any:
+        (tmp_path / "began").touch()
+        threading.Event().wait(600)
+        yield from rows
+
+    before = set(threading.enumerate())
+    flow = Flow.from_dataframe(spark.range(0, 8, 1, 8).mapInArrow(stuck, "id long"))
+    handle = flow.subscribe(print)
+    until((tmp_path / "began").exists)
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() != []
+    handle.cancel()
+    idle(spark)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), thread
+
+
+def test_an_error_of_a_job_comes_after_its_rows_with_sparks_reason_first(spark: Any) -> None:
+    df = spark.range(0, 40, 1, 4).selectExpr("if(id = 25, raise_error('out of luck'), cast(id as string)) as s")
+    sink = Sink()
+    Flow.from_dataframe(df).subscribe(sink)
+    sink.wait()
+    assert len(sink.signals) == 1 + 20 + 1
+    ((kind, error),) = sink.signals[-1:]
+    assert kind == "on_error"
+    assert isinstance(error, SparkError)
+    assert str(error).startswith("from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
+    assert "\n" not in str(error)
+    assert error.__cause__ is not None
+
+
+def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
+    def broken(rows: Any) -> Any:
+        raise LookupError("no such customer")
+        yield from rows
+
+    with pytest.raises(SparkError, match=r"^from_dataframe: LookupError: no such customer(\n|$)"):
+        list(Flow.from_dataframe(spark.range(3).mapInArrow(broken, "id long")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"df": 7}, TypeError, "from_dataframe: a DataFrame is needed, not int"),
+        ({"prefetch": 0}, ValueError, "prefetch must be at least 1"),
+        ({"batch_rows": 0}, ValueError, "batch_rows must be at least 1"),
+        ({"rows": "lists"}, ValueError, "rows must be one of tuples, dicts, batches, not 'lists'"),
+    ],
+)
+def test_wrong_arguments_are_told_where_the_flow_is_made(
+    arguments: dict[str, Any], error: type[Exception], words: str, spark: Any
+) -> None:
+    df = arguments.pop("df", None) or spark.range(1)
+    with pytest.raises(error, match=words):
+        Flow.from_dataframe(df, **arguments)
+
+
+def test_a_frame_is_no_stream(spark: Any) -> None:
+    with pytest.raises(TypeError, match="from_stream: a streaming DataFrame is needed"):
+        Flow.from_stream(spark.range(1))
+
+
+def test_a_batch_is_committed_when_all_of_it_was_taken_and_comes_again_where_it_was_not(
+    spark: Any, tmp_path: Path
+) -> None:
+    df = stream_of(spark, tmp_path / "in")
+    part = Sink(10)
+    Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).map(first).subscribe(part)
+    part.wait_for(10)
+    taken = [signal[1] for signal in part.signals[1:]]
+    part.subscription.cancel()
+    no_query(spark)
+    again = list(Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).map(first))
+    assert taken == list(range(10))
+    assert again == list(range(7, 21))  # the first batch was committed, the second was not
+    assert list(Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True})) == []
+
+
+def no_query(spark: Any) -> None:
+    """Wait until no query runs."""
+    until(lambda: not spark.streams.active)
+
+
+def test_without_demand_spark_plans_no_further_batch(spark: Any, tmp_path: Path) -> None:
+    sink = Sink(3)
+    Flow.from_stream(stream_of(spark, tmp_path / "in"), tmp_path / "checkpoint").map(first).subscribe(sink)
+    sink.wait_for(3)
+    commits = tmp_path / "checkpoint" / "commits"
+    assert list(commits.glob("[0-9]*")) == []
+    sink.subscription.request(4)
+    sink.wait_for(4)
+    sink.subscription.request(1)
+    sink.wait_for(1)  # of the second batch: the first is committed
+    assert [it.name for it in commits.glob("[0-9]*")] == ["0"]
+    sink.subscription.cancel()
+    no_query(spark)
+
+
+def test_an_error_of_the_query_is_the_flows(spark: Any, tmp_path: Path) -> None:
+    df = stream_of(spark, tmp_path / "in").selectExpr("if(n = 9, raise_error('spilt'), cast(n as string)) as s")
+    sink = Sink()
+    Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).subscribe(sink)
+    sink.wait()
+    assert "spilt" in str(sink.signals[-1][1])
+    assert isinstance(sink.signals[-1][1], SparkError)
+    no_query(spark)
+
+
+def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:
+    options = (tmp_path / "checkpoint", {"availableNow": True})
+    assert len(list(Flow.from_stream(stream_of(spark, tmp_path / "in"), *options))) == 21
+    other = spark.readStream.format("rate").load()
+    with pytest.raises(SparkError, match=r"^from_stream: "):
+        list(Flow.from_stream(other, *options))
