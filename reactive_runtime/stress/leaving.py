@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 
-__all__ = ["CHANCE", "Leaving", "Opened", "collected"]
+__all__ = ["CHANCE", "PATIENCE", "Leaving", "Opened", "collected"]
 
 T = TypeVar("T")
 
@@ -81,14 +81,16 @@ class Opened:
             return self._changed.wait_for(lambda: self._open == 0, seconds)
 
 
-def collected(subscribers: list[weakref.ref[Any]]) -> int:
-    """How many of them can't be collected. Nobody but the publisher may have them by now.
+PATIENCE: Final = 10.0
+"""Seconds that a thread is given which is not the scenario's: that of the event loop may be at its last words."""
 
-    A thread that is not the scenario's, that of the event loop, may be at its last words: it is given a second.
-    """
-    patience = primitives.monotonic() + 1.0
+
+def collected(subscribers: list[weakref.ref[Any]]) -> int:
+    """How many of them can't be collected. Nobody but the publisher may have them by now."""
+    patience = primitives.monotonic() + PATIENCE
     while True:
         gc.collect()
         kept = sum(it() is not None for it in subscribers)
         if not kept or primitives.monotonic() > patience:
             return kept
+        primitives.Event().wait(0.001)  # the interpreter is needed elsewhere, and with a long switch interval not given

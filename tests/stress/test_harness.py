@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sinks import Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
-from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, planted, run, scenario
+from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, leaving, planted, run, scenario
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -190,11 +192,28 @@ def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monk
         return Keeps()
 
     monkeypatch.setattr(harness, "CHANCE", 1.0)
+    monkeypatch.setattr(leaving, "PATIENCE", 0.1)
     tally = run([keeps.scenario], Load(2, 2.0, 1), Recorder("run", lambda _: None), lambda _: None)
     assert tally.rounds > 1  # it goes on
     (failure,) = tally.failures
     assert (failure.scenario, failure.rule) == ("keeps", "3.13")
     assert "3 of 3 subscribers that had cancelled can't be collected" in failure.why
+
+
+def test_a_thread_that_is_slow_to_let_go_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop's thread has been seen to come more than a second late, on a machine with other work."""
+    held = [Sink()]
+    subscribers = [weakref.ref(it) for it in held]
+    clock = iter([0.0, 2.0])
+
+    def two_seconds_later() -> float:
+        now = next(clock)
+        if now:
+            held.clear()
+        return now
+
+    monkeypatch.setattr(leaving.primitives, "monotonic", two_seconds_later)
+    assert leaving.collected(subscribers) == 0
 
 
 def test_what_is_left_after_a_cancel_is_measured(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
