@@ -30,15 +30,11 @@ class Jobs:
         self._what = what
         self.tag = f"reactive-runtime-{uuid.uuid4().hex}"
         # One more for whoever goes on, on the thread on which a call ended, and one to cancel. They begin when used.
-        self.pool = primitives.ThreadPoolExecutor(most + 2, what, self._enter)
+        self.pool = primitives.ThreadPoolExecutor(most + 2, what)
         self._changed = primitives.Condition()
         self._over = False  # _changed
         self._running = 0  # _changed
         self._held = 0  # _changed
-
-    def _enter(self) -> None:
-        if self._session is not None:
-            self._session.sparkContext.addJobTag(self.tag)
 
     def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
         """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over, and nobody wants to know.
@@ -50,6 +46,8 @@ class Jobs:
                 return otherwise
             self._running += 1
         try:
+            if self._session is not None:
+                self._session.sparkContext.addJobTag(self.tag)  # of this thread: jobs that begin here have it
             return fn(*arguments)
         except Exception as error:
             if self.over():  # it was cancelled, and says so

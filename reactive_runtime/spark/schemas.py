@@ -19,7 +19,18 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Required,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from reactive_runtime.errors import SparkError
 
@@ -92,10 +103,14 @@ def _hints(kind: type) -> dict[str, Any]:
         hints = get_type_hints(kind)
         return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
     if typing.is_typeddict(kind) or hasattr(kind, "model_fields"):
-        hints = get_type_hints(kind)
-        names = getattr(kind, "model_fields", hints)
-        optional: frozenset[str] = getattr(kind, "__optional_keys__", frozenset())
-        return {name: hints[name] | None if name in optional else hints[name] for name in names}
+        hints, marked = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+        optional = {name for name, hint in marked.items() if get_origin(hint) is NotRequired}
+        if not getattr(kind, "__total__", True):
+            optional = {name for name, hint in marked.items() if get_origin(hint) is not Required}
+        return {
+            name: hints[name] | None if name in optional else hints[name]
+            for name in getattr(kind, "model_fields", hints)
+        }
     return {}
 
 

@@ -8,7 +8,12 @@
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
 the position takes it in, in one rename; the file is moved to where Spark looks. Who comes after a kill finds either no
 mention of it, and throws the file away, or the position, and moves the file. So an element that the position counts is
-in one segment, once; Spark's checkpoint knows which segments it has committed, and the file source removes those.
+in one segment, once.
+
+Spark reads them as a data source of its own, whose offset is a number of elements. It keeps that in its checkpoint, and
+whenever it plans a batch says where the last one that it has committed came to an end: what lies before is removed.
+(Its file source can remove files too. But it removes those of a batch once, when it begins the next, and never if it is
+killed then: after a few kills there is no room left.)
 """
 
 from __future__ import annotations
@@ -24,9 +29,15 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Segments"]
+__all__ = ["Segments", "bounds"]
 
 _FORMAT: Final = "{first:020d}-{rows}.parquet"
+
+
+def bounds(name: str) -> tuple[int, int]:
+    """The number of the first element of a segment, and of the first that comes after it."""
+    first, _, rows = name.removesuffix(".parquet").partition("-")
+    return int(first), int(first) + int(rows)
 
 
 class Segments:
@@ -54,12 +65,20 @@ class Segments:
             raise SparkError(f"to_spark: {self._folder}: holds segments of another schema: use another folder")
         self.position = told["elements"]
         for left in self._next.iterdir():
-            first = int(left.name.partition("-")[0]) if left.name[0].isdigit() else self.position
-            if first < self.position:
+            if left.suffix == ".parquet" and bounds(left.name)[0] < self.position:
                 left.replace(self._ready / left.name)
             else:
                 left.unlink()
         return self.position
+
+    def told(self) -> int:
+        """The position, as it is on the disk."""
+        elements: int = self._told()["elements"]
+        return elements
+
+    def _told(self) -> dict[str, Any]:
+        known: dict[str, Any] = json.loads(self._position.read_text()) if self._position.exists() else {"elements": 0}
+        return known
 
     def outstanding(self) -> int:
         """Segments that Spark has not yet committed and removed."""
@@ -88,19 +107,11 @@ class Segments:
         return table.num_rows
 
     def frame(self, spark: SparkSession, schema: Any) -> DataFrame:
-        """The segments as a streaming DataFrame, half of them at most in a batch, which removes what it has committed.
+        """The segments as a streaming DataFrame, which removes what its query has committed."""
+        from reactive_runtime.spark.segment_source import SegmentSource
 
-        Spark removes the files of a batch when it begins the next; with half of the room in a batch there is always
-        room for a next one.
-        """
-        return (
-            spark.readStream.format("parquet")
-            .schema(schema)
-            .option("maxFilesPerTrigger", self._most // 2)
-            .option("maxFileAge", "36500d")  # a file that is older than others is not passed over
-            .option("cleanSource", "delete")
-            .load(str(self._ready))
-        )
+        spark.dataSource.register(SegmentSource)
+        return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(self._ready))
 
 
 def _synchronised(path: Path) -> None:

@@ -1,0 +1,374 @@
+"""Into Spark: rows in micro-batches; what does not fit is named; a stream outlives a kill of either side."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import pyarrow as pa
+import pytest
+from sinks import PATIENCE, Numbers
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import SparkError
+from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.spark.segments import Segments
+
+pytestmark = pytest.mark.timeout(300)
+
+KILLS = int(os.environ.get("FEED_KILLS", "1"))
+"""How often each side is killed; 20 in a night."""
+
+
+@dataclass
+class Order:
+    number: int
+    customer: str
+    price: decimal.Decimal | None = None
+
+
+class Event(TypedDict):
+    at: datetime.datetime
+    tags: list[str]
+    by: NotRequired[str]
+
+
+def orders(n: int) -> Flow[Order]:
+    return Flow.range(n).map(lambda i: Order(i, f"c{i % 3}", None if i % 2 else decimal.Decimal(i)))
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [Order(1, "a"), Order(2, "b", decimal.Decimal(3))],
+        [{"number": 1, "customer": "a"}, {"number": 2, "customer": "b", "price": decimal.Decimal(3)}],
+        [(1, "a", None), (2, "b", decimal.Decimal(3))],
+        [
+            pa.RecordBatch.from_pylist(
+                [{"number": 1, "customer": "a"}, {"number": 2, "customer": "b", "price": decimal.Decimal(3)}],
+                arrow_schema("test", Order),
+            )
+        ],
+    ],
+    ids=["objects", "mappings", "sequences", "arrow"],
+)
+def test_elements_of_every_kind_become_the_same_rows(elements: list[Any]) -> None:
+    table = Elements("test", arrow_schema("test", Order)).table(elements)
+    assert table.to_pylist() == [
+        {"number": 1, "customer": "a", "price": None},
+        {"number": 2, "customer": "b", "price": decimal.Decimal(3)},
+    ]
+
+
+def test_a_schema_is_taken_from_what_there_is(spark: Any) -> None:
+    wanted = "number bigint, customer string, price decimal(38,18)"
+    by_hand = spark.createDataFrame([], wanted).schema
+    for given in (Order, wanted, by_hand, arrow_schema("test", Order)):
+        found = spark_schema("test", given)
+        assert [(it.name, it.dataType) for it in found] == [(it.name, it.dataType) for it in by_hand]
+    assert [it.nullable for it in spark_schema("test", Order)] == [False, False, True]
+    event = spark_schema("test", Event)
+    assert [(it.name, it.dataType.simpleString(), it.nullable) for it in event] == [
+        ("at", "timestamp", False),
+        ("tags", "array<string>", False),
+        ("by", "string", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        (Order("7", "a"), r"element 2, field 'number': '7' \(str\) is no int64"),  # type: ignore[arg-type]
+        (Order(7, None), "element 2, field 'customer': None, in a field that is required"),  # type: ignore[arg-type]
+        (Order(2**70, "a"), "element 2, field 'number': 1180591620717411303424"),
+        ({"number": 7}, "element 2, field 'customer': {'number': 7} has no such field"),
+        ({"number": 7, "customer": "a", "price": None, "colour": 1}, "element 2, field 'colour': is not in the schema"),
+        ({"number": 7, "customer": "a", "colour": 1}, "element 2, field 'price': .* has no such field"),
+        ((7, "a"), r"element 2: \(7, 'a'\) has 2 values, and the schema 3 fields"),
+    ],
+    ids=["type", "none", "range", "missing", "beside", "instead", "short"],
+)
+def test_what_does_not_fit_is_named_with_its_element_and_field(element: Any, words: str) -> None:
+    rows = Elements("to_spark", arrow_schema("test", Order))
+    kind = type(element)
+    good: Any = Order(1, "a") if kind is Order else (1, "a", None)
+    if kind is dict:
+        good = {"number": 1, "customer": "a", "price": None}
+    rows.table([good])
+    with pytest.raises(SparkError, match=f"^to_spark: {words}"):
+        rows.table([good, element])
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "words"),
+    [
+        (
+            7,
+            TypeError,
+            "a schema is a pyarrow.Schema, a StructType, a DDL string or a class with annotated fields, not 7",
+        ),
+        ("n lang", SparkError, "'n lang' is no schema of Spark"),
+        (
+            dataclass(type("Odd", (), {"__annotations__": {"z": complex}})),
+            SparkError,
+            "field 'z': .*complex.* has no type",
+        ),
+        (dataclass(type("Two", (), {"__annotations__": {"z": int | str}})), SparkError, "field 'z': .* use one type"),
+        (pa.schema([("u", pa.dense_union([pa.field("a", pa.int64())]))]), SparkError, "Spark has no such type"),
+    ],
+    ids=["none", "ddl", "type", "union", "arrow"],
+)
+def test_a_schema_that_is_none_is_told_at_once(schema: Any, error: type[Exception], words: str, spark: Any) -> None:
+    with pytest.raises(error, match=f"^to_spark: .*{words}"):
+        Flow.range(1).to_spark(spark, schema)
+
+
+def test_rows_are_appended_in_micro_batches_to_files_and_tables(spark: Any, tmp_path: Path) -> None:
+    sink = orders(1000).to_spark(spark, Order, rows=300)
+    assert sink.parquet(tmp_path / "orders").result(PATIENCE * 4) == 1000
+    assert sink.table("orders_of_the_test").result(PATIENCE * 4) == 1000
+    assert sink.format("json", tmp_path / "json", compression="gzip").result(PATIENCE * 4) == 1000
+    for found in (
+        spark.read.parquet(str(tmp_path / "orders")),
+        spark.table("orders_of_the_test"),
+        spark.read.json(str(tmp_path / "json")),
+    ):
+        assert found.selectExpr("count(*)", "sum(number)", "count(price)").first() == (1000, 499_500, 500)
+    spark.sql("drop table orders_of_the_test")
+
+
+def test_a_batch_is_written_when_its_time_has_come(spark: Any, tmp_path: Path) -> None:
+    slow = Flow.range(3).concat_with(Flow.never()).map(lambda n: (n,))
+    written = slow.to_spark(spark, "n long", 1000, 0.05).parquet(tmp_path / "slow")
+    until(lambda: any((tmp_path / "slow").glob("*.parquet")))
+    written.cancel()
+    assert spark.read.schema("n long").parquet(str(tmp_path / "slow")).count() == 3
+
+
+def until(what: Any) -> None:
+    """Wait for what nobody tells of."""
+    for _ in range(int(PATIENCE * 100)):
+        if what():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+    make = spark.createDataFrame
+
+    def failing(table: Any, schema: Any) -> Any:
+        tried.append(table.num_rows)
+        if len(tried) in (2, 4, 5):
+            raise OSError("No space left on device")
+        return make(table, schema)
+
+    monkeypatch.setattr(spark, "createDataFrame", failing)
+    source = Numbers(100_000)
+    written = (
+        Flow.from_supplier(lambda: source).map(lambda n: (n,)).to_spark(spark, "n long", 10).parquet(tmp_path / "n")
+    )
+    with pytest.raises(SparkError, match=r"^to_spark: No space left on device"):
+        written.result(PATIENCE * 4)
+    assert tried == [10] * 5  # the second batch came through, the third did not
+    assert spark.read.parquet(str(tmp_path / "n")).count() == 20
+    until(lambda: source.closed)
+    assert source.pulled < 100
+
+
+def test_an_element_that_does_not_fit_ends_the_flow_after_what_came_before(spark: Any, tmp_path: Path) -> None:
+    rows: Flow[Any] = Flow.just((1,), (2,), ("three",), (4,))
+    with pytest.raises(SparkError, match=r"^to_spark: element 2, field 'n': 'three' \(str\) is no int64"):
+        rows.to_spark(spark, "n long", 2).parquet(tmp_path / "n").result(PATIENCE * 4)
+    assert sorted(row[0] for row in spark.read.parquet(str(tmp_path / "n")).collect()) == [1, 2]
+
+
+def test_a_path_that_cannot_be_written_is_sparks_reason(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(SparkError, match=r"^to_spark: "):
+        orders(3).to_spark(spark, Order).parquet(tmp_path / "file").result(PATIENCE * 4)
+
+
+def test_a_session_that_was_stopped_is_an_error_of_the_flow(tmp_path: Path) -> None:
+    class Stopped:
+        """As a session is after `stop`; stopping the one that the tests share would stop them all."""
+
+        @property
+        def sparkContext(self) -> Any:  # noqa: N802
+            raise RuntimeError("Cannot call methods on a stopped SparkContext.")
+
+    with pytest.raises(SparkError, match=r"^to_spark: Cannot call methods on a stopped"):
+        orders(3).to_spark(Stopped(), Order).parquet(tmp_path / "n").result(PATIENCE)  # type: ignore[arg-type]
+
+
+def fed(spark: Any, folder: Path, n: int, rows: int = 10, segments: int = 4) -> Any:
+    source = Flow.range(n).skip(Segments(folder, arrow_schema("test", "n long"), segments).recovered())
+    return source.map(lambda i: (i,)).to_spark(spark, "n long", rows).stream(folder, segments)
+
+
+def test_a_stream_is_fed_by_demand_of_its_query(spark: Any, tmp_path: Path) -> None:
+    feed = fed(spark, tmp_path / "feed", 500)
+    until(lambda: feed.outstanding() == 4)  # and there it stays: nobody reads
+    assert not feed.done.done()
+    most: list[int] = []
+    query = (
+        feed.dataframe.writeStream.foreachBatch(lambda df, number: most.append(feed.outstanding()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    assert feed.done.result(PATIENCE * 4) == 500
+    query.processAllAvailable()
+    query.stop()
+    assert max(most) <= 4
+    assert feed.position == 0
+
+
+def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None:
+    fed(spark, tmp_path / "feed", 5).done.result(PATIENCE)
+    with pytest.raises(SparkError, match=r"feed: holds segments of another schema: use another folder"):
+        Flow.just(("a",)).to_spark(spark, "s string").stream(tmp_path / "feed")
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from reactive_runtime.spark.schemas import Elements, arrow_schema
+from reactive_runtime.spark.segments import Segments
+import pyarrow as pa
+kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
+position = kept.recovered()
+print(position, flush=True)
+while position < 2000:
+    if kept.room():
+        position += kept.put(pa.table({"n": list(range(position, position + 10))}))
+    else:
+        time.sleep(0.002)
+"""
+
+READER = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+from reactive_runtime.spark.segments import Segments
+from reactive_runtime.spark.session import BRIEF, session
+folder = Path(sys.argv[1])
+spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
+frame = Segments(folder / "feed", pa.schema([("n", pa.int64())]), 4).frame(spark, "n long")
+query = (
+    frame.writeStream.format("parquet")
+    .options(path=str(folder / "out"), checkpointLocation=str(folder / "checkpoint"))
+    .start()
+)
+query.awaitTermination()
+"""
+
+
+def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_path: Path) -> None:
+    """The writer is killed again and again, the reader as well; at the end each number is there once."""
+
+    def begun(program: str, *arguments: Path) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    feed, out = tmp_path / "feed", tmp_path / "out"
+    feed.mkdir()
+    (feed / "segments").mkdir()
+    rows = 0
+    for kill in range(KILLS):
+        writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
+        try:
+            until_or_ended(lambda before=rows: written(out) > before or position(feed) == 2000, reader)
+            rows = written(out)
+        finally:
+            victims = (writer, reader) if kill % 2 else (reader, writer)
+            for process in victims:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                assert process.stdout is not None
+                process.stdout.close()
+    writer = begun(WRITER, feed)
+    frame = Segments(feed, pa.schema([("n", pa.int64())]), 4).frame(spark, "n long")
+    query = frame.writeStream.format("parquet").options(path=str(out), checkpointLocation=str(tmp_path / "checkpoint"))
+    running = query.start()
+    assert writer.wait(PATIENCE * 4) == 0
+    assert writer.stdout is not None
+    writer.stdout.close()
+    running.processAllAvailable()
+    running.stop()
+    found = spark.read.parquet(str(out))
+    assert found.selectExpr("count(*)", "count(distinct n)", "min(n)", "max(n)").first() == (2000, 2000, 0, 1999)
+
+
+def written(out: Path) -> int:
+    """Files that the reader has committed."""
+    log = out / "_spark_metadata"
+    return sum(1 for it in log.glob("[0-9]*")) if log.is_dir() else 0
+
+
+def position(feed: Path) -> int:
+    return Segments(feed, pa.schema([("n", pa.int64())]), 4).told()
+
+
+def until_or_ended(what: Any, process: subprocess.Popen[str]) -> None:
+    for _ in range(int(PATIENCE * 400)):
+        if what() or process.poll() is not None:
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+@pytest.mark.parametrize("step", range(1, 9))
+def test_a_kill_at_any_step_of_a_segment_loses_and_doubles_nothing(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call that touches the disk is the last one, in turn."""
+    schema = pa.schema([("n", pa.int64())])
+    one = Segments(tmp_path, schema, 9)
+    one.recovered()
+    one.put(pa.table({"n": [0, 1]}))
+
+    class Killed(BaseException):
+        pass
+
+    left = [step]
+
+    def counted(real: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if not left[0]:
+                raise Killed
+            return real(*arguments, **named)
+
+        return call
+
+    import pyarrow.parquet as parquet
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet, "write_table", counted(parquet.write_table))
+        patched.setattr(os, "fsync", counted(os.fsync))
+        patched.setattr(Path, "replace", counted(Path.replace))
+        patched.setattr(Path, "write_text", counted(Path.write_text))
+        try:
+            one.put(pa.table({"n": [2, 3]}))
+        except Killed:
+            pass
+        else:
+            assert step == 8, "a call on the disk that no kill was tried at"
+    two = Segments(tmp_path, schema, 9)
+    at = two.recovered()
+    while at < 6:
+        at += two.put(pa.table({"n": [at, at + 1]}))
+    found = sorted(n for file in (tmp_path / "segments").iterdir() for n in parquet.read_table(file)["n"].to_pylist())
+    assert found == list(range(6))
+    assert list((tmp_path / ".next").iterdir()) == []
