@@ -10,7 +10,7 @@ tag. A cancel, or an error, cancels what runs under it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reactive_runtime._core.arguments import at_least, one_of
@@ -107,10 +107,7 @@ def _as_dicts(most: int) -> Form:
     batches = _as_batches(most)
 
     def dicts(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
-        for batch in batches(partition):
-            names = batch.schema.names
-            for row in _tuples(batch):
-                yield dict(zip(names, row, strict=True))
+        return chain.from_iterable(map(_dicts, batches(partition)))
 
     return dicts
 
@@ -126,6 +123,10 @@ def _tuples(batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:
     if not batch.num_columns:
         return [()] * batch.num_rows
     return zip(*map(values, batch.columns), strict=True)
+
+
+def _dicts(batch: pyarrow.RecordBatch) -> Iterable[dict[str, Any]]:
+    return map(dict, map(zip, repeat(batch.schema.names), _tuples(batch)))  # without a step of Python for a row
 
 
 _PLAIN: Final = {"int64": "q", "int32": "i", "int16": "h", "int8": "b", "double": "d", "float": "f"}

@@ -9,19 +9,19 @@ come. Nothing is started before, nothing is left behind after.
 from __future__ import annotations
 
 import inspect
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
+from operator import length_hint
 from types import CellType, CodeType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.frames import FORMS, Rows
+from reactive_runtime.spark.frames import FORMS, Form, Rows
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.travelling import Scope
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["TaskMetrics", "map_flow"]
-
-_REMEMBERED: Final = 20_000
-"""Rows that a task keeps in mind, to say which one an error is about."""
 
 
 def map_flow(
@@ -140,13 +137,13 @@ class _Task:
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         elements = Elements("map_flow", self._schema)
-        taken = _Taken(FORMS[self._rows](self._batch_rows)(batches))
+        taken = _Taken(batches, FORMS[self._rows](self._batch_rows))
         retries = _Count()
         given = 0
         with Scope() as scope:
             hooks.listen_to_retries(retries.add)
             try:
-                made = self._fn(Flow.from_supplier(lambda: taken))
+                made = self._fn(Flow.from_supplier(taken.rows))
                 with closing(iter(made)) as rows:  # type: ignore[type-var]
                     while some := list(islice(rows, self._batch_rows)):
                         table = elements.table(some)
@@ -177,36 +174,45 @@ class _Count:
 class _Taken:
     """The rows that come, counted as they are taken. The flow's drain owns it."""
 
-    def __init__(self, rows: Iterable[Any]) -> None:
-        self._rows = iter(rows)
-        self.count = 0
-        self._last: deque[Any] = deque(maxlen=_REMEMBERED)
+    def __init__(self, batches: Iterable[pyarrow.RecordBatch], form: Form) -> None:
+        self._batches = iter(batches)
+        self._form = form
+        self._before = 0  # rows of earlier batches
+        self._rows: list[Any] = []  # of this batch, and of the one before: what an error may be about
+        self._earlier: list[Any] = []
+        self._left: Iterator[Any] = iter(())
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+    def rows(self) -> Iterator[Any]:
+        """All of them, once."""
+        return chain.from_iterable(map(self._next, self._batches))
 
-    def __next__(self) -> Any:
-        row = next(self._rows)
-        self.count += 1
-        self._last.append(row)
-        return row
+    def _next(self, batch: pyarrow.RecordBatch) -> Iterator[Any]:
+        self._before += len(self._rows)
+        self._earlier, self._rows = self._rows, list(self._form([batch]))
+        self._left = iter(self._rows)
+        return self._left
+
+    @property
+    def count(self) -> int:
+        """How many were taken."""
+        return self._before + len(self._rows) - length_hint(self._left)
 
     def close(self) -> None:
-        close = getattr(self._rows, "close", None)
+        """Let go of what Spark has for us."""
+        close = getattr(self._batches, "close", None)
         if close is not None:
             close()
 
     def blamed(self, error: BaseException) -> str:
         """Which row the error is about: the one that a frame of its traceback had in hand."""
-        first = self.count - len(self._last)
-        numbers = {id(row): first + place for place, row in enumerate(self._last)}
+        first = self._before - len(self._earlier)
+        numbers = {id(row): first + place for place, row in enumerate([*self._earlier, *self._rows])}
         it: BaseException | None = error
         while it is not None:
             for frame in reversed(list(_frames(it))):
                 for value in frame.values():
                     if id(value) in numbers:
-                        number = numbers[id(value)]
-                        return f"row {number} {_shown(value)}"
+                        return f"row {numbers[id(value)]} {_shown(value)}"
             it = it.__cause__
         return f"one of the first {self.count} rows"
 

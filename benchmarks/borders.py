@@ -1,0 +1,162 @@
+"""Flows across the border of Spark, on `local[2]`, each beside what one would write by hand, in one run, warm.
+
+python benchmarks/borders.py [--rows 2000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from rich.table import Table
+from side_by_side import console
+
+from reactive_runtime import Flow
+from reactive_runtime.spark import map_flow, session
+from reactive_runtime.travelling import Threads
+
+PARTITIONS = 8
+CALL = 0.01
+FLIGHT = 32
+
+
+def seconds(fn: Callable[[], object], times: int = 3) -> float:
+    """The median."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        fn()
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def out_of(df: Any) -> Iterator[tuple[str, float, float, str]]:
+    def iterated() -> None:
+        for _ in df.toLocalIterator(prefetchPartitions=True):
+            pass
+
+    def drained(rows: Any) -> Callable[[], object]:
+        return lambda: Flow.from_dataframe(df, rows=rows).count().block()
+
+    by_hand = seconds(iterated)
+    yield "from_dataframe, tuples", seconds(drained("tuples")), by_hand, "toLocalIterator(prefetchPartitions=True)"
+    yield "from_dataframe, dicts", seconds(drained("dicts")), by_hand, "toLocalIterator(prefetchPartitions=True)"
+
+    def each() -> None:
+        for partition in range(PARTITIONS):
+            df.where(F.spark_partition_id() == partition).toArrow()
+
+    yield "from_dataframe, batches", seconds(drained("batches")), seconds(each), "one toArrow a partition"
+    one = df.where(F.spark_partition_id() == 0)
+    first = seconds(lambda: Flow.from_dataframe(df).first().block())
+    yield "from_dataframe, first row", first, seconds(one.toArrow), "toArrow of the first partition"
+
+
+def inside(df: Any) -> Iterator[tuple[str, float, float, str]]:
+    def function(row: dict[str, Any]) -> dict[str, Any]:
+        return {"id": row["id"], "x": row["x"] * 2, "s": row["s"]}
+
+    def by_hand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_pylist([function(row) for row in batch.to_pylist()], batch.schema)
+
+    schema = "id long, x double, s string"
+    ours = seconds(lambda: map_flow(df, lambda f: f.map(function), schema).agg({"x": "sum"}).first())
+    theirs = seconds(lambda: df.mapInArrow(by_hand, schema).agg({"x": "sum"}).first())
+    yield "map_flow, map", ours, theirs, "the same in mapInArrow"
+
+    pool = Threads(FLIGHT)
+
+    def slow(row: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(CALL)
+        return row
+
+    rows = 6_400
+    calls = df.sparkSession.range(0, rows, 1, 2)
+    nothing = seconds(lambda: map_flow(calls, lambda f: f, "id long").count())  # start-up
+    took = seconds(
+        lambda: map_flow(calls, lambda f: f.map_parallel(slow, pool, FLIGHT, ordered=False), "id long").count()
+    )
+    yield f"map_flow, {FLIGHT} calls of 10 ms in flight", took - nothing, rows * CALL / FLIGHT / 2, "the ideal"
+
+
+def into(spark: Any, df: Any, folder: Path) -> Iterator[tuple[str, float, float, str]]:
+    table = df.toArrow()
+    number = iter(range(1_000))
+
+    def path() -> str:
+        return str(folder / str(next(number)))
+
+    whole = seconds(lambda: spark.createDataFrame(table).write.parquet(path()))
+    batches = table.to_batches(max_chunksize=10_000)
+    sent = seconds(lambda: Flow.from_iterable(batches).to_spark(spark, table.schema, 50).parquet(path()).result())
+    yield "to_spark, Arrow batches to Parquet", sent, whole, "createDataFrame(arrow).write of the whole"
+    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    sent = seconds(lambda: Flow.from_iterable(rows).to_spark(spark, table.schema, 500_000).parquet(path()).result())
+    yield "to_spark, tuples to Parquet", sent, whole, "createDataFrame(arrow).write of the whole"
+
+
+def stream(spark: Any, folder: Path, rows: int) -> str:
+    numbers = Flow.range(rows).map(lambda n: (n,))
+    begin = time.perf_counter()
+    feed = numbers.to_spark(spark, "n long", 50_000).stream(folder / "feed", 4)
+    most = 0
+    query = feed.dataframe.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).start()
+    while not feed.done.done():
+        most = max(most, feed.outstanding())
+        threading.Event().wait(0.005)
+    query.processAllAvailable()
+    took = time.perf_counter() - begin
+    query.stop()
+    return (
+        f"to_spark, stream: {rows / took:,.0f} rows/s from range to committed, at most {most} segments of 4 outstanding"
+    )
+
+
+def cancel(spark: Any) -> str:
+    tracker = spark.sparkContext.statusTracker()
+    taken = []
+    for _ in range(5):
+        stuck = spark.range(0, 8, 1, 8).mapInArrow(lambda batches: (time.sleep(60) or it for it in batches), "id long")
+        handle = Flow.from_dataframe(stuck).subscribe(print)
+        while not tracker.getActiveJobsIds():
+            time.sleep(0.01)
+        begin = time.perf_counter()
+        handle.cancel()
+        while tracker.getActiveJobsIds():
+            time.sleep(0.001)
+        taken.append(time.perf_counter() - begin)
+    return f"cancel of a running from_dataframe: Spark's job is gone after {1e3 * max(taken):.0f} ms at most, of 5"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    arguments = parser.parse_args()
+    spark = session("local[2]")
+    df = spark.range(0, arguments.rows, 1, PARTITIONS).selectExpr(
+        "id", "id * 1.5D as x", "cast(id % 1000 as string) as s"
+    )
+    table = Table(title=f"{arguments.rows:,} rows of three columns, {PARTITIONS} partitions", title_justify="left")
+    for title in ("what", "ours, s", "theirs, s", "ours / theirs", "theirs"):
+        table.add_column(title, justify="left" if title in ("what", "theirs") else "right")
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (out_of(df), inside(df), into(spark, df, Path(folder))):
+            for what, ours, theirs, name in rows:
+                table.add_row(what, f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", name)
+                console.print(f"{what}: {ours:.2f} s, {theirs:.2f} s")
+        console.print(table)
+        console.print(stream(spark, Path(folder), arguments.rows))
+    console.print(cancel(spark))
+
+
+if __name__ == "__main__":
+    main()
