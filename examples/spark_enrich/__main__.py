@@ -1,0 +1,34 @@
+"""The command; see the package."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.progress import Progress
+
+from examples.spark_enrich.job import run
+from examples.spark_enrich.service import service
+from reactive_runtime.spark import session
+
+
+def main() -> None:
+    """Run the job against a service of its own."""
+    parser = argparse.ArgumentParser(description="Enrich rows by calling a slow service from the tasks of Spark.")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=Path("enriched"))
+    parser.add_argument("--parts", type=int, default=100, help="after each of which the job can be resumed")
+    parser.add_argument("--rate", type=int, default=100_000, help="calls a second, of each of the two tasks")
+    parser.add_argument("--master", default="local[2]")
+    it = parser.parse_args()
+    it.out.mkdir(parents=True, exist_ok=True)
+    spark = session(it.master)
+    with service() as address, Progress() as progress:
+        bar = progress.add_task("parts", total=it.parts)
+        metrics = run(spark, address, it.rows, it.out, it.parts, it.rate, lambda part: progress.advance(bar))
+    print(f"{metrics.given:,} rows, {metrics.retries:,} retries, at most {metrics.in_flight} calls in flight in a task")
+    print(f"{spark.read.parquet(str(it.out)).count():,} rows in {it.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The same on a standalone cluster: a master and two workers on this machine, one of which is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+from sinks import PATIENCE
+
+pytestmark = pytest.mark.timeout(300)
+
+DRIVER = """
+import sys, threading
+from pathlib import Path
+from reactive_runtime import Flow
+from reactive_runtime.spark import TaskMetrics, map_flow, session
+from reactive_runtime.spark.session import BRIEF
+from reactive_runtime.travelling import Threads
+
+folder = Path(sys.argv[2])
+spark = session(sys.argv[1], {**BRIEF, "spark.executor.memory": "512m", "spark.driver.memory": "1g",
+                              "spark.sql.shuffle.partitions": "2"})
+metrics = TaskMetrics(spark)
+pool = Threads(4)
+twice = lambda row: {"n": 2 * row["id"]}
+doubled = map_flow(spark.range(0, 1000, 1, 4), lambda rows: rows.map_parallel(twice, pool, 4), "n long", metrics=metrics)
+print(sum(row[0] for row in Flow.from_dataframe(doubled)), metrics.given, flush=True)
+print(Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", 40).parquet(folder / "out").result(), flush=True)
+print(spark.read.parquet(str(folder / "out")).count(), flush=True)
+
+def lost(batches):
+    import os, pathlib
+    mine = pathlib.Path(sys_folder) / "began"
+    try:
+        mine.touch(exist_ok=False)
+    except FileExistsError:
+        yield from batches
+        return
+    (pathlib.Path(sys_folder) / "worker").write_text(str(os.getppid()))
+    import threading
+    threading.Event().wait(600)
+
+sys_folder = str(folder)
+print(sum(row[0] for row in Flow.from_dataframe(spark.range(0, 1000, 1, 4).mapInArrow(lost, "id long"))), flush=True)
+spark.stop()
+"""
+
+
+@contextmanager
+def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One of Spark's own programs, until it is killed."""
+    command = [str(Path(pyspark.__path__[0]) / "bin" / "spark-class"), name, *arguments]
+    there = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=there, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def a_port() -> int:
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        port: int = it.getsockname()[1]
+        return port
+
+
+def listening(port: int) -> bool:
+    with socket.socket() as it:
+        return it.connect_ex(("127.0.0.1", port)) == 0
+
+
+def until(what: object) -> None:
+    """Wait for what nobody tells of."""
+    assert callable(what)
+    for _ in range(int(PATIENCE * 400)):
+        if what():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def test_all_directions_on_a_cluster_and_a_worker_that_is_lost(tmp_path: Path) -> None:
+    port, master = a_port(), "org.apache.spark.deploy.master.Master"
+    address = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        stack.enter_context(running(master, "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(a_port())))
+        until(lambda: listening(port))
+        for number in range(2):
+            places = ("--work-dir", str(tmp_path / f"work-{number}"), "--webui-port", str(a_port()))
+            worker = "org.apache.spark.deploy.worker.Worker"
+            stack.enter_context(running(worker, "--cores", "1", "--memory", "1g", *places, address))
+        driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, address, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        try:
+            until(lambda: (tmp_path / "worker").exists() or driver.poll() is not None)
+            executor = parent_of(int((tmp_path / "worker").read_text()))
+            os.kill(executor, signal.SIGKILL)
+            told, _ = driver.communicate(timeout=PATIENCE * 4)
+        finally:
+            driver.kill()
+            driver.wait()
+    assert told.split() == ["999000", "1000", "100", "100", "499500"]
+
+
+def parent_of(process: int) -> int:
+    """Of a process that Python's daemon in an executor is: the executor."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("PPid:")))
