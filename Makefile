@@ -61,7 +61,7 @@ check: lint types layers
 # Ours beside the peers, in one run; then what was reached, as a table and as a picture.
 bench: .venv/ready
 	rm -f benchmarks/results.jsonl
-	for workload in fused operators boundary subscriptions memory recorder trace_pipeline summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+	for workload in fused operators boundary subscriptions memory recorder trace_pipeline borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
 BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))

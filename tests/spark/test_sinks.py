@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
+import pydantic
 import pytest
 from sinks import PATIENCE, Numbers
 
@@ -35,6 +36,12 @@ class Order:
     price: decimal.Decimal | None = None
 
 
+class Model(pydantic.BaseModel):
+    number: int
+    customer: str
+    price: decimal.Decimal | None = None
+
+
 class Event(TypedDict):
     at: datetime.datetime
     tags: list[str]
@@ -49,6 +56,7 @@ def orders(n: int) -> Flow[Order]:
     "elements",
     [
         [Order(1, "a"), Order(2, "b", decimal.Decimal(3))],
+        [Model(number=1, customer="a"), Model(number=2, customer="b", price=decimal.Decimal(3))],
         [{"number": 1, "customer": "a"}, {"number": 2, "customer": "b", "price": decimal.Decimal(3)}],
         [(1, "a", None), (2, "b", decimal.Decimal(3))],
         [
@@ -58,7 +66,7 @@ def orders(n: int) -> Flow[Order]:
             )
         ],
     ],
-    ids=["objects", "mappings", "sequences", "arrow"],
+    ids=["objects", "models", "mappings", "sequences", "arrow"],
 )
 def test_elements_of_every_kind_become_the_same_rows(elements: list[Any]) -> None:
     table = Elements("test", arrow_schema("test", Order)).table(elements)
@@ -71,7 +79,7 @@ def test_elements_of_every_kind_become_the_same_rows(elements: list[Any]) -> Non
 def test_a_schema_is_taken_from_what_there_is(spark: Any) -> None:
     wanted = "number bigint, customer string, price decimal(38,18)"
     by_hand = spark.createDataFrame([], wanted).schema
-    for given in (Order, wanted, by_hand, arrow_schema("test", Order)):
+    for given in (Order, Model, wanted, by_hand, arrow_schema("test", Order)):
         found = spark_schema("test", given)
         assert [(it.name, it.dataType) for it in found] == [(it.name, it.dataType) for it in by_hand]
     assert [it.nullable for it in spark_schema("test", Order)] == [False, False, True]
