@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -41,7 +42,7 @@ class Pipeline(Generic[A, B]):
         return it  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
-        if name.startswith("_") or not callable(getattr(Flow, name, None)):
+        if name.startswith("_") or not _is_operator(getattr(Flow, name, None)):
             raise AttributeError(f"Pipeline has no {name!r}, since Flow has no such operator")
 
         def then(*arguments: Any, **named: Any) -> Pipeline[A, Any]:
@@ -55,3 +56,12 @@ class Pipeline(Generic[A, B]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pipeline, self._calls
+
+
+def _is_operator(it: object) -> bool:
+    """Whether it makes a flow of a flow: sources take none, and sinks make none."""
+    if not inspect.isfunction(it):
+        return False
+    signature = inspect.signature(it)
+    first = next(iter(signature.parameters.values()), None)
+    return first is not None and "Flow[" in str(first.annotation) and "Flow[" in str(signature.return_annotation)

@@ -239,6 +239,10 @@ def test_a_pipeline_has_the_operators_of_flow_and_no_others() -> None:
     assert repr(Pipeline[int, int]().map(str).take(2)) == "<Pipeline map take>"
     with pytest.raises(AttributeError, match="Pipeline has no 'mpa', since Flow has no such operator"):
         Pipeline[int, int]().mpa(str)
+    for name in ("range", "just", "block", "subscribe", "explain", "to_future", "from_async"):
+        assert not hasattr(Pipeline(), name)
+    for name in ("map", "filter", "flat_map", "publish_on", "retry_backoff", "batch_by", "take", "do_on_next", "scan"):
+        assert hasattr(Pipeline(), name)
     doubled = Pipeline[int, int]().map(lambda n: 2 * n)
     assert list(Flow.range(3).transform(doubled)) == [0, 2, 4]
     assert list(doubled(Flow.range(3))) == list(doubled(Flow.range(3)))
