@@ -153,8 +153,6 @@ class _Task:
                 raise
             except Exception as error:
                 raise SparkError(f"map_flow: {_where()}{taken.blamed(error)}: {_told(error)}") from error
-            finally:
-                taken.close()
         if self._metrics is not None:
             self._metrics.add(taken.count, given, retries.count, scope.most)
 
@@ -196,12 +194,6 @@ class _Taken:
     def count(self) -> int:
         """How many were taken."""
         return self._before + len(self._rows) - length_hint(self._left)
-
-    def close(self) -> None:
-        """Let go of what Spark has for us."""
-        close = getattr(self._batches, "close", None)
-        if close is not None:
-            close()
 
     def blamed(self, error: BaseException) -> str:
         """Which row the error is about: the one that a frame of its traceback had in hand."""
