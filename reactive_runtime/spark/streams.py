@@ -62,12 +62,29 @@ class _Batch:
 
     def __init__(self, df: DataFrame) -> None:
         self.df = df
-        self.settled: primitives.Future[None] = primitives.Future()
+        self._lock = primitives.Lock()
+        self._open = True  # _lock
+        self._settled: primitives.Future[None] = primitives.Future()
 
     def commit(self) -> Flow[Any]:
         """All rows have been taken."""
-        self.settled.set_result(None)
+        if self._first():
+            self._settled.set_result(None)
         return Flow.empty()
+
+    def refuse(self) -> None:
+        """Nobody takes it any more."""
+        if self._first():
+            self._settled.set_exception(_NotTakenError("this batch was not taken: the flow is over"))
+
+    def wait(self) -> None:
+        """For the one or the other."""
+        self._settled.result()
+
+    def _first(self) -> bool:
+        with self._lock:
+            first, self._open = self._open, False
+        return first
 
 
 class _Query:
@@ -116,17 +133,18 @@ class _Query:
         with self._lock:
             over, self._batch = self._over, batch
         if over:
-            raise _NotTakenError(f"batch {number} was not taken: the flow was cancelled")
-        self._emitter.emit(batch)
-        batch.settled.result()
+            batch.refuse()
+        else:
+            self._emitter.emit(batch)
+        batch.wait()
 
     def _stop(self) -> None:
         """The flow is over: it was cancelled, has failed, or the query has ended."""
         with self._lock:
             self._over = True
             batch, query = self._batch, self._query
-        if batch is not None and not batch.settled.done():
-            batch.settled.set_exception(_NotTakenError("this batch was not taken: the flow was cancelled"))
+        if batch is not None:
+            batch.refuse()
         if query is not None:  # stopping waits for Spark, and who cancels should not
             primitives.Thread(target=_quietly_stopped, args=(query,), name="from_stream: stop", daemon=True).start()
 
