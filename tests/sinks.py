@@ -12,6 +12,15 @@ PATIENCE = 30.0
 """Seconds that a test waits for what must happen. Nothing is ever asserted about how long it took."""
 
 
+def until(what: Callable[[], bool]) -> None:
+    """Wait for what nobody tells of: a file, a job of another process."""
+    for _ in range(int(PATIENCE * 400)):
+        if what():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
 class Sink:
     """Keeps the signals it gets, in order; `ended` is set by the last one."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime.errors import SparkError
@@ -140,15 +140,6 @@ def test_no_more_partitions_are_fetched_than_asked_for(spark: Any) -> None:
     idle(spark)
     assert jobs.value == 3
     sink.subscription.cancel()
-
-
-def until(what: Callable[[], bool]) -> None:
-    """Wait for what nobody tells of."""
-    for _ in range(int(PATIENCE * 100)):
-        if what():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def idle(spark: Any) -> None:

@@ -7,14 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
 import pytest
-from sinks import PATIENCE
+from sinks import PATIENCE, until
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -81,16 +80,6 @@ def a_port() -> int:
 def listening(port: int) -> bool:
     with socket.socket() as it:
         return it.connect_ex(("127.0.0.1", port)) == 0
-
-
-def until(what: object) -> None:
-    """Wait for what nobody tells of."""
-    assert callable(what)
-    for _ in range(int(PATIENCE * 400)):
-        if what():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def test_all_directions_on_a_cluster_and_a_worker_that_is_lost(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sinks import PATIENCE
+from sinks import until
 
 from examples.spark_enrich.job import IN_FLIGHT, run
 from examples.spark_enrich.service import service
@@ -49,14 +49,3 @@ def test_a_job_that_was_killed_half_way_goes_on_where_it_was(spark: Any, tmp_pat
     found = spark.read.parquet(*(str(it) for it in tmp_path.glob("part=*") if any(it.iterdir())))
     rows = sorted((row["id"], row["name"]) for row in found.collect())
     assert rows == [(n, f"customer {n}") for n in [*range(10 * there), *range(3970, 4000)]]
-
-
-def until(what: Any) -> None:
-    """Wait for what nobody tells of."""
-    import threading
-
-    for _ in range(int(PATIENCE * 400)):
-        if what():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")

@@ -8,15 +8,15 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
+import pyarrow.parquet as parquet
 import pydantic
 import pytest
-from sinks import PATIENCE, Numbers
+from sinks import PATIENCE, Numbers, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
@@ -161,15 +161,6 @@ def test_a_batch_is_written_when_its_time_has_come(spark: Any, tmp_path: Path) -
     assert spark.read.schema("n long").parquet(str(tmp_path / "slow")).count() == 3
 
 
-def until(what: Any) -> None:
-    """Wait for what nobody tells of."""
-    for _ in range(int(PATIENCE * 100)):
-        if what():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
-
-
 def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +233,28 @@ def test_a_stream_is_fed_by_demand_of_its_query(spark: Any, tmp_path: Path) -> N
     assert feed.position == 0
 
 
+def test_a_full_disk_ends_the_flow_and_what_was_in_segments_stays(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, made = parquet.write_table, []
+
+    def full(table: Any, path: Path) -> None:
+        made.append(path)
+        if len(made) == 3:
+            path.write_bytes(b"PAR1")  # as much as there was room for
+            raise OSError(28, "No space left on device")
+        real(table, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parquet, "write_table", full)
+        with pytest.raises(SparkError, match=r"^to_spark: \[Errno 28\] No space left on device"):
+            fed(spark, tmp_path / "feed", 50, segments=9).done.result(PATIENCE)
+    again = fed(spark, tmp_path / "feed", 50, segments=9)
+    assert (again.position, again.done.result(PATIENCE)) == (20, 30)
+    files = (tmp_path / "feed" / "segments").iterdir()
+    assert sorted(n for file in files for n in parquet.read_table(file)["n"].to_pylist()) == list(range(50))
+
+
 def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None:
     fed(spark, tmp_path / "feed", 5).done.result(PATIENCE)
     with pytest.raises(SparkError, match=r"feed: holds segments of another schema: use another folder"):
@@ -296,7 +309,7 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
     for kill in range(KILLS):
         writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
         try:
-            until_or_ended(lambda before=rows: written(out) > before or position(feed) == 2000, reader)
+            until(lambda before=rows, reader=reader: written(out) > before or position(feed) == 2000 or ended(reader))
             rows = written(out)
         finally:
             victims = (writer, reader) if kill % 2 else (reader, writer)
@@ -324,16 +337,12 @@ def written(out: Path) -> int:
     return sum(1 for it in log.glob("[0-9]*")) if log.is_dir() else 0
 
 
+def ended(process: subprocess.Popen[str]) -> bool:
+    return process.poll() is not None
+
+
 def position(feed: Path) -> int:
     return Segments(feed, pa.schema([("n", pa.int64())]), 4).told()
-
-
-def until_or_ended(what: Any, process: subprocess.Popen[str]) -> None:
-    for _ in range(int(PATIENCE * 400)):
-        if what() or process.poll() is not None:
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 @pytest.mark.parametrize("step", range(1, 9))
@@ -359,8 +368,6 @@ def test_a_kill_at_any_step_of_a_segment_loses_and_doubles_nothing(
             return real(*arguments, **named)
 
         return call
-
-    import pyarrow.parquet as parquet
 
     with monkeypatch.context() as patched:
         patched.setattr(parquet, "write_table", counted(parquet.write_table))
