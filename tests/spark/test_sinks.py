@@ -23,10 +23,10 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
 
-pytestmark = pytest.mark.timeout(300)
-
 KILLS = int(os.environ.get("FEED_KILLS", "1"))
 """How often each side is killed; 20 in a night."""
+
+pytestmark = pytest.mark.timeout(300 + 60 * KILLS)
 
 
 @dataclass
