@@ -205,6 +205,16 @@ def test_wrong_arguments_are_told_where_the_flow_is_made(
         Flow.from_dataframe(df, **arguments)
 
 
+def test_a_frame_of_spark_connect_is_told_what_to_do() -> None:
+    class Connected:
+        schema = sparkSession = mapInArrow = None
+
+    with pytest.raises(
+        TypeError, match=r"a DataFrame of Spark Connect can't be used here.* map_flow, which runs on the"
+    ):
+        Flow.from_dataframe(Connected())  # type: ignore[call-overload]
+
+
 def test_a_frame_is_no_stream(spark: Any) -> None:
     with pytest.raises(TypeError, match="from_stream: a streaming DataFrame is needed"):
         Flow.from_stream(spark.range(1))
