@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -206,13 +207,11 @@ def test_wrong_arguments_are_told_where_the_flow_is_made(
 
 
 def test_a_frame_of_spark_connect_is_told_what_to_do() -> None:
-    class Connected:
-        schema = sparkSession = mapInArrow = None
-
+    connected: Any = SimpleNamespace(schema=None, sparkSession=None, mapInArrow=None)
     with pytest.raises(
         TypeError, match=r"a DataFrame of Spark Connect can't be used here.* map_flow, which runs on the"
     ):
-        Flow.from_dataframe(Connected())  # type: ignore[call-overload]
+        Flow.from_dataframe(connected)
 
 
 def test_a_frame_is_no_stream(spark: Any) -> None:
