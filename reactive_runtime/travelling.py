@@ -30,6 +30,7 @@ class Scope:
         self._begun: list[Executor] = []  # _lock
         self.most = 0  # _lock; calls in flight on Threads, at the most
         self._flying = 0  # _lock
+        self._over = False  # _lock
 
     def __enter__(self) -> Scope:
         self._token = _scope.set(self)
@@ -38,20 +39,28 @@ class Scope:
     def __exit__(self, *_: object) -> None:
         _scope.reset(self._token)
         with self._lock:
+            self._over = True
             begun, self._begun = self._begun, []
         for executor in begun:
             executor.shutdown(wait=True, cancel_futures=True)
 
     def enter(self, executor: Executor) -> None:
-        """It has begun."""
+        """It begins; RuntimeError when the scope is over, as of a pool after its shutdown."""
         with self._lock:
-            self._begun.append(executor)
+            self._refuse_late()
+            if executor not in self._begun:
+                self._begun.append(executor)
 
     def flies(self) -> None:
-        """One more call is in flight."""
+        """One more call is in flight; RuntimeError when the scope is over."""
         with self._lock:
+            self._refuse_late()
             self._flying += 1
             self.most = max(self.most, self._flying)
+
+    def _refuse_late(self) -> None:
+        if self._over:
+            raise RuntimeError("the scope that this executor began in is over: nothing would end what began now")
 
     def landed(self) -> None:
         """One less."""
@@ -79,15 +88,14 @@ class Threads(Executor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
         """As every executor."""
         scope = _scope.get()
+        if scope is not None:
+            scope.enter(self)
         with self._lock:
-            begins = self._pool is None
             if self._pool is None:
                 self._pool = primitives.ThreadPoolExecutor(self._n, "Threads")
             pool = self._pool
         if scope is None:
             return pool.submit(fn, *args, **kwargs)
-        if begins:
-            scope.enter(self)
         scope.flies()
         future = pool.submit(fn, *args, **kwargs)
         future.add_done_callback(lambda _: scope.landed())
@@ -125,14 +133,12 @@ class Timers(Executor):
 
     def _begun(self) -> ScheduledExecutor:
         scope = _scope.get()
+        if scope is not None:
+            scope.enter(self)
         with self._lock:
-            begins = self._clock is None
             if self._clock is None:
                 self._clock = ScheduledExecutor()
-            clock = self._clock
-        if begins and scope is not None:
-            scope.enter(self)
-        return clock
+            return self._clock
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End its thread."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
@@ -57,9 +57,9 @@ class SparkSink(Generic[T]):
         """Run the flow, and write its elements in any format of Spark; the future has the number of elements written.
 
         Each micro-batch is one job of Spark, whose rows are there when it is committed, or not at all. One that fails
-        is written once more; when that fails too, the flow is cancelled, and the future has the error. Cancelling the
-        future cancels the flow and the job that runs. `mode` and `options` are Spark's `DataFrameWriter`'s; a mode
-        that replaces ("overwrite") does so with every batch.
+        is written once more, and the error goes to the hook; when that fails too, the flow is cancelled, and the future
+        has the error. Cancelling the future cancels the flow and the job that runs. `mode` and `options` are those of
+        Spark's `DataFrameWriter`; a mode that replaces ("overwrite") does so with every batch.
         """
         to = None if path is None else str(path)
         return self._written(lambda writer: writer.format(format).mode(mode).options(**options).save(to))
@@ -92,9 +92,10 @@ class SparkSink(Generic[T]):
         def twice(table: pyarrow.Table) -> int:
             try:
                 return once(table)
-            except Exception:
+            except Exception as error:
                 if jobs.over():
                     raise
+                hooks.error_dropped("to_spark: a micro-batch was not written, and is tried once more", error)
                 return once(table)
 
         return self._run(jobs, twice)

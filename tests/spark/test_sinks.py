@@ -20,6 +20,7 @@ from sinks import PATIENCE, Numbers, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
+from reactive_runtime.hooks import Dropped
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
 
@@ -162,7 +163,7 @@ def test_a_batch_is_written_when_its_time_has_come(spark: Any, tmp_path: Path) -
 
 
 def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dropped: list[Dropped]
 ) -> None:
     tried: list[int] = []
     make = spark.createDataFrame
@@ -180,6 +181,7 @@ def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
     )
     with pytest.raises(SparkError, match=r"^to_spark: No space left on device"):
         written.result(PATIENCE * 4)
+    assert [str(drop.error) for drop in dropped if drop.error] == ["No space left on device"] * 2  # of each first try
     assert tried == [10] * 5  # the second batch came through, the third did not
     assert spark.read.parquet(str(tmp_path / "n")).count() == 20
     until(lambda: source.closed)
@@ -193,7 +195,7 @@ def test_an_element_that_does_not_fit_ends_the_flow_after_what_came_before(spark
     assert sorted(row[0] for row in spark.read.parquet(str(tmp_path / "n")).collect()) == [1, 2]
 
 
-def test_a_path_that_cannot_be_written_is_sparks_reason(spark: Any, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_sparks_reason(spark: Any, tmp_path: Path, dropped: list[Dropped]) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(SparkError, match=r"^to_spark: "):
         orders(3).to_spark(spark, Order).parquet(tmp_path / "file").result(PATIENCE * 4)

@@ -194,6 +194,10 @@ def test_a_pool_travels_without_its_threads_and_a_scope_ends_it() -> None:
         assert set(threading.enumerate()) > before
     assert set(threading.enumerate()) == before
     assert 1 <= scope.most <= 2
+    with pytest.raises(RuntimeError, match="is over: nothing would end what began now"):
+        scope.enter(copy)
+    with pytest.raises(RuntimeError, match="is over: nothing would end what began now"):
+        scope.flies()
     with copy:
         assert copy.submit(int, "9").result(PATIENCE) == 9  # begun anew
 
