@@ -1,6 +1,7 @@
 """Spark: the session, the pipeline that judges recorded runs, and flows across the border. Imports pyspark on use."""
 
 from reactive_runtime.spark.judging import breaches, violations
+from reactive_runtime.spark.segments import elements_fed
 from reactive_runtime.spark.session import session
 from reactive_runtime.spark.sinks import SparkFeed, SparkSink
 from reactive_runtime.spark.tasks import TaskMetrics, map_flow
@@ -12,6 +13,7 @@ __all__ = [
     "TaskMetrics",
     "Verdict",
     "breaches",
+    "elements_fed",
     "follow",
     "map_flow",
     "read_runs",

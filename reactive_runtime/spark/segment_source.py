@@ -1,4 +1,4 @@
-"""Segments as Spark reads them: a streaming data source in Python. Its offset is a number of elements.
+"""Segments as Spark reads them: a streaming data source in Python. Its offset is a number of elements of one feed.
 
 Spark runs it in processes of its own: one that plans, one for each segment that is read.
 """
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from reactive_runtime.spark.segments import bounds
+from reactive_runtime.errors import SparkError
+from reactive_runtime.spark.segments import READY, bounds, told
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,18 +43,31 @@ class _Segment(InputPartition):
 class _Reader(DataSourceStreamReader):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._feed: str = told(folder)["feed"]
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"elements": 0}
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return self._offset(0)
 
-    def latestOffset(self, start: dict[str, int], limit: object) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: object) -> dict[str, Any]:  # noqa: N802
         """All there is. Spark asks after it has committed what comes before `start`."""
         self.commit(start)
-        return {"elements": max((bounds(it.name)[1] for it in self._segments()), default=start["elements"])}
+        return self._offset(max((bounds(it.name)[1] for it in self._segments()), default=start["elements"]))
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        low, high = start["elements"], end["elements"]
-        return [_Segment(it) for it in self._segments() if low <= bounds(it.name)[0] < high]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The segments from `start` to `end`, all of them: a gap would be lost elements."""
+        at = self._elements(start)
+        found = []
+        for it in self._segments():
+            first, after = bounds(it.name)
+            if first == at < end["elements"]:
+                found.append(_Segment(it))
+                at = after
+        if at != end["elements"]:
+            raise SparkError(
+                f"{self._folder}: the segment that begins with element {at} is not there: another query has committed"
+                " and removed it; go on with the checkpoint of that query, or feed another folder"
+            )
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow.parquet as parquet
@@ -62,12 +76,26 @@ class _Reader(DataSourceStreamReader):
         with parquet.ParquetFile(partition.path) as file:
             yield from file.iter_batches()
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """What comes before `end` was committed."""
+        elements = self._elements(end)
         for it in self._segments():
-            if bounds(it.name)[1] <= end["elements"]:
+            if bounds(it.name)[1] <= elements:
                 with suppress(FileNotFoundError):  # another process of the query was first
                     it.unlink()
 
+    def _offset(self, elements: int) -> dict[str, Any]:
+        return {"feed": self._feed, "elements": elements}
+
+    def _elements(self, offset: dict[str, Any]) -> int:
+        """Of an offset of this feed."""
+        if offset["feed"] != self._feed:
+            raise SparkError(
+                f"{self._folder}: the checkpoint is of a query that read another feed: use the folder of that feed, or"
+                " another checkpoint"
+            )
+        elements: int = offset["elements"]
+        return elements
+
     def _segments(self) -> list[Path]:
-        return sorted(self._folder.glob("*.parquet"))
+        return sorted((self._folder / READY).glob("*.parquet"))

@@ -3,15 +3,17 @@
     folder/
       segments/00000000000000000000-1000.parquet     elements 0 to 999, until Spark has committed and removed them
       .next/00000000000000001000-1000.parquet        being written
-      position.json                                  how many elements are in segments that were ever finished
+      position.json                                  how many elements are in segments that were ever finished, and of
+                                                     which feed: no other folder ever has the same name of its own
 
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
 the position takes it in, in one rename; the file is moved to where Spark looks. Who comes after a kill finds either no
 mention of it, and throws the file away, or the position, and moves the file. So an element that the position counts is
 in one segment, once.
 
-Spark reads them as a data source of its own, whose offset is a number of elements. It keeps that in its checkpoint, and
-whenever it plans a batch says where the last one that it has committed came to an end: what lies before is removed.
+Spark reads them as a data source of its own, whose offset is a number of elements of this feed. It keeps that in its
+checkpoint, and whenever it plans a batch says where the last one that it has committed came to an end: what lies before
+is removed. A checkpoint of another feed, and a second query, are refused before anything is removed or left out.
 (Its file source can remove files too. But it removes those of a batch once, when it begins the next, and never if it is
 killed then: after a few kills there is no room left.)
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +32,12 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Segments", "bounds"]
+__all__ = ["READY", "Segments", "bounds", "elements_fed", "told"]
+
+READY: Final = "segments"
+"""Where Spark looks, below the folder."""
+
+_POSITION: Final = "position.json"
 
 _FORMAT: Final = "{first:020d}-{rows}.parquet"
 
@@ -40,6 +48,26 @@ def bounds(name: str) -> tuple[int, int]:
     return int(first), int(first) + int(rows)
 
 
+def told(folder: Path) -> dict[str, Any]:
+    """What a feed says of itself: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
+    position = folder / _POSITION
+    known: dict[str, Any] = json.loads(position.read_text()) if position.exists() else {}
+    return known
+
+
+def elements_fed(folder: str | Path) -> int:
+    """How many elements the feed in `folder` has ever taken: a flow that is begun again should skip as many.
+
+    0 where there is none yet. What it counts survives the end of either process, and comes to the query once.
+
+    >>> from reactive_runtime import Flow
+    >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
+    5
+    """
+    elements: int = told(Path(folder)).get("elements", 0)
+    return elements
+
+
 class Segments:
     """A folder of segments. One flow writes to it; calls of `put` are serial."""
 
@@ -47,9 +75,9 @@ class Segments:
         self._folder = folder
         self._schema = schema
         self._most = most
-        self._ready = folder / "segments"
+        self._ready = folder / READY
         self._next = folder / ".next"
-        self._position = folder / "position.json"
+        self._feed = uuid.uuid4().hex
         self.position = 0
         """Elements in segments that were ever finished."""
 
@@ -58,27 +86,21 @@ class Segments:
         try:
             for place in (self._ready, self._next):
                 place.mkdir(parents=True, exist_ok=True)
-            told = json.loads(self._position.read_text()) if self._position.exists() else {"elements": 0}
+            known = told(self._folder)
+            if not known:
+                self._tell(0)
         except (OSError, ValueError) as error:
             raise SparkError(f"to_spark: {self._folder}: can't be used for segments: {error}") from error
-        if told.get("schema", str(self._schema)) != str(self._schema):
+        if known.get("schema", str(self._schema)) != str(self._schema):
             raise SparkError(f"to_spark: {self._folder}: holds segments of another schema: use another folder")
-        self.position = told["elements"]
+        self.position = known.get("elements", 0)
+        self._feed = known.get("feed", self._feed)
         for left in self._next.iterdir():
             if left.suffix == ".parquet" and bounds(left.name)[0] < self.position:
                 left.replace(self._ready / left.name)
             else:
                 left.unlink()
         return self.position
-
-    def told(self) -> int:
-        """The position, as it is on the disk."""
-        elements: int = self._told()["elements"]
-        return elements
-
-    def _told(self) -> dict[str, Any]:
-        known: dict[str, Any] = json.loads(self._position.read_text()) if self._position.exists() else {"elements": 0}
-        return known
 
     def outstanding(self) -> int:
         """Segments that Spark has not yet committed and removed."""
@@ -96,12 +118,7 @@ class Segments:
         made = self._next / name
         parquet.write_table(table, made)
         _synchronised(made)
-        told = {"elements": self.position + table.num_rows, "schema": str(self._schema)}
-        draft = self._next / "position"
-        draft.write_text(json.dumps(told))
-        _synchronised(draft)
-        draft.replace(self._position)
-        _synchronised(self._folder)
+        self._tell(self.position + table.num_rows)
         self.position += table.num_rows
         made.replace(self._ready / name)
         return table.num_rows
@@ -111,7 +128,15 @@ class Segments:
         from reactive_runtime.spark.segment_source import SegmentSource
 
         spark.dataSource.register(SegmentSource)
-        return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(self._ready))
+        return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(self._folder))
+
+    def _tell(self, elements: int) -> None:
+        """The position, in one rename."""
+        draft = self._next / "position"
+        draft.write_text(json.dumps({"feed": self._feed, "elements": elements, "schema": str(self._schema)}))
+        _synchronised(draft)
+        draft.replace(self._folder / _POSITION)
+        _synchronised(self._folder)
 
 
 def _synchronised(path: Path) -> None:

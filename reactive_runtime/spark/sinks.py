@@ -69,7 +69,8 @@ class SparkSink(Generic[T]):
 
         Each micro-batch is a segment, a Parquet file; at most `segments` (2 or more) are there at once. When there is
         no room the flow is not asked for more, until Spark has committed a batch and removed what it was made of. What
-        is in the folder survives the end of either process; see `SparkFeed.position` for how to go on from there.
+        is in the folder survives the end of either process: `elements_fed(folder)` says how many elements a flow that
+        is begun again should skip. SparkError where the folder holds segments of another schema.
         """
         at_least("to_spark", "segments", 2, segments)
         kept = Segments(Path(folder), self._schema, segments)
@@ -131,7 +132,7 @@ class SparkFeed:
         """Has the number of elements that were put into segments, at the end of the flow, or its error. Cancelling it
         ends the flow; what is in segments stays."""
         self.position = position
-        """How many elements were in segments before this one began: a flow that is begun again should skip as many."""
+        """How many elements had been in segments before this one began; what `elements_fed` said then."""
         self._kept = kept
 
     def outstanding(self) -> int:

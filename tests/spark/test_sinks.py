@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
+import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -21,6 +24,7 @@ from sinks import PATIENCE, Numbers, until
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
+from reactive_runtime.spark import elements_fed
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
 
@@ -214,7 +218,7 @@ def test_a_session_that_was_stopped_is_an_error_of_the_flow(tmp_path: Path) -> N
 
 
 def fed(spark: Any, folder: Path, n: int, rows: int = 10, segments: int = 4) -> Any:
-    source = Flow.range(n).skip(Segments(folder, arrow_schema("test", "n long"), segments).recovered())
+    source = Flow.range(n).skip(elements_fed(folder))
     return source.map(lambda i: (i,)).to_spark(spark, "n long", rows).stream(folder, segments)
 
 
@@ -263,10 +267,90 @@ def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None
         Flow.just(("a",)).to_spark(spark, "s string").stream(tmp_path / "feed")
 
 
+@contextmanager
+def a_small_disk(folder: Path) -> Iterator[Path]:
+    """A file system with room for 2 MiB; skips where this machine lets nobody make one."""
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark still has what it could not write
+
+
+def noise(n: int) -> Flow[tuple[int, float]]:
+    """What no file format makes small."""
+    return Flow.range(n).map(lambda i: (i, random.random()))
+
+
+def test_a_disk_that_is_really_full_under_files_is_told_and_whole_batches_are_there(
+    spark: Any, tmp_path: Path, dropped: list[Dropped]
+) -> None:
+    with a_small_disk(tmp_path / "disk") as disk:
+        written = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).parquet(disk / "out")
+        with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
+            written.result(PATIENCE * 4)
+        found = spark.read.schema("n long, x double").parquet(str(disk / "out"))
+        rows, least, most = found.selectExpr("count(*)", "min(n)", "max(n)").first()
+        assert (rows % 20_000, least, most) == (0, 0, rows - 1)
+        assert rows >= 20_000
+
+
+def test_a_disk_that_is_really_full_under_a_feed_is_told_and_what_it_counts_is_there(
+    spark: Any, tmp_path: Path
+) -> None:
+    with a_small_disk(tmp_path / "disk") as disk:
+        feed = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).stream(disk / "feed", 100)
+        with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
+            feed.done.result(PATIENCE * 4)
+        fed_ = elements_fed(disk / "feed")
+        assert fed_ >= 20_000
+        stream = Flow.from_stream(feed.dataframe, disk.parent / "checkpoint", {"availableNow": True})
+        assert list(stream.map(lambda row: row[0])) == list(range(fed_))  # and there is room again
+        again = noise(fed_ + 7).skip(fed_).to_spark(spark, "n long, x double").stream(disk / "feed", 100)
+        assert again.done.result(PATIENCE) == 7
+
+
+def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is_removed(
+    spark: Any, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+
+    def taken(feed: Any) -> list[Any]:
+        return list(Flow.from_stream(feed.dataframe, checkpoint, {"availableNow": True}))
+
+    one, other = fed(spark, tmp_path / "one", 30), fed(spark, tmp_path / "other", 20)
+    assert one.done.result(PATIENCE) == 30
+    assert taken(one) == [(n,) for n in range(30)]
+    assert other.done.result(PATIENCE) == 20
+    with pytest.raises(SparkError, match=r"other: the checkpoint is of a query that read another feed: use the folder"):
+        taken(other)
+    assert other.outstanding() == 2
+
+
+def test_a_second_query_of_a_feed_is_told_what_it_has_missed(spark: Any, tmp_path: Path) -> None:
+    feed = fed(spark, tmp_path / "feed", 30)
+    assert feed.done.result(PATIENCE) == 30
+    first = Flow.from_stream(feed.dataframe, tmp_path / "checkpoint", {"availableNow": True})
+    assert len(list(first)) == 30
+    fed(spark, tmp_path / "feed", 40).done.result(
+        PATIENCE
+    )  # its query sees that the rest was committed, and removes it
+    assert len(list(first)) == 10
+    fed(spark, tmp_path / "feed", 50).done.result(PATIENCE)
+    second = Flow.from_stream(feed.dataframe, tmp_path / "another", {"availableNow": True})
+    with pytest.raises(SparkError, match=r"feed: the segment that begins with element 0 is not there: another query"):
+        list(second)
+
+
 WRITER = """
 import sys, time
 from pathlib import Path
 from reactive_runtime.spark.schemas import Elements, arrow_schema
+from reactive_runtime.spark import elements_fed
 from reactive_runtime.spark.segments import Segments
 import pyarrow as pa
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
@@ -283,6 +367,7 @@ READER = """
 import sys
 from pathlib import Path
 import pyarrow as pa
+from reactive_runtime.spark import elements_fed
 from reactive_runtime.spark.segments import Segments
 from reactive_runtime.spark.session import BRIEF, session
 folder = Path(sys.argv[1])
@@ -305,13 +390,16 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     feed, out = tmp_path / "feed", tmp_path / "out"
-    feed.mkdir()
-    (feed / "segments").mkdir()
+    Segments(feed, pa.schema([("n", pa.int64())]), 4).recovered()
     rows = 0
     for kill in range(KILLS):
         writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
         try:
-            until(lambda before=rows, reader=reader: written(out) > before or position(feed) == 2000 or ended(reader))
+            until(
+                lambda before=rows, reader=reader: (
+                    written(out) > before or elements_fed(feed) == 2000 or reader.poll() is not None
+                )
+            )
             rows = written(out)
         finally:
             victims = (writer, reader) if kill % 2 else (reader, writer)
@@ -333,18 +421,52 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
     assert found.selectExpr("count(*)", "count(distinct n)", "min(n)", "max(n)").first() == (2000, 2000, 0, 1999)
 
 
+BOTH = """
+import sys
+from pathlib import Path
+from reactive_runtime import Flow
+from reactive_runtime.spark import elements_fed, session
+from reactive_runtime.spark.session import BRIEF
+folder = Path(sys.argv[1])
+spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
+rows = Flow.range(2000).skip(elements_fed(folder / "feed")).map(lambda n: (n,))
+feed = rows.to_spark(spark, "n long", 10).stream(folder / "feed", 4)
+query = (
+    feed.dataframe.writeStream.format("parquet")
+    .options(path=str(folder / "out"), checkpointLocation=str(folder / "checkpoint"))
+    .start()
+)
+feed.done.result()
+query.processAllAvailable()
+"""
+
+
+def test_a_flow_that_is_killed_together_with_its_query_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
+    """What most programs are: the flow and the query in one process. At the end each number is there once."""
+    out = tmp_path / "out"
+    for _ in range(KILLS):
+        command = [sys.executable, "-c", BOTH, str(tmp_path)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = written(out)
+        try:
+            until(lambda before=before, process=process: written(out) > before + 1 or process.poll() is not None)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    rest = fed(spark, tmp_path / "feed", 2000)
+    query = rest.dataframe.writeStream.format("parquet")
+    running = query.options(path=str(out), checkpointLocation=str(tmp_path / "checkpoint")).start()
+    assert rest.position + rest.done.result(PATIENCE * 4) == 2000
+    running.processAllAvailable()
+    running.stop()
+    found = spark.read.parquet(str(out))
+    assert found.selectExpr("count(*)", "count(distinct n)", "min(n)", "max(n)").first() == (2000, 2000, 0, 1999)
+
+
 def written(out: Path) -> int:
     """Files that the reader has committed."""
     log = out / "_spark_metadata"
     return sum(1 for it in log.glob("[0-9]*")) if log.is_dir() else 0
-
-
-def ended(process: subprocess.Popen[str]) -> bool:
-    return process.poll() is not None
-
-
-def position(feed: Path) -> int:
-    return Segments(feed, pa.schema([("n", pa.int64())]), 4).told()
 
 
 @pytest.mark.parametrize("step", range(1, 9))
