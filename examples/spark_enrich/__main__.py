@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("enriched"))
     parser.add_argument("--parts", type=int, default=100, help="after each of which the job can be resumed")
-    parser.add_argument("--rate", type=int, default=100_000, help="calls a second, of each of the two tasks")
+    parser.add_argument("--rate", type=int, default=2_000, help="calls a second, of each of the two tasks")
     parser.add_argument("--master", default="local[2]")
     it = parser.parse_args()
     it.out.mkdir(parents=True, exist_ok=True)

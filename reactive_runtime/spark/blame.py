@@ -6,7 +6,7 @@ from typing import Any
 
 from reactive_runtime.errors import SparkError
 
-__all__ = ["a_dataframe", "reason", "spark_error"]
+__all__ = ["a_dataframe", "is_connected", "reason", "spark_error"]
 
 
 def spark_error(what: str, error: BaseException) -> SparkError:
@@ -37,11 +37,16 @@ def _innermost(throwable: Any) -> str:
     return found
 
 
+def is_connected(of_spark: object) -> bool:
+    """Whether a session or a DataFrame is one of Spark Connect: its jobs and its JVM are elsewhere."""
+    return type(of_spark).__module__.startswith("pyspark.sql.connect.")
+
+
 def a_dataframe(what: str, df: object) -> None:
     """TypeError where it is no DataFrame, or one of Spark Connect, which has no jobs to fetch by."""
     if not all(hasattr(df, name) for name in ("schema", "sparkSession", "mapInArrow")):
         raise TypeError(f"{what}: a DataFrame is needed, not {type(df).__name__}")
-    if not hasattr(df, "_jdf"):
+    if is_connected(df):
         raise TypeError(
             f"{what}: a DataFrame of Spark Connect can't be used here, whose partitions only its server sees: use a"
             " session with a master, or map_flow, which runs on the executors"

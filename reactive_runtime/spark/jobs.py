@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime.spark.blame import spark_error
+from reactive_runtime.spark.blame import is_connected, spark_error
 
 __all__ = ["Jobs"]
 
@@ -47,7 +47,7 @@ class Jobs:
             self._running += 1
         try:
             if self._session is not None:
-                self._session.sparkContext.addJobTag(self.tag)  # of this thread: jobs that begin here have it
+                _tags(self._session)[0](self.tag)  # of this thread: jobs that begin here have it
             return fn(*arguments)
         except Exception as error:
             if self.over():  # it was cancelled, and says so
@@ -105,10 +105,18 @@ class Jobs:
 
     def _cancel(self) -> None:
         while True:
-            self._session.sparkContext.cancelJobsWithTag(self.tag)
+            _tags(self._session)[1](self.tag)
             with self._changed:
                 if self._changed.wait_for(lambda: not self._running, _AGAIN):
                     return
+
+
+def _tags(session: Any) -> tuple[Callable[[str], object], Callable[[str], object]]:
+    """How what this thread begins gets a tag, and how what has one is cancelled."""
+    if is_connected(session):
+        return session.addTag, session.interruptTag
+    context = session.sparkContext
+    return context.addJobTag, context.cancelJobsWithTag
 
 
 class _End:

@@ -21,6 +21,7 @@ from reactive_runtime._core.arguments import a_function, at_least, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
+from reactive_runtime.spark.blame import is_connected
 from reactive_runtime.spark.frames import FORMS, Form, Rows
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.travelling import Scope
@@ -75,10 +76,11 @@ class TaskMetrics:
 
     def __init__(self, spark: SparkSession) -> None:
         """RuntimeError for a session of Spark Connect, which has no accumulators."""
-        context = getattr(spark, "_sc", None)
-        if context is None:
+        if is_connected(spark):
             raise RuntimeError("TaskMetrics: Spark Connect has no accumulators: leave `metrics` out")
         from pyspark.accumulators import AccumulatorParam
+
+        context = spark.sparkContext
 
         class Most(AccumulatorParam[int]):
             def zero(self, value: int) -> int:
