@@ -6,6 +6,7 @@ python benchmarks/borders.py [--rows 2000000]
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import tempfile
 import threading
@@ -137,6 +138,28 @@ def cancel(spark: Any) -> str:
     return f"cancel of a running from_dataframe: Spark's job is gone after {1e3 * max(taken):.0f} ms at most, of 5"
 
 
+def kept(what: str) -> int:
+    """What Linux says this process holds (VmRSS), or has held at most (VmHWM), in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
+
+
+def memory(spark: Any, rows: int) -> str:
+    """Peak of this process, over what it held before, in partitions; with strings, so that these are large."""
+    df = spark.range(0, rows, 1, PARTITIONS).selectExpr("id", "id * 1.5D as x", "repeat(cast(id as string), 20) as s")
+    one = df.where(F.spark_partition_id() == 0).toArrow().nbytes
+    told = []
+    for form in ("batches", "tuples"):
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        before = kept("VmRSS")
+        Flow.from_dataframe(df, rows=form).count().block()
+        told.append(f"{(kept('VmHWM') - before) / one:.1f} as {form}")
+    each = f"(of {one / 2**20:.0f} MiB, {PARTITIONS} of them)"
+    return f"peak memory of from_dataframe, in partitions {each}: {', '.join(told)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
@@ -155,6 +178,7 @@ def main() -> None:
                 console.print(f"{what}: {ours:.2f} s, {theirs:.2f} s")
         console.print(table)
         console.print(stream(spark, Path(folder), arguments.rows))
+    console.print(memory(spark, arguments.rows))
     console.print(cancel(spark))
 
 

@@ -76,12 +76,12 @@ class Inbox(Feed):
 
         `on_drain`: connect on the thread of the drain, instead of on the one that subscribes.
         """
-        self._subscribe = subscribe
+        self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # drain lock; None once it is closed
         self._prefetch = prefetch
         self._on_drain = on_drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
-        self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe
+        self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe; let go when both sides are over
         self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
         self._room = 0  # drain lock; elements that may still arrive (1.1)
         self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
@@ -108,10 +108,11 @@ class Inbox(Feed):
 
     def _connect(self) -> None:
         with self._drain._lock:
-            if self._closed:
-                return
+            subscribe = self._subscribe
+        if subscribe is None:
+            return
         try:
-            self._drain._context.copy().run(self._subscribe, self)
+            self._drain._context.copy().run(subscribe, self)
         except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -236,6 +237,9 @@ class Inbox(Feed):
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
             error, traceback = self._error, self._traceback
+            self._subscribe = None  # the source goes with whoever holds it, not with the circle of the two ends here
+            if done:
+                self._upstream = None
         if error is not None:
             self._drain._raised = error, traceback
         if upstream is not None and not done:
@@ -360,6 +364,8 @@ class Inbox(Feed):
         with drain._lock:
             if self._done or self._closed:
                 already, self._done = True, True
+                if self._closed:
+                    self._upstream = None
             else:
                 already, self._done, self._error = False, True, error
                 self._arrived()

@@ -108,6 +108,7 @@ class Single(Feed):
             self._closed = True
             items, self._items = self._items, []
             future, error, traceback = self._future, self._error, self._traceback
+            self._future = None  # which refers to this, and has the elements: a circle, and nobody needs it any more
         if error is not None:
             self._host._raised = error, traceback
         if future is not None:
@@ -133,8 +134,10 @@ class Single(Feed):
                 raise
             return
         with self._host._lock:
-            self._future = future
-        if self._gone():  # `close` may not have seen it
+            closed = self._closed  # `close` has not seen it
+            if not closed:
+                self._future = future
+        if closed:
             future.cancel()
         future.add_done_callback(self._done)
 

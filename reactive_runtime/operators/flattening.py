@@ -508,6 +508,7 @@ class _Tasks(_Bounded):
             yield from self.demand()
             yield result
         del self.flying[flight]
+        flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
 
     def closed(self) -> None:
         with self.host._lock:
@@ -642,6 +643,7 @@ class _Task:
             self.task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
+        self.task = None
         if task.cancelled():
             error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
         else:

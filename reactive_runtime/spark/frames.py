@@ -76,7 +76,9 @@ class _Partitions:
         context: Any = self._df.sparkSession.sparkContext
         served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
         with _load_from_socket(served, NoOpSerializer()) as messages:
-            return [pa.ipc.read_record_batch(pa.py_buffer(message), self._schema) for message in messages]
+            batches = [pa.ipc.read_record_batch(pa.py_buffer(message), self._schema) for message in messages]
+        self._jobs.arrived()
+        return batches
 
 
 # -- what an element is -----------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class Jobs:
         self._over = False  # _changed
         self._running = 0  # _changed
         self._held = 0  # _changed
+        self._arrived = False  # _changed; whether any result has
 
     def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
         """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over, and nobody wants to know.
@@ -66,12 +67,19 @@ class Jobs:
     def hold(self, most: int) -> bool:
         """Wait until fewer than `most` results are there that nobody is done with, and add one. False: it is over.
 
-        For a thread of the pool, which has nothing better to do.
+        The first is fetched alone, to be there sooner. For a thread of the pool, which has nothing better to do.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._over or self._held < most)
+            self._changed.wait_for(lambda: self._over or self._held < (most if self._arrived else 1))
             self._held += 1
             return not self._over
+
+    def arrived(self) -> None:
+        """A result is there."""
+        with self._changed:
+            if not self._arrived:
+                self._arrived = True
+                self._changed.notify_all()
 
     def done_with(self) -> Iterator[Any]:
         """An iterator without elements, to chain to those of a result: at its end, somebody is done with it."""

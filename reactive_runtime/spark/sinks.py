@@ -87,7 +87,8 @@ class SparkSink(Generic[T]):
         jobs = Jobs(self._spark, "to_spark", 2)
 
         def once(table: pyarrow.Table) -> int:
-            write(self._spark.createDataFrame(table, self._spark_schema).write)
+            # One partition: files are committed by renaming one of them, and a kill finds all of it or nothing.
+            write(self._spark.createDataFrame(table, self._spark_schema).coalesce(1).write)
             return table.num_rows
 
         def twice(table: pyarrow.Table) -> int:

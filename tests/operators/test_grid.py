@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -121,6 +122,68 @@ def test_a_cancel_from_inside_on_next_closes_the_source_once_and_nothing_follows
     assert [drop for drop in dropped if drop.error is not None] == []
 
 
+class Counted(int):
+    """A number that knows how many of its kind there are."""
+
+    lock = threading.RLock()
+    alive = 0  # lock
+
+    def __new__(cls, n: int) -> Counted:
+        with cls.lock:
+            cls.alive += 1
+        return super().__new__(cls, n)
+
+    def __add__(self, n: int) -> Counted:
+        return Counted(int(self) + n)
+
+    def __del__(self) -> None:
+        with self.lock:
+            Counted.alive -= 1
+
+
+class Forgetful(Sink):
+    """Keeps nothing but the most there ever were, beside those that were dropped, which the test keeps."""
+
+    peak = 0
+
+    def __init__(self, dropped: list[Dropped]) -> None:
+        super().__init__()
+        self.dropped = dropped
+
+    def on_next(self, element: Any, /) -> None:
+        self.peak = max(self.peak, Counted.alive - len(self.dropped))
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+MANY = 2500
+KEPT = {"to_list", "collect", "cache", "expand"}
+"""What is there to keep them."""
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("case", [it for it in CASES if it.name not in KEPT], ids=lambda case: case.name)
+def test_an_operator_lets_go_of_what_it_has_given_without_the_collectors_help(
+    case: Case, origin: str, place: Place, dropped: list[Dropped], no_collector: None
+) -> None:
+    """Elements may be large, and few: the collector counts objects, and would come late."""
+    Counted.alive = 0
+    sink = Forgetful(dropped)
+    case.apply(ORIGINS[origin](lambda: map(Counted, range(MANY)), place.pool), place).subscribe(sink)
+    for _ in range(int(PATIENCE * 200)):
+        if sink.ended.wait(0.001):
+            break
+        place.clock.advance(5)
+    assert sink.end == ("on_complete",)
+    assert sink.peak <= MANY // 2, "prefetched, at the most"
+
+
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("demand", DEMANDS, ids=["1", "2", "7", "unbounded"])
 def test_a_source_gives_what_it_is_for_and_keeps_the_rules(name: str, demand: int, place: Place) -> None:
@@ -141,5 +204,5 @@ def test_a_sink_runs_a_flow_to_its_end(name: str, pool: ThreadPoolExecutor) -> N
 def test_every_method_of_flow_is_in_the_grid() -> None:
     public = {name for name in vars(Flow) if not name.startswith("_")}
     shown = {case.name.partition(" ")[0] for case in CASES} | set(SOURCES) | set(SINKS)
-    with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_grid.py
+    with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_borders.py, test_sinks.py
     assert public == shown | with_spark

@@ -9,8 +9,8 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -106,8 +106,10 @@ def test_a_schema_is_taken_from_what_there_is(spark: Any) -> None:
         ({"number": 7, "customer": "a", "price": None, "colour": 1}, "element 2, field 'colour': is not in the schema"),
         ({"number": 7, "customer": "a", "colour": 1}, "element 2, field 'price': .* has no such field"),
         ((7, "a"), r"element 2: \(7, 'a'\) has 2 values, and the schema 3 fields"),
+        (7, "element 2: 7 is no sequence, as the first was"),
+        ("abc", "element 2: 'abc' is no sequence, as the first was"),
     ],
-    ids=["type", "none", "range", "missing", "beside", "instead", "short"],
+    ids=["type", "none", "range", "missing", "beside", "instead", "short", "number", "text"],
 )
 def test_what_does_not_fit_is_named_with_its_element_and_field(element: Any, words: str) -> None:
     rows = Elements("to_spark", arrow_schema("test", Order))
@@ -267,18 +269,17 @@ def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None
         Flow.just(("a",)).to_spark(spark, "s string").stream(tmp_path / "feed")
 
 
-@contextmanager
-def a_small_disk(folder: Path) -> Iterator[Path]:
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
     """A file system with room for 2 MiB; skips where this machine lets nobody make one."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)]
+    folder = tempfile.mkdtemp()  # not below tmp_path, which could not be removed if this process were killed
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # Spark still has what it could not write
+    yield Path(folder)
+    subprocess.run(["umount", "--lazy", folder], check=True)  # Spark still has open what it could not write
+    os.rmdir(folder)
 
 
 def noise(n: int) -> Flow[tuple[int, float]]:
@@ -287,31 +288,32 @@ def noise(n: int) -> Flow[tuple[int, float]]:
 
 
 def test_a_disk_that_is_really_full_under_files_is_told_and_whole_batches_are_there(
-    spark: Any, tmp_path: Path, dropped: list[Dropped]
+    spark: Any, small_disk: Path, dropped: list[Dropped]
 ) -> None:
-    with a_small_disk(tmp_path / "disk") as disk:
-        written = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).parquet(disk / "out")
-        with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
-            written.result(PATIENCE * 4)
-        found = spark.read.schema("n long, x double").parquet(str(disk / "out"))
-        rows, least, most = found.selectExpr("count(*)", "min(n)", "max(n)").first()
-        assert (rows % 20_000, least, most) == (0, 0, rows - 1)
-        assert rows >= 20_000
+    written = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).parquet(small_disk / "out")
+    with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
+        written.result(PATIENCE * 4)
+    found = spark.read.schema("n long, x double").parquet(str(small_disk / "out"))
+    rows, least, most = found.selectExpr("count(*)", "min(n)", "max(n)").first()
+    assert (rows % 20_000, least, most) == (0, 0, rows - 1)
+    assert rows >= 20_000
+    assert len(list((small_disk / "out").glob("*.parquet"))) == rows // 20_000  # each batch by one rename
 
 
 def test_a_disk_that_is_really_full_under_a_feed_is_told_and_what_it_counts_is_there(
-    spark: Any, tmp_path: Path
+    spark: Any, small_disk: Path, tmp_path: Path
 ) -> None:
-    with a_small_disk(tmp_path / "disk") as disk:
-        feed = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).stream(disk / "feed", 100)
-        with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
-            feed.done.result(PATIENCE * 4)
-        fed_ = elements_fed(disk / "feed")
-        assert fed_ >= 20_000
-        stream = Flow.from_stream(feed.dataframe, disk.parent / "checkpoint", {"availableNow": True})
-        assert list(stream.map(lambda row: row[0])) == list(range(fed_))  # and there is room again
-        again = noise(fed_ + 7).skip(fed_).to_spark(spark, "n long, x double").stream(disk / "feed", 100)
-        assert again.done.result(PATIENCE) == 7
+    folder = small_disk / "feed"
+    feed = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).stream(folder, 100)
+    with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
+        feed.done.result(PATIENCE * 4)
+    counted = elements_fed(folder)
+    assert counted >= 20_000
+    stream = Flow.from_stream(feed.dataframe, tmp_path / "checkpoint", {"availableNow": True})
+    assert list(stream.map(lambda row: row[0])) == list(range(counted))
+    # And there is room again.
+    again = noise(counted + 7).skip(counted).to_spark(spark, "n long, x double").stream(folder, 100)
+    assert again.done.result(PATIENCE) == 7
 
 
 def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is_removed(
