@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import statistics
 import tempfile
 import threading
@@ -30,7 +31,8 @@ FLIGHT = 32
 
 
 def seconds(fn: Callable[[], object], times: int = 3) -> float:
-    """The median."""
+    """The median, warm."""
+    fn()
     taken = []
     for _ in range(times):
         begin = time.perf_counter()
@@ -144,20 +146,24 @@ def kept(what: str) -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
 
 
-def memory(spark: Any, rows: int) -> str:
-    """Peak of this process, over what it held before, in partitions; with strings, so that these are large."""
-    df = spark.range(0, rows, 1, PARTITIONS).selectExpr("id", "id * 1.5D as x", "repeat(cast(id as string), 20) as s")
+def memory(spark: Any, rows: int) -> Iterator[str]:
+    """What is held at most, over what was before, in partitions; with strings, so that these are large."""
+    df = spark.range(0, rows, 1, PARTITIONS).selectExpr("id", "id * 1.5D as x", "lpad(id, 120, '0') as s")
     one = df.where(F.spark_partition_id() == 0).toArrow().nbytes
-    told = []
-    for form in ("batches", "tuples"):
+    yield f"memory of from_dataframe, in partitions of {one / 2**20:.0f} MiB, of which there are {PARTITIONS}:"
+    for form in ("batches", "tuples", "dicts"):
         gc.collect()
         pa.default_memory_pool().release_unused()
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        before = kept("VmRSS")
-        Flow.from_dataframe(df, rows=form).count().block()
-        told.append(f"{(kept('VmHWM') - before) / one:.1f} as {form}")
-    each = f"(of {one / 2**20:.0f} MiB, {PARTITIONS} of them)"
-    return f"peak memory of from_dataframe, in partitions {each}: {', '.join(told)}"
+        before, arrow, most, seen = kept("VmRSS"), pa.total_allocated_bytes(), [0], itertools.count()
+
+        def look(element: Any, form: str = form, most: list[int] = most, seen: Any = seen) -> None:
+            if form == "batches" or next(seen) % 1_000 == 0:
+                most[0] = max(most[0], pa.total_allocated_bytes())
+
+        Flow.from_dataframe(df, rows=form).do_on_next(look).count().block()
+        process = kept("VmHWM") - before
+        yield f"    as {form}: at most {(most[0] - arrow) / one:.1f} as Arrow, {process / one:.1f} by the process"
 
 
 def main() -> None:
@@ -178,7 +184,8 @@ def main() -> None:
                 console.print(f"{what}: {ours:.2f} s, {theirs:.2f} s")
         console.print(table)
         console.print(stream(spark, Path(folder), arguments.rows))
-    console.print(memory(spark, arguments.rows))
+    for line in memory(spark, arguments.rows):
+        console.print(line)
     console.print(cancel(spark))
 
 

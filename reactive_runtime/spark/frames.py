@@ -9,8 +9,10 @@ tag. A cancel, or an error, cancels what runs under it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, repeat
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reactive_runtime._core.arguments import at_least, one_of
@@ -50,11 +52,11 @@ class _Partitions:
         """The elements that `form` makes of each partition."""
         jobs = self._jobs
         planned = Flow.from_callable(lambda: jobs.call(0, self._plan)).subscribe_on(jobs.pool)
-        none: list[pyarrow.RecordBatch] = []
+        none: deque[pyarrow.RecordBatch] = deque()
         fetched = planned.flat_map(Flow.range).map_parallel(
             lambda n: jobs.call(none, self._fetch, n), jobs.pool, self._ahead
         )
-        taken = fetched.flat_map_iterable(lambda batches: chain(form(batches), jobs.done_with()))
+        taken = fetched.flat_map_iterable(lambda batches: chain(form(_taken(batches)), jobs.done_with()))
         return taken.do_finally(lambda way: jobs.leave())
 
     def _plan(self) -> int:
@@ -66,19 +68,42 @@ class _Partitions:
         count: int = self._rdd.getNumPartitions()
         return count
 
-    def _fetch(self, partition: int) -> list[pyarrow.RecordBatch]:
+    def _fetch(self, partition: int) -> deque[pyarrow.RecordBatch]:
         import pyarrow as pa
-        from pyspark.serializers import NoOpSerializer
         from pyspark.util import _load_from_socket
 
         if not self._jobs.hold(self._ahead):
-            return []
+            return deque()
         context: Any = self._df.sparkSession.sparkContext
         served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
-        with _load_from_socket(served, NoOpSerializer()) as messages:
-            batches = [pa.ipc.read_record_batch(pa.py_buffer(message), self._schema) for message in messages]
+        with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
+            batches = deque(pa.ipc.read_record_batch(message, self._schema) for message in messages)
         self._jobs.arrived()
         return batches
+
+
+def _taken(batches: deque[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """All of them, each let go as it is taken: the future that brought them may be on a stack further down."""
+    while batches:
+        yield batches.popleft()
+
+
+class _Messages:
+    """Reads what Spark serves into Arrow's own memory, which is given back as soon as nobody needs it."""
+
+    def load_stream(self, stream: Any) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark.serializers import read_int
+
+        while True:
+            try:
+                size = read_int(stream)  # type: ignore[no-untyped-call]
+            except EOFError:
+                return
+            message = pa.allocate_buffer(size)
+            if stream.readinto(memoryview(message)) < size:
+                raise ConnectionError("Spark went away while it served a partition")
+            yield message
 
 
 # -- what an element is -----------------------------------------------------------------------------------------
@@ -127,8 +152,17 @@ def _tuples(batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:
     return zip(*map(values, batch.columns), strict=True)
 
 
-def _dicts(batch: pyarrow.RecordBatch) -> Iterable[dict[str, Any]]:
-    return map(dict, map(zip, repeat(batch.schema.names), _tuples(batch)))  # without a step of Python for a row
+def _dicts(batch: pyarrow.RecordBatch) -> list[dict[str, Any]]:
+    return _dicts_of(tuple(batch.schema.names))(_tuples(batch))
+
+
+@lru_cache(maxsize=64)
+def _dicts_of(names: tuple[str, ...]) -> Callable[[Iterable[tuple[Any, ...]]], list[dict[str, Any]]]:
+    """`[{'a': v0, 'b': v1} for (v0, v1,) in rows]`, written for these names: half the time of dict(zip(names, row))."""
+    values = [f"v{place}" for place in range(len(names))]
+    pairs = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
+    made: Any = eval(f"lambda rows: [{{{pairs}}} for ({''.join(f'{value}, ' for value in values)}) in rows]")
+    return made  # type: ignore[no-any-return]
 
 
 _PLAIN: Final = {"int64": "q", "int32": "i", "int16": "h", "int8": "b", "double": "d", "float": "f"}
