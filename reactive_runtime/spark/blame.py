@@ -6,7 +6,7 @@ from typing import Any
 
 from reactive_runtime.errors import SparkError
 
-__all__ = ["a_dataframe", "is_connected", "reason", "spark_error"]
+__all__ = ["a_dataframe", "is_connected", "not_stopped", "reason", "spark_error"]
 
 
 def spark_error(what: str, error: BaseException) -> SparkError:
@@ -40,6 +40,12 @@ def _innermost(throwable: Any) -> str:
 def is_connected(of_spark: object) -> bool:
     """Whether a session or a DataFrame is one of Spark Connect: its jobs and its JVM are elsewhere."""
     return type(of_spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def not_stopped(what: str, session: Any) -> None:
+    """SparkError where the session is over."""
+    if not is_connected(session) and session.sparkContext._jsc is None:
+        raise SparkError(f"{what}: the session of Spark was stopped: make another, and its DataFrames anew")
 
 
 def a_dataframe(what: str, df: object) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime.spark.blame import is_connected, spark_error
+from reactive_runtime.spark.blame import is_connected, not_stopped, spark_error
 
 __all__ = ["Jobs"]
 
@@ -48,6 +48,7 @@ class Jobs:
             self._running += 1
         try:
             if self._session is not None:
+                not_stopped(self._what, self._session)
                 _tags(self._session)[0](self.tag)  # of this thread: jobs that begin here have it
             return fn(*arguments)
         except Exception as error:

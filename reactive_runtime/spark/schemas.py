@@ -71,6 +71,10 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
             struct: Any = StructType.fromDDL(schema) if isinstance(schema, str) else schema
             return to_arrow_schema(struct, timezone="UTC")
         except Exception as error:
+            if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+                raise SparkError(
+                    f"{what}: {schema!r} is read by a session of Spark, and there is none, or it was stopped"
+                ) from error
             raise SparkError(f"{what}: {schema!r} is no schema of Spark: {_first_line(error)}") from error
     if isinstance(schema, type) and (hints := _hints(schema)):
         return pa.schema([_field(what, name, hint) for name, hint in hints.items()])

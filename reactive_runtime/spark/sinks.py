@@ -13,6 +13,7 @@ from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
+from reactive_runtime.spark.blame import not_stopped
 from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
@@ -73,6 +74,7 @@ class SparkSink(Generic[T]):
         is begun again should skip. SparkError where the folder holds segments of another schema.
         """
         at_least("to_spark", "segments", 2, segments)
+        not_stopped("to_spark", self._spark)
         kept = Segments(Path(folder), self._schema, segments)
         position = kept.recovered()
         jobs = Jobs(None, "to_spark", 2)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime.flow import Flow
 from reactive_runtime.operators.pushing import Emitter
-from reactive_runtime.spark.blame import a_dataframe, spark_error
+from reactive_runtime.spark.blame import a_dataframe, not_stopped, spark_error
 from reactive_runtime.spark.frames import Rows, flow_of_rows
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class _Query:
         if checkpoint is not None:
             writer = writer.option("checkpointLocation", str(checkpoint))
         self._writer = writer if trigger is None else writer.trigger(**trigger)
+        self._session = df.sparkSession
         self._emitter = emitter
         self._lock = primitives.Lock()
         self._over = False  # _lock
@@ -110,6 +111,7 @@ class _Query:
 
     def _run(self) -> None:
         try:
+            not_stopped("from_stream", self._session)
             query = self._writer.start()
             with self._lock:
                 self._query = query

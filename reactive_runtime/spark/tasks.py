@@ -21,7 +21,7 @@ from reactive_runtime._core.arguments import a_function, at_least, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.blame import is_connected
+from reactive_runtime.spark.blame import is_connected, not_stopped
 from reactive_runtime.spark.frames import FORMS, Form, Rows
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.travelling import Scope
@@ -62,6 +62,7 @@ def map_flow(
     a_function("map_flow", "fn", fn)
     one_of("map_flow", "rows", tuple(FORMS), rows)
     at_least("map_flow", "batch_rows", 1, batch_rows)
+    not_stopped("map_flow", df.sparkSession)
     wanted = spark_schema("map_flow", schema)
     task = _Task(fn, arrow_schema("map_flow", schema), rows, batch_rows, metrics)
     _travels(fn)

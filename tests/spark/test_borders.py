@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -204,14 +203,6 @@ def test_wrong_arguments_are_told_where_the_flow_is_made(
     df = arguments.pop("df", None) or spark.range(1)
     with pytest.raises(error, match=words):
         Flow.from_dataframe(df, **arguments)
-
-
-def test_a_frame_of_spark_connect_is_told_what_to_do() -> None:
-    connected: Any = SimpleNamespace(schema=None, sparkSession=None, mapInArrow=None)
-    with pytest.raises(
-        TypeError, match=r"a DataFrame of Spark Connect can't be used here.* map_flow, which runs on the"
-    ):
-        Flow.from_dataframe(connected)
 
 
 def test_a_frame_is_no_stream(spark: Any) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -27,7 +27,7 @@ from reactive_runtime.travelling import Threads
 
 folder = Path(sys.argv[2])
 spark = session(sys.argv[1], {**BRIEF, "spark.executor.memory": "512m", "spark.driver.memory": "1g",
-                              "spark.sql.shuffle.partitions": "2"})
+                              "spark.sql.shuffle.partitions": "2", "spark.task.maxFailures": "2"})
 metrics = TaskMetrics(spark)
 pool = Threads(4)
 twice = lambda row: {"n": 2 * row["id"]}
@@ -38,20 +38,39 @@ print(Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", 40).parquet(
 print(spark.read.parquet(str(folder / "out")).count(), flush=True)
 
 def lost(batches):
-    import os, pathlib
-    mine = pathlib.Path(sys_folder) / "began"
+    import os, pathlib, threading
+    mine = pathlib.Path(where) / "began"
     try:
         mine.touch(exist_ok=False)
     except FileExistsError:
         yield from batches
         return
-    (pathlib.Path(sys_folder) / "worker").write_text(str(os.getppid()))
-    import threading
+    (pathlib.Path(where) / "worker").write_text(str(os.getppid()))
     threading.Event().wait(600)
 
-sys_folder = str(folder)
+def always(batches):
+    import os, pathlib, signal
+    status = pathlib.Path(f"/proc/{os.getppid()}/status").read_text()
+    executor = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
+    os.kill(executor, signal.SIGKILL)
+    yield from batches
+
+def told(what):
+    try:
+        what()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+
+where = str(folder)
 print(sum(row[0] for row in Flow.from_dataframe(spark.range(0, 1000, 1, 4).mapInArrow(lost, "id long"))), flush=True)
+told(lambda: list(Flow.from_dataframe(spark.range(0, 10, 1, 1).mapInArrow(always, "id long"))))
+rows, stream = Flow.just((1,)).to_spark(spark, "n long"), spark.readStream.format("rate").load()
 spark.stop()
+told(lambda: list(Flow.from_dataframe(doubled)))
+told(lambda: list(Flow.from_stream(stream)))
+told(lambda: rows.parquet(folder / "never").result())
+told(lambda: rows.stream(folder / "never"))
+told(lambda: map_flow(doubled, fn, "n long"))
 """
 
 
@@ -66,7 +85,8 @@ def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # the one that was lost
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -82,16 +102,18 @@ def listening(port: int) -> bool:
         return it.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_all_directions_on_a_cluster_and_a_worker_that_is_lost(tmp_path: Path) -> None:
+def test_all_directions_on_a_cluster_a_worker_that_is_lost_and_a_session_that_is_stopped(tmp_path: Path) -> None:
     port, master = a_port(), "org.apache.spark.deploy.master.Master"
     address = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         stack.enter_context(running(master, "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(a_port())))
         until(lambda: listening(port))
+        workers = []
         for number in range(2):
             places = ("--work-dir", str(tmp_path / f"work-{number}"), "--webui-port", str(a_port()))
             worker = "org.apache.spark.deploy.worker.Worker"
-            stack.enter_context(running(worker, "--cores", "1", "--memory", "1g", *places, address))
+            begun = stack.enter_context(running(worker, "--cores", "1", "--memory", "1g", *places, address))
+            workers.append(begun.pid)
         driver = subprocess.Popen(
             [sys.executable, "-c", DRIVER, address, str(tmp_path)],
             stdout=subprocess.PIPE,
@@ -100,13 +122,20 @@ def test_all_directions_on_a_cluster_and_a_worker_that_is_lost(tmp_path: Path) -
         )
         try:
             until(lambda: (tmp_path / "worker").exists() or driver.poll() is not None)
-            executor = parent_of(int((tmp_path / "worker").read_text()))
-            os.kill(executor, signal.SIGKILL)
+            worker = os.getpgid(parent_of(int((tmp_path / "worker").read_text())))
+            os.killpg(worker, signal.SIGKILL)  # the one that the task was on, and its executor with it
             told, _ = driver.communicate(timeout=PATIENCE * 4)
         finally:
             driver.kill()
             driver.wait()
-    assert told.split() == ["999000", "1000", "100", "100", "499500"]
+    assert worker in workers
+    *results, lost = told.splitlines()[:5]
+    assert results == ["999000 1000", "100", "100", "499500"]
+    assert lost.startswith("SparkError: from_dataframe: Job aborted due to stage failure: ")
+    assert "ExecutorLostFailure" in lost
+    over = "the session of Spark was stopped: make another, and its DataFrames anew"
+    where = ("from_dataframe", "from_stream", "to_spark", "to_spark", "map_flow")
+    assert told.splitlines()[5:] == [f"SparkError: {it}: {over}" for it in where]
 
 
 def parent_of(process: int) -> int:

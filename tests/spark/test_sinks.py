@@ -207,18 +207,6 @@ def test_a_path_that_cannot_be_written_is_sparks_reason(spark: Any, tmp_path: Pa
         orders(3).to_spark(spark, Order).parquet(tmp_path / "file").result(PATIENCE * 4)
 
 
-def test_a_session_that_was_stopped_is_an_error_of_the_flow(tmp_path: Path) -> None:
-    class Stopped:
-        """As a session is after `stop`; stopping the one that the tests share would stop them all."""
-
-        @property
-        def sparkContext(self) -> Any:  # noqa: N802
-            raise RuntimeError("Cannot call methods on a stopped SparkContext.")
-
-    with pytest.raises(SparkError, match=r"^to_spark: Cannot call methods on a stopped"):
-        orders(3).to_spark(Stopped(), Order).parquet(tmp_path / "n").result(PATIENCE)  # type: ignore[arg-type]
-
-
 def fed(spark: Any, folder: Path, n: int, rows: int = 10, segments: int = 4) -> Any:
     source = Flow.range(n).skip(elements_fed(folder))
     return source.map(lambda i: (i,)).to_spark(spark, "n long", rows).stream(folder, segments)

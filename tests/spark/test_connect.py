@@ -1,0 +1,104 @@
+"""The same with Spark Connect, as far as it goes: its server is a process of its own, and so is what drives it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(300)
+
+DRIVER = """
+import os, sys, threading
+from pathlib import Path
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+from pyspark.sql import SparkSession
+from reactive_runtime import Flow
+from reactive_runtime.spark import TaskMetrics, map_flow
+from reactive_runtime.travelling import Threads
+
+folder = Path(sys.argv[1])
+builder = SparkSession.builder.remote("local[2]").config("spark.driver.memory", "1g")
+spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+pool = Threads(4)
+
+
+def told(what):
+    try:
+        print(what(), flush=True)
+    except Exception as error:
+        print(f"{type(error).__name__}: {str(error)[:120]}", flush=True)
+
+
+twice = lambda row: {"n": 2 * row["id"]}
+doubled = map_flow(spark.range(0, 1000, 1, 4), lambda rows: rows.map_parallel(twice, pool, 4), "n long")
+told(lambda: doubled.agg({"n": "sum"}).collect()[0][0])
+
+rows = Flow.range(100).map(lambda n: (n,))
+told(lambda: rows.to_spark(spark, "n long", 40).parquet(folder / "out").result())
+told(lambda: spark.read.parquet(str(folder / "out")).count())
+
+(folder / "file").touch()
+told(lambda: rows.to_spark(spark, "n long").parquet(folder / "file" / "below").result())
+
+feed = rows.to_spark(spark, "n long", 10).stream(folder / "feed", 4)
+query = feed.dataframe.writeStream.format("parquet")
+running = query.options(path=str(folder / "fed"), checkpointLocation=str(folder / "checkpoint")).start()
+told(feed.done.result)
+running.processAllAvailable()
+running.stop()
+told(lambda: spark.read.parquet(str(folder / "fed")).distinct().count())
+
+
+def cancelled():  # a write that would take for ever
+    began = folder / "began"
+
+    def wait(batches):
+        (Path(str(began))).touch()
+        threading.Event().wait(600)
+        yield from batches
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(spark, name)
+
+        def createDataFrame(self, table, schema):
+            return spark.createDataFrame(table, schema).mapInArrow(wait, "n long")
+
+    Slow.__module__ = type(spark).__module__
+    future = rows.to_spark(Slow(), "n long").parquet(folder / "never")
+    while not began.exists():
+        threading.Event().wait(0.01)
+    future.cancel()
+    for thread in threading.enumerate():
+        if thread.name.startswith("to_spark"):
+            thread.join(60)
+            if thread.is_alive():
+                return "the job goes on"
+    return "cancelled"
+
+
+told(cancelled)
+told(lambda: Flow.from_dataframe(doubled))
+told(lambda: Flow.from_stream(feed.dataframe))
+told(lambda: TaskMetrics(spark))
+"""
+
+
+def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: Path) -> None:
+    driver = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, timeout=280, check=False
+    )
+    told = driver.stdout.splitlines()
+    assert told[:3] == ["999000", "100", "100"], driver.stderr
+    assert told[3].startswith("SparkError: to_spark: ")
+    assert "is not a directory" in told[3]
+    assert told[4:7] == ["100", "100", "cancelled"], driver.stderr
+    no_partitions = "a DataFrame of Spark Connect can't be used here, whose partitions only its server sees"
+    assert told[7].startswith(f"TypeError: from_dataframe: {no_partitions}")
+    assert told[8].startswith(f"TypeError: from_stream: {no_partitions}"[:120])
+    assert told[9:] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
