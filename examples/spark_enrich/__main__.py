@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from examples.spark_enrich.job import run
 from examples.spark_enrich.service import service
-from reactive_runtime.spark import session
+from reactive_runtime.spark.session import session, settings_of
 
 
 def main() -> None:
@@ -20,9 +20,11 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=100, help="after each of which the job can be resumed")
     parser.add_argument("--rate", type=int, default=2_000, help="calls a second, of each of the two tasks")
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--conf", action="append", help="a Spark setting, spark.key=value; may be given many times")
+    parser.add_argument("--packages", action="append", help="group:artifact:version; may be given many times")
     it = parser.parse_args()
     it.out.mkdir(parents=True, exist_ok=True)
-    spark = session(it.master)
+    spark = session(it.master, settings_of(it.conf, it.packages))
     with service() as address, Progress() as progress:
         bar = progress.add_task("parts", total=it.parts)
         metrics = run(spark, address, it.rows, it.out, it.parts, it.rate, lambda part: progress.advance(bar))

@@ -15,7 +15,7 @@ try:
 except ImportError:
     sys.exit("reactive-runtime: the command needs typer and rich: pip install 'reactive-runtime[cli]'")
 
-__all__ = ["BROKEN", "UNABLE", "Conf", "Master", "app", "one_line_errors", "out"]
+__all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line_errors", "out"]
 
 BROKEN: Final = 1
 UNABLE: Final = 2
@@ -31,6 +31,10 @@ out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
 Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]
+
+Packages = Annotated[
+    list[str] | None, typer.Option(help="A package for Spark, group:artifact:version; may be given many times.")
+]
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
 from reactive_runtime.cli.verdict import judged, reported
 from reactive_runtime.errors import ReactiveError
 
@@ -59,12 +59,14 @@ def stress(
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     master: Master = "local[*]",
     conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Put publishers under fire by many threads, and record every signal to Parquet.
 
     With --verify the runs are judged at once, by Spark; with --repeat each run is judged as it is done, without. Exit
     status 1 says that a rule was broken, or a scenario got stuck.
     """
+    from reactive_runtime.spark.session import settings_of
     from reactive_runtime.stress import Failure, find
     from reactive_runtime.stress.junit import write_junit
 
@@ -77,6 +79,7 @@ def stress(
             return
         if pool not in ("threads", "processes-per-scenario"):
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
+        settings = settings_of(conf, packages)
         first = random.randrange(2**31) if seed is None else seed
         broken: dict[str, set[str]] = {}
         runs: list[Path] = []
@@ -90,7 +93,7 @@ def stress(
             given_up += failures
             if broken or failures:
                 break
-        if verify and judged(runs, out / "verdict", master, conf):
+        if verify and judged(runs, out / "verdict", master, settings):
             broken = _broken_by(out / "verdict", runs)
         if verify and report is not None:
             reported(out, report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
@@ -35,20 +36,24 @@ def verify(
     ] = False,
     master: Master = "local[*]",
     conf: Conf = None,
+    packages: Packages = None,
 ) -> None:
     """Judge recorded runs, any number of any size, by the rules; write the verdict as Parquet.
 
     With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
     time, and goes on when it is started again.
     """
+    from reactive_runtime.spark.session import settings_of
+
     with one_line_errors():
         to = out or runs[0] / "verdict"
+        settings = settings_of(conf, packages)
         if follow:
             if len(runs) != 1:
                 raise ReactiveError("--follow: should be given one folder, in which runs arrive")
-            broken = _followed(runs[0], to, once, master, conf)
+            broken = _followed(runs[0], to, once, master, settings)
         else:
-            broken = judged(runs, to, master, conf)
+            broken = judged(runs, to, master, settings)
         if broken:
             raise typer.Exit(BROKEN)
 
@@ -71,7 +76,7 @@ def reported(runs: Path, to: Path) -> None:
     out.print(f"report   {to} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
 
 
-def judged(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> bool:
+def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> bool:
     """Print the verdict; whether a rule was broken."""
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.spark.session import BRIEF, session
@@ -85,15 +90,15 @@ def judged(runs: list[Path], to: Path, master: str, conf: list[str] | None) -> b
             out.print(f"note     {run}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
     begin = primitives.monotonic()
     brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
-    spark = session(master, {**brief, **dict(_setting(text) for text in conf or [])})
+    spark = session(master, {**brief, **settings})
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
     return _told(judge(spark, runs, to), to, begin)
 
 
-def _followed(folder: Path, to: Path, once: bool, master: str, conf: list[str] | None) -> bool:
+def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> bool:
     from reactive_runtime.spark import follow, session
 
-    spark = session(master, dict(_setting(text) for text in conf or []))
+    spark = session(master, settings)
     broken, unable = [], []
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
@@ -130,13 +135,6 @@ def _told(verdict: Verdict, to: Path, begin: float | None) -> bool:
         rules = ", ".join(it["rule"] for it in verdict.violations)
         out.print(f"BROKEN   rule {rules}", style="bold red")
     return not verdict.clean
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.startswith("spark."):
-        raise ReactiveError(f"--conf {text!r}: should be spark.key=value")
-    return key, value
 
 
 def _print_summary(verdict: Verdict) -> None:

@@ -8,16 +8,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reactive_runtime.errors import MissingDependencyError
+from reactive_runtime.errors import MissingDependencyError, ReactiveError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "java_home", "session"]
+__all__ = ["BRIEF", "java_home", "session", "settings_of"]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
@@ -67,6 +67,29 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     arguments = f"--driver-memory {memory} --driver-java-options {options} pyspark-shell"
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", arguments)
     return builder.getOrCreate()
+
+
+def settings_of(conf: Iterable[str] | None, packages: Iterable[str] | None) -> dict[str, str]:
+    """What is given on a command line, `spark.key=value` and `group:artifact:version`, as settings for `session`.
+
+    ReactiveError names what is neither.
+    """
+    settings = dict(_setting(text) for text in conf or ())
+    wanted = list(packages or ())
+    for text in wanted:
+        if text.count(":") != 2 or not all(text.split(":")):
+            raise ReactiveError(f"--packages {text!r}: should be group:artifact:version, as Maven has it")
+    if wanted:
+        already = settings.get("spark.jars.packages")
+        settings["spark.jars.packages"] = ",".join([already, *wanted] if already else wanted)
+    return settings
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
+        raise ReactiveError(f"--conf {text!r}: should be spark.key=value")
+    return key, value
 
 
 def java_home() -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.spark.session import BRIEF, java_home, session
+from reactive_runtime.errors import MissingDependencyError, ReactiveError
+from reactive_runtime.spark.session import BRIEF, java_home, session, settings_of
 
 
 def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> None:
@@ -29,6 +29,28 @@ def test_a_second_call_gives_the_same_session_with_the_new_settings(spark: Any) 
         assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
+
+
+def test_what_is_given_on_a_command_line_goes_through() -> None:
+    assert settings_of(None, None) == {}
+    given = ["spark.a=1=2", "spark.jars.packages=a:b:1"]
+    assert settings_of(given, ["c:d:2", "e:f:3"]) == {"spark.a": "1=2", "spark.jars.packages": "a:b:1,c:d:2,e:f:3"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "packages", "words"),
+    [
+        (["memory=1g"], None, "--conf 'memory=1g': should be spark.key=value"),
+        (["spark.a"], None, "--conf 'spark.a': should be spark.key=value"),
+        (None, ["a:b"], "--packages 'a:b': should be group:artifact:version"),
+        (None, ["a::b"], "--packages 'a::b': should be group:artifact:version"),
+    ],
+)
+def test_what_is_no_setting_and_no_package_is_named(
+    conf: list[str] | None, packages: list[str] | None, words: str
+) -> None:
+    with pytest.raises(ReactiveError, match=words):
+        settings_of(conf, packages)
 
 
 def test_no_java_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
