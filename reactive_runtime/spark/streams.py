@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.spark.blame import a_dataframe, not_stopped, spark_error
@@ -87,6 +88,9 @@ class _Batch:
         return first
 
 
+_IS_IT: Final = "if it is that of another query, use another folder"
+
+
 class _Query:
     """The query of one subscription."""
 
@@ -98,10 +102,12 @@ class _Query:
             writer = writer.option("checkpointLocation", str(checkpoint))
         self._writer = writer if trigger is None else writer.trigger(**trigger)
         self._session = df.sparkSession
+        self._checkpoint = checkpoint
+        self._goes_on = checkpoint is not None and (Path(checkpoint) / "offsets").exists()
         self._emitter = emitter
         self._lock = primitives.Lock()
         self._over = False  # _lock
-        self._batch: _Batch | None = None  # _lock; the one that Spark waits for
+        self._batch: _Batch | None = None  # _lock; the one that Spark waits for; None: there has been none
         self._query: Any = None  # _lock
 
     def start(self) -> None:
@@ -121,9 +127,11 @@ class _Query:
             query.awaitTermination()
         except Exception as error:
             with self._lock:
-                over = self._over
+                over, begun = self._over, self._batch is not None
             if not over:
                 failure = spark_error("from_stream", error)
+                if self._goes_on and not begun:
+                    failure = SparkError(f"{failure}; the checkpoint {self._checkpoint} was there before: {_IS_IT}")
                 failure.__cause__ = error
                 self._emitter.error(failure)
         else:

@@ -258,7 +258,10 @@ def test_an_error_of_the_query_is_the_flows(spark: Any, tmp_path: Path) -> None:
 
 def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:
     options = (tmp_path / "checkpoint", {"availableNow": True})
-    assert len(list(Flow.from_stream(stream_of(spark, tmp_path / "in"), *options))) == 21
-    other = spark.readStream.format("rate").load()
-    with pytest.raises(SparkError, match=r"^from_stream: "):
-        list(Flow.from_stream(other, *options))
+    one = stream_of(spark, tmp_path / "in")
+    assert len(list(Flow.from_stream(one, *options))) == 21
+    words = r"^from_stream: .*; the checkpoint .*/checkpoint was there before: if it is that of another query, use"
+    for other in (spark.readStream.format("rate").load(), one.union(one), stream_of(spark, tmp_path / "other")):
+        with pytest.raises(SparkError, match=words):
+            list(Flow.from_stream(other, *options))
+    assert list(Flow.from_stream(one, *options)) == []  # its own query still can
