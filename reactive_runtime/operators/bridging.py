@@ -72,6 +72,7 @@ def from_stream(
     checkpoint: str | Path | None = None,
     trigger: Mapping[str, Any] | None = None,
     *,
+    mode: Literal["append", "update", "complete"] = "append",
     prefetch: int = 1,
     rows: Literal["tuples", "dicts", "batches"] = "tuples",
     batch_rows: int = 10_000,
@@ -84,8 +85,9 @@ def from_stream(
     again from its beginning (at least once: what follows should not mind a row that it has seen). Put no boundary after
     it where a row must not be lost with the process.
 
-    `trigger` is Spark's: `{"availableNow": True}` completes the flow when all there was has been taken. The others are
-    those of `from_dataframe`, for each batch. The query begins when the flow is subscribed to; cancelling stops it. An
+    `trigger` is Spark's: `{"availableNow": True}` completes the flow when all there was has been taken. `mode` is
+    Spark's output mode: what aggregates wants "update" or "complete". The others are those of `from_dataframe`, for
+    each batch. The query begins when the flow is subscribed to; cancelling stops it. An
     error of the query is a SparkError that begins with Spark's reason. TypeError for what is no streaming DataFrame.
 
     >>> from reactive_runtime import Flow
@@ -94,7 +96,7 @@ def from_stream(
     >>> Flow.from_stream(ticks).map(lambda row: row[1]).take(3).to_list().block()
     [0, 1, 2]
     """
-    flow: Flow[Any] = _spark("streams").flow_of_stream(df, checkpoint, trigger, prefetch, rows, batch_rows)
+    flow: Flow[Any] = _spark("streams").flow_of_stream(df, checkpoint, trigger, mode, prefetch, rows, batch_rows)
     return flow
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.operators.pushing import Emitter
@@ -23,19 +24,23 @@ from reactive_runtime.spark.frames import Rows, flow_of_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["flow_of_stream"]
+__all__ = ["Mode", "flow_of_stream"]
+
+Mode = Literal["append", "update", "complete"]
 
 
 def flow_of_stream(
     df: DataFrame,
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
+    mode: Mode,
     prefetch: int,
     rows: Rows,
     batch_rows: int,
 ) -> Flow[Any]:
     """`Flow.from_stream`; see there."""
     a_dataframe("from_stream", df)
+    one_of("from_stream", "mode", get_args(Mode), mode)
     if not df.isStreaming:
         raise TypeError("from_stream: a streaming DataFrame is needed (readStream); for others there is from_dataframe")
 
@@ -44,7 +49,9 @@ def flow_of_stream(
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 
-    return Flow.create(lambda emitter: _Query(df, checkpoint, trigger, emitter).start(), capacity=2).concat_map(taken)
+    return Flow.create(lambda emitter: _Query(df, checkpoint, trigger, mode, emitter).start(), capacity=2).concat_map(
+        taken
+    )
 
 
 class _NotTakenError(Exception):
@@ -95,9 +102,14 @@ class _Query:
     """The query of one subscription."""
 
     def __init__(
-        self, df: DataFrame, checkpoint: str | Path | None, trigger: Mapping[str, Any] | None, emitter: Emitter[_Batch]
+        self,
+        df: DataFrame,
+        checkpoint: str | Path | None,
+        trigger: Mapping[str, Any] | None,
+        mode: Mode,
+        emitter: Emitter[_Batch],
     ) -> None:
-        writer = df.writeStream.foreachBatch(self._hand_over)
+        writer = df.writeStream.outputMode(mode).foreachBatch(self._hand_over)
         if checkpoint is not None:
             writer = writer.option("checkpointLocation", str(checkpoint))
         self._writer = writer if trigger is None else writer.trigger(**trigger)

@@ -256,6 +256,14 @@ def test_an_error_of_the_query_is_the_flows(spark: Any, tmp_path: Path) -> None:
     no_query(spark)
 
 
+def test_what_a_stream_has_added_up_comes_in_the_mode_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
+    counts = stream_of(spark, tmp_path / "in", files=2).selectExpr("n % 2 as k").groupBy("k").count()
+    whole = Flow.from_stream(counts, trigger={"availableNow": True}, mode="complete")
+    assert sorted(whole) == [(0, 4), (0, 7), (1, 3), (1, 7)]
+    with pytest.raises(ValueError, match="from_stream: mode must be one of append, update, complete, not 'replace'"):
+        Flow.from_stream(counts, mode="replace")  # type: ignore[arg-type]
+
+
 def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:
     options = (tmp_path / "checkpoint", {"availableNow": True})
     one = stream_of(spark, tmp_path / "in")
