@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
-from sinks import PATIENCE
+from sinks import PATIENCE, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
@@ -131,15 +131,45 @@ def test_a_limit_cancels_the_flow_and_leaves_no_thread_in_the_worker(spark: Any,
         return flow.map_parallel(squared, pool, 4).finalize((tmp_path / "over").touch)
 
     assert len(rows_of(map_flow(spark.range(0, 100_000, 1, 1), fn, SCHEMA, batch_rows=10).limit(3))) == 3
+    assert rows_of(map_flow(spark.range(0, 9, 1, 2), fn, SCHEMA)) == [(n, n * n) for n in range(9)]
+    assert (tmp_path / "over").exists()
+    assert left_in_workers(spark) == {0}
+
+
+def left_in_workers(spark: Any) -> set[int]:
+    """How many threads of flows there are in the workers, which Spark uses again."""
 
     def threads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             names = [it.name for it in threading.enumerate()]
             yield pa.RecordBatch.from_pydict({"left": [sum(name.startswith(("Threads", "timers")) for name in names)]})
 
-    assert rows_of(map_flow(spark.range(0, 9, 1, 2), fn, SCHEMA)) == [(n, n * n) for n in range(9)]
-    assert (tmp_path / "over").exists()
-    assert {row["left"] for row in spark.range(0, 4, 1, 4).mapInArrow(threads, "left long").collect()} == {0}
+    return {row["left"] for row in spark.range(0, 4, 1, 4).mapInArrow(threads, "left long").collect()}
+
+
+def test_a_cancel_of_the_job_cancels_the_flow_of_a_task_that_is_under_way(spark: Any, tmp_path: Path) -> None:
+    """So does the end of the slower of two attempts, which Spark kills in the same way."""
+    pool = Threads(4)
+
+    def fn(flow: Flow[Any]) -> Flow[Any]:
+        def slow(row: dict[str, Any]) -> dict[str, Any]:
+            threading.Event().wait(0.005)
+            (tmp_path / "began").touch()
+            return squared(row)
+
+        def over(way: str) -> None:
+            (tmp_path / "over").write_text(way)
+
+        return flow.map_parallel(slow, pool, 4).do_finally(over)
+
+    endless = map_flow(spark.range(0, 10_000_000, 1, 1), fn, SCHEMA, batch_rows=4)
+    handle = Flow.from_dataframe(endless).subscribe(print)
+    until((tmp_path / "began").exists)
+    assert not (tmp_path / "over").exists()
+    handle.cancel()
+    until(lambda: (tmp_path / "over").exists() and bool((tmp_path / "over").read_text()))
+    assert (tmp_path / "over").read_text() == "cancel"
+    assert left_in_workers(spark) == {0}
 
 
 def test_of_a_stream_batch_by_batch(spark: Any, tmp_path: Path) -> None:
