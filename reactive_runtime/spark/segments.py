@@ -118,6 +118,7 @@ class Segments:
         made = self._next / name
         parquet.write_table(table, made)
         _synchronised(made)
+        _synchronised(self._next)  # its name as well
         self._tell(self.position + table.num_rows)
         self.position += table.num_rows
         made.replace(self._ready / name)
