@@ -45,8 +45,7 @@ class _Partitions:
         self._df = df
         self._ahead = prefetch + 1  # the partition whose rows are being taken is one of them
         self._jobs = Jobs(df.sparkSession, "from_dataframe", self._ahead)
-        self._rdd: Any = None  # set by the call that plans, before any that fetches is made
-        self._schema: Any = None
+        self._schema: Any = None  # set by the call that plans, before any that fetches is made
 
     def rows(self, form: Form) -> Flow[Any]:
         """The elements that `form` makes of each partition."""
@@ -64,18 +63,21 @@ class _Partitions:
 
         zone = self._df.sparkSession.conf.get("spark.sql.session.timeZone")
         self._schema = to_arrow_schema(self._df.schema, timezone=zone)
-        self._rdd = self._df._jdf.toArrowBatchRdd().toJavaRDD()  # adaptive execution runs all but the last stage here
-        count: int = self._rdd.getNumPartitions()
+        count: int = self._batches().getNumPartitions()  # adaptive execution runs all but the last stage here
         return count
+
+    def _batches(self) -> Any:
+        """The partitions as Arrow, for one job: where a job fails, Spark ends all that run over the same RDD."""
+        return self._df._jdf.toArrowBatchRdd().toJavaRDD()
 
     def _fetch(self, partition: int) -> deque[pyarrow.RecordBatch]:
         import pyarrow as pa
         from pyspark.util import _load_from_socket
 
-        if not self._jobs.hold(self._ahead):
+        if not self._jobs.hold(self._ahead, first=not partition):
             return deque()
         context: Any = self._df.sparkSession.sparkContext
-        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._rdd, [partition])
+        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._batches(), [partition])
         with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
             batches = deque(pa.ipc.read_record_batch(message, self._schema) for message in messages)
         self._jobs.arrived()

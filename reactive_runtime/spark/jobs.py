@@ -65,13 +65,13 @@ class Jobs:
         with self._changed:
             return self._over
 
-    def hold(self, most: int) -> bool:
+    def hold(self, most: int, *, first: bool) -> bool:
         """Wait until fewer than `most` results are there that nobody is done with, and add one. False: it is over.
 
-        The first is fetched alone, to be there sooner. For a thread of the pool, which has nothing better to do.
+        The `first` is fetched alone, to be there sooner. For a thread of the pool, which has nothing better to do.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._over or self._held < (most if self._arrived else 1))
+            self._changed.wait_for(lambda: self._over or (self._held < most and (first or self._arrived)))
             self._held += 1
             return not self._over
 

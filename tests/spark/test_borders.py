@@ -132,6 +132,7 @@ def test_no_more_partitions_are_fetched_than_asked_for(spark: Any) -> None:
     sink = Sink(10)
     Flow.from_dataframe(df).subscribe(sink)
     sink.wait_for(10)
+    until(lambda: jobs.value >= 2)
     idle(spark)
     assert jobs.value == 2
     sink.subscription.request(1)  # of the second
@@ -177,6 +178,31 @@ def test_an_error_of_a_job_comes_after_its_rows_with_sparks_reason_first(spark: 
     assert str(error).startswith("from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
     assert "\n" not in str(error)
     assert error.__cause__ is not None
+
+
+def test_a_job_that_fails_does_not_take_the_one_before_it_along(spark: Any, tmp_path: Path) -> None:
+    """Spark ends all jobs over an RDD when one of them fails: they must not share one."""
+    failed, told = tmp_path / "failed", tmp_path / "told"
+
+    def part(rows: Any) -> Any:
+        for batch in rows:
+            number = batch["id"][0].as_py() // 10
+            if number == 1:  # is under way until 2 has failed
+                while not told.exists():
+                    threading.Event().wait(0.01)
+            if number == 2:
+                failed.touch()
+                raise LookupError("no such customer")
+            yield batch
+
+    sink = Sink()
+    Flow.from_dataframe(spark.range(0, 40, 1, 4).mapInArrow(part, "id long")).subscribe(sink)
+    until(failed.exists)
+    until(lambda: len(spark.sparkContext.statusTracker().getActiveJobsIds()) <= 1)
+    told.touch()
+    sink.wait()
+    assert [row[0] for row in sink.elements] == list(range(20))
+    assert "no such customer" in str(sink.error)
 
 
 def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
