@@ -45,7 +45,9 @@ class _Partitions:
         self._df = df
         self._ahead = prefetch + 1  # the partition whose rows are being taken is one of them
         self._jobs = Jobs(df.sparkSession, "from_dataframe", self._ahead)
-        self._schema: Any = None  # set by the call that plans, before any that fetches is made
+        # Set by the call that plans, before any that fetches is made:
+        self._schema: Any = None
+        self._rdds: list[Any] = []
 
     def rows(self, form: Form) -> Flow[Any]:
         """The elements that `form` makes of each partition."""
@@ -63,11 +65,13 @@ class _Partitions:
 
         zone = self._df.sparkSession.conf.get("spark.sql.session.timeZone")
         self._schema = to_arrow_schema(self._df.schema, timezone=zone)
-        count: int = self._batches().getNumPartitions()  # adaptive execution runs all but the last stage here
+        one = self._batches()  # adaptive execution runs all but the last stage here
+        count: int = one.getNumPartitions()
+        # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
+        self._rdds = [one, *(self._batches() for _ in range(1, min(self._ahead, count)))]
         return count
 
     def _batches(self) -> Any:
-        """The partitions as Arrow, for one job: where a job fails, Spark ends all that run over the same RDD."""
         return self._df._jdf.toArrowBatchRdd().toJavaRDD()
 
     def _fetch(self, partition: int) -> deque[pyarrow.RecordBatch]:
@@ -77,7 +81,8 @@ class _Partitions:
         if not self._jobs.hold(self._ahead, first=not partition):
             return deque()
         context: Any = self._df.sparkSession.sparkContext
-        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), self._batches(), [partition])
+        rdd = self._rdds[partition % self._ahead]
+        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), rdd, [partition])
         with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
             batches = deque(pa.ipc.read_record_batch(message, self._schema) for message in messages)
         self._jobs.arrived()
