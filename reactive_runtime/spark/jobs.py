@@ -68,7 +68,8 @@ class Jobs:
     def hold(self, most: int, *, first: bool) -> bool:
         """Wait until fewer than `most` results are there that nobody is done with, and add one. False: it is over.
 
-        The `first` is fetched alone, to be there sooner. For a thread of the pool, which has nothing better to do.
+        The `first` is fetched alone, to be there sooner. (Who calls, `map_parallel`, takes a result for done when it is
+        delivered; here it is done with when its last row is.) For a thread of the pool, with nothing better to do.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or (self._held < most and (first or self._arrived)))

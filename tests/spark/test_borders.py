@@ -129,14 +129,14 @@ def test_no_more_partitions_are_fetched_than_asked_for(spark: Any) -> None:
         yield from rows
 
     df = spark.range(0, 60, 1, 6).mapInArrow(counted, "id long")
-    sink = Sink(10)
+    sink = Sink(5)
     Flow.from_dataframe(df).subscribe(sink)
-    sink.wait_for(10)
+    sink.wait_for(5)
     until(lambda: jobs.value >= 2)
     idle(spark)
     assert jobs.value == 2
-    sink.subscription.request(1)  # of the second
-    sink.wait_for(1)
+    sink.subscription.request(6)  # one of the second
+    sink.wait_for(6)
     until(lambda: jobs.value >= 3)
     idle(spark)
     assert jobs.value == 3
