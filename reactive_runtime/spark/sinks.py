@@ -71,7 +71,8 @@ class SparkSink(Generic[T]):
         Each micro-batch is a segment, a Parquet file; at most `segments` (2 or more) are there at once. When there is
         no room the flow is not asked for more, until Spark has committed a batch and removed what it was made of. What
         is in the folder survives the end of either process: `elements_fed(folder)` says how many elements a flow that
-        is begun again should skip. SparkError where the folder holds segments of another schema.
+        is begun again should skip. One flow at a time feeds a folder, and one query empties it. SparkError where the
+        folder holds segments of another schema.
         """
         at_least("to_spark", "segments", 2, segments)
         not_stopped("to_spark", self._spark)
