@@ -49,7 +49,7 @@ class Jobs:
         try:
             if self._session is not None:
                 not_stopped(self._what, self._session)
-                _tags(self._session)[0](self.tag)  # of this thread: jobs that begin here have it
+                _begin(self._session, self.tag)
             return fn(*arguments)
         except Exception as error:
             if self.over():  # it was cancelled, and says so
@@ -115,18 +115,30 @@ class Jobs:
 
     def _cancel(self) -> None:
         while True:
-            _tags(self._session)[1](self.tag)
+            _cancelled(self._session)(self.tag)
             with self._changed:
                 if self._changed.wait_for(lambda: not self._running, _AGAIN):
                     return
 
 
-def _tags(session: Any) -> tuple[Callable[[str], object], Callable[[str], object]]:
-    """How what this thread begins gets a tag, and how what has one is cancelled."""
+def _begin(session: Any, tag: str) -> None:
+    """Jobs that begin on this thread have the tag, and are interrupted by a cancel.
+
+    Without that a task may go on until Spark kills its Python worker, flow and all, with nothing closed.
+    """
     if is_connected(session):
-        return session.addTag, session.interruptTag
-    context = session.sparkContext
-    return context.addJobTag, context.cancelJobsWithTag
+        session.addTag(tag)
+    else:
+        session.sparkContext.addJobTag(tag)
+        session.sparkContext.setInterruptOnCancel(True)
+
+
+def _cancelled(session: Any) -> Callable[[str], object]:
+    """What cancels all that has a tag."""
+    cancel: Callable[[str], object] = (
+        session.interruptTag if is_connected(session) else session.sparkContext.cancelJobsWithTag
+    )
+    return cancel
 
 
 class _End:

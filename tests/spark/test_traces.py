@@ -57,12 +57,12 @@ def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
 
 
 @settings(
-    max_examples=8,
+    max_examples=4,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a Spark job a step is too dear for shrinking
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(batch=st.lists(traces(), min_size=16, max_size=24), late_signals=st.integers(0, 2))
+@given(batch=st.lists(traces(), min_size=32, max_size=48), late_signals=st.integers(0, 2))
 def test_the_checker_and_the_pipeline_agree_on_every_trace(
     spark: Any, batch: list[list[Record]], late_signals: int
 ) -> None:
