@@ -87,8 +87,8 @@ def from_stream(
 
     `trigger` is Spark's: `{"availableNow": True}` completes the flow when all there was has been taken. `mode` is
     Spark's output mode: what aggregates wants "update" or "complete". The others are those of `from_dataframe`, for
-    each batch. The query begins when the flow is subscribed to; cancelling stops it. An
-    error of the query is a SparkError that begins with Spark's reason. TypeError for what is no streaming DataFrame.
+    each batch. The query begins when the flow is subscribed to; cancelling stops it. An error of the query is a
+    SparkError that begins with Spark's reason. TypeError for what is no streaming DataFrame.
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.spark import session

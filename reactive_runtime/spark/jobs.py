@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime.spark.blame import is_connected, not_stopped, spark_error
 
 __all__ = ["Jobs"]
@@ -115,7 +115,11 @@ class Jobs:
 
     def _cancel(self) -> None:
         while True:
-            _cancelled(self._session)(self.tag)
+            try:
+                _cancel_tag(self._session, self.tag)
+            except Exception as error:  # of a session that was stopped, or whose server is gone
+                hooks.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
+                return
             with self._changed:
                 if self._changed.wait_for(lambda: not self._running, _AGAIN):
                     return
@@ -133,12 +137,12 @@ def _begin(session: Any, tag: str) -> None:
         session.sparkContext.setInterruptOnCancel(True)
 
 
-def _cancelled(session: Any) -> Callable[[str], object]:
-    """What cancels all that has a tag."""
-    cancel: Callable[[str], object] = (
-        session.interruptTag if is_connected(session) else session.sparkContext.cancelJobsWithTag
-    )
-    return cancel
+def _cancel_tag(session: Any, tag: str) -> None:
+    """Cancel all that has the tag."""
+    if is_connected(session):
+        session.interruptTag(tag)
+    else:
+        session.sparkContext.cancelJobsWithTag(tag)
 
 
 class _End:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from sinks import PATIENCE, Sink, until
 from reactive_runtime import MAX_DEMAND, Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
+from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.testing import Recorder, check
 
 pytestmark = pytest.mark.timeout(300)
@@ -164,6 +166,32 @@ def test_a_cancel_ends_the_jobs_and_the_threads(spark: Any, tmp_path: Path) -> N
     for thread in set(threading.enumerate()) - before:
         thread.join(PATIENCE)
         assert not thread.is_alive(), thread
+
+
+def test_a_cancel_that_spark_refuses_goes_to_the_hook(dropped: list[Dropped]) -> None:
+    class Context:
+        """Of a session that is stopped while a job runs."""
+
+        _jsc = object()
+
+        def addJobTag(self, tag: str) -> None:  # noqa: N802
+            """As Spark's."""
+
+        def setInterruptOnCancel(self, interrupt: bool) -> None:  # noqa: N802
+            """As Spark's."""
+
+        def cancelJobsWithTag(self, tag: str) -> None:  # noqa: N802
+            raise RuntimeError("the context is stopped")
+
+    jobs = Jobs(SimpleNamespace(sparkContext=Context()), "from_dataframe", 1)
+    began, over = threading.Event(), threading.Event()
+    running = jobs.pool.submit(jobs.call, None, lambda: began.set() or over.wait(PATIENCE))
+    assert began.wait(PATIENCE)
+    jobs.leave()
+    until(lambda: bool(dropped))
+    over.set()
+    running.result(PATIENCE)
+    assert [str(drop.error) for drop in dropped] == ["the context is stopped"]
 
 
 def test_an_error_of_a_job_comes_after_its_rows_with_sparks_reason_first(spark: Any) -> None:
