@@ -319,10 +319,18 @@ def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says
     assert done.stderr.count("\n") == 1
 
 
-def test_a_setting_that_is_none_is_one_line(clean_run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    done = call("verify", clean_run[0], "--conf", "memory=1g")
+@pytest.mark.parametrize("command", ["verify", "stress"])
+@pytest.mark.parametrize(
+    ("option", "text", "says"),
+    [
+        ("--conf", "memory=1g", "should be spark.key=value"),
+        ("--packages", "a:b", "should be group:artifact:version"),
+    ],
+)
+def test_a_setting_that_is_none_is_one_line(command: str, option: str, text: str, says: str, tmp_path: Path) -> None:
+    done = call(command, *([tmp_path] if command == "verify" else []), option, text)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "should be spark.key=value" in done.stderr
+    assert says in done.stderr
 
 
 def test_an_unknown_option_exits_with_2() -> None:
