@@ -37,6 +37,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 S = TypeVar("S")
 
+_AT_HAND = (list, tuple, builtins.range, str, bytes, bytearray, dict, set, frozenset)
+"""What is iterated without a user's code."""
+
 
 def range(*arguments: int) -> Flow[int]:
     """The integers of `range(*arguments)`.
@@ -48,7 +51,7 @@ def range(*arguments: int) -> Flow[int]:
     [2, 5, 8]
     """
     numbers = builtins.range(*arguments)
-    return flow_of(Cold(repr(numbers).replace("range(0, ", "range("), lambda: numbers))
+    return flow_of(Cold(repr(numbers).replace("range(0, ", "range("), lambda: numbers, at_hand=True))
 
 
 def just(*elements: T) -> Flow[T]:
@@ -61,7 +64,7 @@ def just(*elements: T) -> Flow[T]:
     if any(element is None for element in elements):
         raise TypeError("just: None is not an element (2.13)")
     title = f"just({', '.join(builtins.map(repr, elements))})"
-    return flow_of(Cold(title, lambda: elements, single=len(elements) == 1))
+    return flow_of(Cold(title, lambda: elements, single=len(elements) == 1, at_hand=True))
 
 
 def empty() -> Flow[Any]:
@@ -71,7 +74,7 @@ def empty() -> Flow[Any]:
     >>> list(Flow.empty())
     []
     """
-    return flow_of(Cold("empty()", tuple))
+    return flow_of(Cold("empty()", tuple, at_hand=True))
 
 
 def error(failure: BaseException | Callable[[], BaseException], /) -> Flow[Any]:
@@ -134,7 +137,8 @@ def from_iterable(iterable: Iterable[T], /) -> Flow[T]:
     """
     if iterable is None:
         raise TypeError("from_iterable: an iterable is needed, not None")
-    return flow_of(Cold(f"from_iterable({type(iterable).__name__})", lambda: iterable))
+    at_hand = type(iterable) in _AT_HAND
+    return flow_of(Cold(f"from_iterable({type(iterable).__name__})", lambda: iterable, at_hand=at_hand))
 
 
 def from_supplier(supplier: Callable[[], Iterable[T]], /) -> Flow[T]:
@@ -182,7 +186,7 @@ def from_callable(fn: Callable[[], T], /) -> Flow[T]:
     """
     a_function("from_callable", "fn", fn)
     once = (fn,)
-    called: Flow[T] = flow_of(Cold("", lambda: once, single=True))._then(_Call(fn))
+    called: Flow[T] = flow_of(Cold("", lambda: once, single=True, at_hand=True))._then(_Call(fn))
     return called
 
 

@@ -26,7 +26,7 @@ from concurrent.futures import Executor, Future
 from contextvars import Context
 from typing import Any, ClassVar, Final
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -42,7 +42,7 @@ CLOSED: Final = -1
 class Drain:
     """Demand, and at most one owner who works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_hasty", "_lock", "_missed")
+    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_hasty", "_lock", "_missed", "_spent")
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
@@ -60,7 +60,8 @@ class Drain:
         self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
         self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
         self._hasty = 2  # the owner's; how many times more to leave at once
-        self._missed = False  # _lock; somebody left a note while the drain was owned
+        self._missed = False  # _lock; a note was left while the drain was owned
+        self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
 
     def _turn(self, allowance: int) -> int:
         """Work off at most `allowance` (0: only look around); return how much was taken, or CLOSED. Owner only."""
@@ -87,9 +88,15 @@ class Drain:
     def _launch(self) -> None:
         """Begin the owner's work: here, or as a task."""
         if self._executor is None:
-            self._run()
+            trampoline.launch(self._run)
         else:
             self._submit(resubmitted=False)
+
+    def _spend(self) -> None:
+        """The batch is used up, though not by elements that were delivered: give way, and come back. Owner only."""
+        self._spent = True
+        with self._lock:
+            self._missed = True
 
     def _run(self) -> None:
         """Take turns until there is neither work nor a note. Owner only."""
@@ -119,9 +126,14 @@ class Drain:
                 if not more:
                     self._linger()
                     patient = False
-                elif executor is not None:
+                elif executor is None:
+                    if trampoline.others():
+                        trampoline.later(self._run)
+                        return
+                else:
                     budget -= taken or 1
-                    if budget <= 0:
+                    if budget <= 0 or self._spent:
+                        self._spent = False
                         if not self._submit(resubmitted=True):
                             return
                         budget = self.batch

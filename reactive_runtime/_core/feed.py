@@ -7,12 +7,14 @@ from its upstream (`_core.inbox`). The drain knows no difference, but that a bou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, Final
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.host import WORK, Host
 
-__all__ = ["ColdFeed", "Feed"]
+__all__ = ["ColdFeed", "Feed", "paced"]
 
 
 class Feed:
@@ -40,6 +42,9 @@ class Feed:
     def want(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
 
+    def run_ahead(self) -> None:
+        """Elements are wanted whatever the demand, as many as it was made for."""
+
     def pump(self) -> None:
         """There is no demand: see to what needs none. Nothing is pulled."""
 
@@ -61,6 +66,18 @@ class Feed:
 
     def close(self) -> None:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
+
+
+def paced(elements: Iterator[Any], host: Host) -> Iterator[Any]:
+    """`elements` of a source that never waits, for steps that may drop them all: gives way after so many of them."""
+    return chain.from_iterable(_paced(elements, host))
+
+
+def _paced(elements: Iterator[Any], host: Host) -> Iterator[Iterable[Any]]:
+    for first in elements:
+        yield chain((first,), islice(elements, WORK - 1))
+        host._spend()
+        yield (PENDING,)
 
 
 _EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63), "", b"", {}, {}.values())

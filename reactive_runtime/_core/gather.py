@@ -18,9 +18,15 @@ Demand: `poll` pulls only if an element can go on. Without demand the generator 
 what needs none: an end, an error, a timer, a switch. It must then yield nothing but PENDING, and does so by itself
 where what it yields comes from `poll`; an operator that has elements from elsewhere asks `self.host.demanded`.
 
-A lane is one upstream. A flow that nobody has given an executor is not subscribed to: its feed hangs on the same
-host, and the lane is its iterator, through its steps. Any other publisher gets an inbox: with `prefetch` elements of
-room; or, without, with exactly as much as the downstream still wants.
+A lane is one upstream. A flow without an executor is not subscribed to: its feed hangs on the same host, and the lane
+is its iterator, through its steps. Any other publisher gets an inbox: with `prefetch` elements of room; or, without,
+with exactly as much as the downstream still wants.
+
+A signal from elsewhere must not wait for a user's code. The owner of a drain may be kept: by a function or a source
+that takes its time, by a loop without result (`keeps`). So an operator that hears from elsewhere, from a clock, a
+switch, another publisher (`apart`), gives each upstream that may keep the owner a drain of its own: a subscription and
+an inbox. The thread that asks for its elements then owns that drain only; the timer's thread owns the operator's,
+signals, and cancels. What costs nothing to pull, a list or what waits in a queue, hangs on the host as it is.
 """
 
 from __future__ import annotations
@@ -29,10 +35,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
@@ -60,6 +66,10 @@ END: Final = End()
 
 NOTHING: Final = object()
 
+DEPTH: Final = 12
+"""Operators that hang on one drain, one above the other, at most: the next upstream has a drain of its own, since each
+of them is a frame or more on the stack of the one that pulls."""
+
 Elements = Generator[Any, None, None]
 """What the `elements` of a gather are: elements, and PENDING."""
 
@@ -78,11 +88,19 @@ class Clock(Protocol):
 class Lane:
     """One upstream of a gather. All methods are for the owner of the host's drain."""
 
-    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_seen", "_steps", "over")
+    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_own", "_prefetch", "_seen", "_steps", "over")
 
     def __init__(
-        self, host: Host, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None
+        self,
+        host: Host,
+        source: Flow[Any],
+        prefetch: int | None = None,
+        overflow: Overflow | None = None,
+        *,
+        apart: bool = False,
+        depth: int = 0,
     ) -> None:
+        """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator."""
         plan = source._origin.plan()
         self._host = host
         self._prefetch = prefetch
@@ -93,11 +111,16 @@ class Lane:
         self.over = False  # it has ended, or was closed
         self._feed: Feed
         steps = (*plan.steps, *source._steps)
-        if plan.executor is None:
+        self._own = plan.executor is None and ((apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
+        if self._own:
+            self._feed = Inbox(source._run, None, most=prefetch)
+        elif plan.executor is None:
             self._steps = [step.fresh() for step in steps]
             for step in self._steps:
                 step.enter(host._context)
             self._feed = plan.feed(self._upstream(prefetch))
+            if isinstance(self._feed, Gather):
+                self._feed.depth = depth + 1
         elif plan.single is not None and not any(step.expands for step in steps):
             self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
@@ -105,7 +128,7 @@ class Lane:
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
         self._feed.attach(host)
-        if prefetch == MAX_DEMAND:  # it may come back with elements, without end
+        if self._own or prefetch == MAX_DEMAND or plan.pushes:  # it may come back with elements, without end
             host._later(self._feed.connect)
         else:
             self._feed.connect()
@@ -133,6 +156,8 @@ class Lane:
 
     def signal(self) -> Any:
         """The next element, demanded or not, for a lane whose elements do not go on."""
+        if self._prefetch is not None:
+            self._feed.run_ahead()
         demanded, self._host.demanded = self._host.demanded, True
         try:
             return self.poll()
@@ -141,8 +166,10 @@ class Lane:
 
     def _next(self) -> Any:
         self._seen = False
+        if self._host._worked():
+            return PENDING
         if self._iterator is None:
-            self._iterator = pulled(self._feed.open(), self._steps, self._host)
+            self._iterator = self._opened()
         try:
             element = next(self._iterator, END)
             if element is None:
@@ -154,6 +181,12 @@ class Lane:
         if element is END:
             self.close()
         return element
+
+    def _opened(self) -> Iterator[Any]:
+        elements = self._feed.open()
+        if self._steps and not self._feed.waits:
+            elements = paced(elements, self._host)
+        return pulled(elements, self._steps, self._host)
 
     def look(self) -> Any:
         """END, if that is certain; else PENDING, and what needs no demand has been seen to.
@@ -173,7 +206,7 @@ class Lane:
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
             if self._iterator is None:
-                self._iterator = pulled(self._feed.open(), self._steps, self._host)
+                self._iterator = self._opened()
             self._feed.pump()
             if end_is_certain(self._steps, self._feed.exhausted):
                 element = self._next()
@@ -198,7 +231,7 @@ class Lane:
     def want(self, n: int) -> None:
         """The host has run dry, and `n` elements are demanded downstream."""
         if not self.over:
-            wanted = self._upstream(n if self._prefetch is None else self._prefetch)
+            wanted = self._upstream(n if self._prefetch is None or self._own else self._prefetch)
             assert wanted is not None
             self._feed.want(wanted)
 
@@ -337,6 +370,18 @@ class Gather(Feed):
     place: Place | None = None
     waits: bool = True
 
+    hears: ClassVar[bool] = False
+    """It hears from elsewhere than its upstreams: a clock, a switch, those who take from it."""
+
+    calls: ClassVar[bool] = True
+    """It may keep the owner of the drain, itself or by upstreams that are not given a drain of their own."""
+
+    apart: bool = False
+    """An upstream that may keep the owner gets a drain of its own. Set by `Gathered`, before anything else."""
+
+    depth: int = 0
+    """How many operators stand below it on the same drain. Set by the lane."""
+
     def __init__(self) -> None:
         # All of it belongs to the owner of the host's drain.
         self.host: Host  # set once, by attach
@@ -356,9 +401,17 @@ class Gather(Feed):
 
     # -- for operators -----------------------------------------------------------------------------------------
 
-    def lane(self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None) -> Lane:
-        """Subscribe to one more upstream."""
-        lane = Lane(self.host, source, prefetch, overflow)
+    def lane(
+        self,
+        source: Flow[Any],
+        prefetch: int | None = None,
+        overflow: Overflow | None = None,
+        *,
+        apart: bool | None = None,
+    ) -> Lane:
+        """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole."""
+        apart = self.apart if apart is None else apart
+        lane = Lane(self.host, source, prefetch, overflow, apart=apart, depth=self.depth)
         self.lanes[lane] = None
         if lane.relays():
             self._relaying[lane] = None

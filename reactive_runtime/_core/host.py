@@ -1,12 +1,14 @@
 """A drain that feeds hang on: what all of them need of it, whomever it serves.
 
 Two serve so: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one host, down to
-the sources and the boundaries: it is one drain, and so everything in the tree happens in turn, without a lock.
+the sources, the boundaries, and the upstreams that have a drain of their own (`_core.gather`): it is one drain, and
+so everything in the tree happens in turn, without a lock.
 
-Calls on an upstream that may come back with elements, `subscribe` and `request` on somebody else's publisher, are
-noted (`_later`) and made when nobody owns the drain: the elements find it idle, and go on their way at once. One
-thread at a time makes them, and goes on while there are any; a call that is noted from inside another one waits for
-that to return. So a million subscriptions one after another need no stack (3.3).
+Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on somebody
+else's publisher, are noted (`_later`) and made when nobody owns this drain: the elements find it idle, and go on their
+way at once. The thread that lets the drain go makes them, also from inside another such call, which may be in a user's
+code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
+subscriptions one after another need no stack (3.3).
 """
 
 from __future__ import annotations
@@ -15,22 +17,27 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from types import TracebackType
+from typing import Final
 
+from reactive_runtime._core import trampoline
 from reactive_runtime._core.drain import Drain
 
-__all__ = ["Host"]
+__all__ = ["WORK", "Host"]
+
+WORK: Final = 1024
+"""Elements that the tree works on, delivered or not, after which it gives way."""
 
 
 class Host(Drain):
-    """A drain with a context, a stop sign, and a gate for calls upstream."""
+    """A drain with a context, a stop sign, and a list of calls upstream."""
 
-    __slots__ = ("_calling", "_calls", "_context", "_endings", "_raised", "_stop", "demanded")
+    __slots__ = ("_calls", "_context", "_endings", "_raised", "_stop", "_work", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
-        self._calling = False  # _lock; somebody is making them
+        self._work = WORK  # the owner's; so many elements more, and the tree gives way
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self._endings: list[Callable[[], object]] | None = None  # the owner's; called when all is over
@@ -55,6 +62,15 @@ class Host(Drain):
         for ending in endings or ():
             ending()
 
+    def _worked(self) -> bool:
+        """One more element was worked on; True: it is time to give way, and PENDING is due. For the owner."""
+        self._work -= 1
+        if self._work:
+            return False
+        self._work = WORK
+        self._spend()
+        return True
+
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""
         with self._lock:
@@ -63,25 +79,10 @@ class Host(Drain):
             self._calls.append(call)
 
     def _left(self) -> None:
-        """Make the calls that were noted, unless somebody is at it, further down this stack or on another thread."""
+        """Make the calls that were noted."""
         if self._calls is None:  # who noted one saw it noted, and comes by here
             return
         with self._lock:
-            if self._calling:
-                return
-            self._calling = True
-        try:
-            while calls := self._next_calls():
-                for call in calls:
-                    call()
-        except BaseException:
-            with self._lock:
-                self._calling = False  # not held by a thread that is on its way out
-            raise
-
-    def _next_calls(self) -> list[Callable[[], object]] | None:
-        with self._lock:
             calls, self._calls = self._calls, None
-            if calls is None:
-                self._calling = False
-            return calls
+        if calls:
+            trampoline.work(calls)

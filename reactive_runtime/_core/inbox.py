@@ -5,9 +5,11 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
 
 - *prefetch* p: p elements are asked for at once, and when three quarters of them have been consumed, so many
   again. At most p elements are ever held here.
-- *exact*: what the drain still owes downstream is asked for, and no more. For publishers that are not ours,
-  with no boundary after them. It is asked for when nobody owns the drain (`Host._later`): such a publisher may emit
-  from inside `request`, without end, and each element has to go on its way at once, not to wait for its return.
+- *exact*: what the drain still owes downstream is asked for, and no more, or no more than `most` of it at a time. For
+  publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
+
+An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
+asked when nobody owns the drain (`Host._later`): each element has to go on its way at once, not to wait for the return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
 drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
@@ -22,16 +24,16 @@ from itertools import chain
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.fuse import PENDING, Stoppable, none_element
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.fuse import PENDING, none_element
+from reactive_runtime._core.host import WORK, Host
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox", "Overflow", "Upstream"]
+__all__ = ["Inbox", "Overflow", "Relayed", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Inbox(Feed):
         "_elements",
         "_error",
         "_items",
+        "_most",
         "_on_drain",
         "_overflow",
         "_prefetch",
@@ -65,19 +68,27 @@ class Inbox(Feed):
         "_traceback",
         "_unasked",
         "_upstream",
+        "_worked",
     )
 
     waits = True
 
     def __init__(
-        self, subscribe: Callable[[Subscriber[Any]], object], prefetch: int | None, *, on_drain: bool = False
+        self,
+        subscribe: Callable[[Subscriber[Any]], object],
+        prefetch: int | None,
+        *,
+        on_drain: bool = False,
+        most: int | None = None,
     ) -> None:
         """`subscribe` connects a subscriber to the upstream; `prefetch` is 1 or more, or None for exact demand.
 
-        `on_drain`: connect on the thread of the drain, instead of on the one that subscribes.
+        `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
+        no more than that at a time, until `run_ahead` makes it the prefetch.
         """
         self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # drain lock; None once it is closed
-        self._prefetch = prefetch
+        self._prefetch = prefetch  # None until `run_ahead`, where there is a `most`: then the owner's
+        self._most = most
         self._on_drain = on_drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
@@ -95,6 +106,7 @@ class Inbox(Feed):
         self._chunk: Iterator[Any] = iter(())
         self._elements: Iterator[Any] = iter(())
         self._consumed = 0  # since the last refill
+        self._worked = 0  # since the last time that it gave way
         self._drain: Host  # set once, by attach
 
     # -- the feed: called by the owner of the downstream drain -------------------------------------------------
@@ -126,9 +138,9 @@ class Inbox(Feed):
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
-        most = MAX_DEMAND if self._prefetch is None else max(1, self._prefetch >> 2)
         lock = self._drain._lock
         while True:
+            most = MAX_DEMAND if self._prefetch is None else max(1, self._prefetch >> 2)
             with lock:
                 items = self._items
                 if len(items) <= most:
@@ -140,6 +152,11 @@ class Inbox(Feed):
                 self._chunk = iter(items)
                 yield self._chunk
                 self._replenish(len(items))
+                self._worked += len(items)
+                if self._worked >= WORK:
+                    self._worked = 0
+                    self._drain._spend()
+                    yield iter((PENDING,))
             elif not done:
                 yield iter((PENDING,))
             elif error is not None:
@@ -156,11 +173,26 @@ class Inbox(Feed):
     def relays(self) -> bool:
         return self._prefetch is None
 
+    def run_ahead(self) -> None:
+        """From now on keep `most` elements under way, whatever the demand."""
+        if self._prefetch is not None or self._most is None:
+            return
+        self._prefetch = self._most
+        self._refill = self._most - (self._most >> 2)
+        with self._drain._lock:
+            n = self._most - self._room - len(self._items)
+        if n > 0:
+            self._ask(n)
+
     def want(self, n: int) -> None:
         if self._prefetch is not None:
             return
         with self._drain._lock:
-            if n != MAX_DEMAND:
+            if self._most is not None:
+                most = min(n, self._most)
+                n = most - self._room - len(self._items)
+                n = n if n >= most - (most >> 2) else 0  # in batches, as a prefetch is refilled
+            elif n != MAX_DEMAND:
                 n -= self._room + len(self._items)
             wanted = n > 0 and self._room != MAX_DEMAND
             if wanted:
@@ -179,11 +211,15 @@ class Inbox(Feed):
         upstream.request(n)
 
     def _ask(self, n: int) -> None:
-        """Promise room for `n` more elements, and ask for them."""
+        """Promise room for `n` more elements, and ask for them. For the owner of the drain."""
         with self._drain._lock:
             self._room += n
             self._unasked += n
-        self.ask()
+            upstream = self._upstream
+        if upstream is None or upstream.submits:
+            self.ask()
+        else:
+            self._drain._later(self.ask)
 
     def exhausted(self) -> bool:
         with self._drain._lock:
@@ -261,10 +297,12 @@ class Inbox(Feed):
             subscription.cancel()  # 2.5
         elif closed:
             upstream.cancel()
-        elif self._prefetch is not None:
-            self._ask(self._prefetch)
         else:
-            self.ask()  # for what was demanded before the subscription came
+            if self._prefetch is not None and self._most is None:
+                with self._drain._lock:
+                    self._room += self._prefetch
+                    self._unasked += self._prefetch
+            self.ask()  # for that, or for what was demanded before the subscription came
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
@@ -291,7 +329,7 @@ class Inbox(Feed):
         else:
             self._refuse(element)
 
-    def absorb(self, elements: Iterable[Any], upstream: Stoppable, *, at_hand: bool) -> tuple[int, bool]:
+    def absorb(self, elements: Iterable[Any], upstream: Host, *, at_hand: bool) -> tuple[int, bool]:
         """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
 
         Returns how many, and whether PENDING was met. `at_hand`: to get the next one runs no code of a user, and
@@ -312,12 +350,16 @@ class Inbox(Feed):
             if element is None:
                 raise none_element()
             taken += 1
-            self._put((element,))
+            nested = self._put((element,))
             if upstream._stop:
                 break
+            if nested and trampoline.others():  # the element waits there for this stack to come down
+                upstream._spend()
+                return taken, True
         return taken, False
 
-    def _put(self, elements: Sequence[Any]) -> None:
+    def _put(self, elements: Sequence[Any]) -> bool:
+        """Take them, and wake the drain; True: on this thread, as far as its stack allows."""
         drain = self._drain
         with drain._lock:
             idle = not drain._busy
@@ -337,6 +379,8 @@ class Inbox(Feed):
                 hooks.element_dropped("it came after its stream had ended", element, self._drain._context)
         if idle:
             drain._launch()
+            return drain._executor is None
+        return False
 
     def _refuse(self, element: Any) -> None:
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
@@ -381,6 +425,12 @@ class Told(Protocol):
     def on_error(self, error: BaseException, /) -> None: ...
 
 
+class Relayed:
+    """A subscription that stands before one of ours, and hands `cancel` on to it at once."""
+
+    __slots__ = ()
+
+
 class Upstream(Drain):
     """Makes the calls on one upstream subscription, one at a time (2.7).
 
@@ -390,12 +440,13 @@ class Upstream(Drain):
     drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
     """
 
-    __slots__ = ("_caller", "_cancelled", "_inbox", "_ours", "_subscription", "_unbounded")
+    __slots__ = ("_caller", "_cancelled", "_inbox", "_ours", "_subscription", "_unbounded", "submits")
 
     def __init__(self, subscription: Subscription, inbox: Told) -> None:
         super().__init__()
         self._inbox = inbox
-        self._ours = isinstance(subscription, Drain)
+        self._ours = isinstance(subscription, Drain | Relayed)
+        self.submits = isinstance(subscription, Drain) and subscription._executor is not None
         self._subscription: Subscription | None = subscription  # _lock; None once it has been cancelled
         self._cancelled = False  # _lock; a cancel is wanted
         self._caller = 0  # _lock; the thread that is inside `request`

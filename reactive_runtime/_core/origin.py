@@ -54,6 +54,10 @@ class Plan:
     executor: Executor | None
     pulls: bool
     """The feed is a cold source: whoever drains it runs it, and may do so anywhere."""
+    keeps: bool = False
+    """The one who drains the feed may be kept: in a user's code, or in a loop without result."""
+    pushes: bool = False
+    """To connect the feed may bring elements, without end."""
     single: Callable[[], Iterable[Any]] | None = None
     """The supplier of a cold source that has one element, whatever its steps make of it."""
 
@@ -81,6 +85,10 @@ class Origin(Generic[T]):
         """What to subscribe with."""
         raise NotImplementedError
 
+    def pulled_here(self) -> bool:
+        """Whether its elements are pulled from a source by the thread that asks for them, and come from nowhere else."""
+        return False
+
     def on(self, executor: Executor) -> Origin[T]:
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
         raise NotImplementedError
@@ -99,14 +107,21 @@ class Cold(Origin[T]):
     executor: Executor | None = None
     single: bool = False
     """It has one element."""
+    at_hand: bool = False
+    """To iterate it runs none of the user's code, and never waits."""
 
     def plan(self) -> Plan:
         supplier = self.supplier
         single = supplier if self.single else None
-        return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True, single=single)
+        return Plan(
+            lambda _: ColdFeed(supplier), (), self.executor, pulls=True, keeps=not self.at_hand, single=single
+        )
+
+    def pulled_here(self) -> bool:
+        return self.executor is None
 
     def on(self, executor: Executor) -> Cold[T]:
-        return self if self.executor else Cold(self.title, self.supplier, executor, self.single)
+        return self if self.executor else replace(self, executor=executor)
 
     def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
@@ -145,7 +160,7 @@ class Hot(Origin[T]):
     executor: Executor | None = None
 
     def plan(self) -> Plan:
-        return Plan(lambda _: self.enter(), (), self.executor, pulls=False)
+        return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
 
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
@@ -195,12 +210,16 @@ class Gathered(Origin[T]):
     place: Place | None = field(default_factory=assembled)
 
     def plan(self) -> Plan:
-        return Plan(self._made, (), self.executor, pulls=False)
-
-    def _made(self, prefetch: int | None) -> Gather:
         gather = self.make()
-        gather.title, gather.place = self.title, self.place
-        return gather
+        gather.title, gather.place, gather.apart = self.title, self.place, self._apart(gather)
+        keeps = gather.calls or (bool(self.sources) and not gather.apart)
+        return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps)
+
+    def _apart(self, gather: Gather) -> bool:
+        """Whether it hears from elsewhere than the thread that pulls it."""
+        if gather.hears:
+            return True
+        return len(self.sources) > 1 and not all(source._origin.pulled_here() for source in self.sources)
 
     def on(self, executor: Executor) -> Gathered[T]:
         return self if self.executor else replace(self, executor=executor)

@@ -18,8 +18,8 @@ from itertools import chain, islice
 from typing import Any, Final, Literal
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.drain import CLOSED
-from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.drain import BATCH, CLOSED
+from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
@@ -141,6 +141,11 @@ class PulledSubscription(Host):
                 return CLOSED
             if not allowance:
                 return CLOSED if self._ended_early() else 0
+            if allowance > BATCH and type(self._subscriber) is Inbox:  # it gives way to what waits on this thread
+                taken = self._emit(BATCH)
+                if taken == BATCH:
+                    self._spend()
+                return taken
             if allowance == MAX_DEMAND and self._pulled is None and (drive := self._driver()) is not None:
                 return self._drive(drive)
             return self._emit(allowance)
@@ -221,7 +226,11 @@ class PulledSubscription(Host):
     def _elements(self) -> Iterator[Any]:
         if self._pulled is None:
             assert self._source is not None
-            self._pulled = pulled(self._source, self._steps, self)
+            assert self._feed is not None
+            source = self._source
+            if self._steps and not self._feed.waits and (self._executor or type(self._subscriber) is Inbox):
+                source = paced(source, self)
+            self._pulled = pulled(source, self._steps, self)
         return self._pulled
 
     def _upstream_demand(self, allowance: int, taken: int) -> int:

@@ -161,6 +161,8 @@ def merge_with(source: Flow[T], *others: Publisher[T], prefetch: int = PREFETCH,
 
 
 class _Merge(Gather):
+    calls = False
+
     def __init__(self, sources: Sequence[Flow[Any]], prefetch: int, *, delay_error: bool) -> None:
         super().__init__()
         self.sources = sources
@@ -300,6 +302,8 @@ def zip_with(source: Flow[Any], *others: Publisher[Any], prefetch: int = PREFETC
 
 
 class _Zip(_InFront):
+    calls = False
+
     def elements(self) -> Elements:
         lanes = [self.lane(source, self.prefetch) for source in self.sources]
         while lanes:
@@ -332,6 +336,8 @@ def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[t
 
 
 class _CombineLatest(Gather):
+    calls = False
+
     def __init__(self, sources: Sequence[Flow[Any]], prefetch: int) -> None:
         super().__init__()
         self.sources = sources
@@ -376,6 +382,8 @@ def race(*sources: Publisher[T]) -> Flow[T]:
 
 
 class _Race(Gather):
+    calls = False
+
     def __init__(self, sources: Sequence[Flow[Any]]) -> None:
         super().__init__()
         self.sources = sources
@@ -402,6 +410,8 @@ class _Race(Gather):
 
 class _WithOther(Gather):
     """Has a source, and another one beside it."""
+
+    calls = False
 
     def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather
+from reactive_runtime._core.inbox import Relayed
 from reactive_runtime._core.origin import Foreign, flow_of, gathered
 from reactive_runtime._core.place import Place, assembled
 from reactive_runtime._core.step import Each, Step, describe
@@ -312,7 +313,7 @@ class _Requests:
         self.source._run(_Requesting(subscriber, self.fn))
 
 
-class _Requesting:
+class _Requesting(Relayed):
     """Stands between a subscriber and its subscription."""
 
     def __init__(self, subscriber: Subscriber[Any], fn: Callable[[int], object]) -> None:

@@ -349,6 +349,9 @@ def kill_switch(source: Flow[T], switch: KillSwitch, /) -> Flow[T]:
 
 
 class _Switched(_Passing):
+    hears = True
+    calls = False
+
     def __init__(self, source: Flow[Any], switch: KillSwitch) -> None:
         super().__init__(source)
         self.switch = switch

@@ -44,6 +44,9 @@ def timer(seconds: float, clock: Clock, /) -> Flow[int]:
 class _Timed(Gather):
     """Has a clock, and mostly a source."""
 
+    hears = True
+    calls = False
+
     def __init__(self, seconds: float, clock: Clock, source: Flow[Any] | None = None) -> None:
         super().__init__()
         self.seconds = seconds
@@ -328,12 +331,14 @@ def throttle(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
 
 
 class _Throttle(_Timed):
+    hears = False  # it only looks at the clock
+
     def elements(self) -> Elements:
         lane = self.lane(self.source)
-        until = -1.0
+        until: float | None = None
         while (element := lane.poll()) is not END:
             if element is not PENDING:
-                if until >= 0 and self.clock.now() < until:
+                if until is not None and self.clock.now() < until:
                     self.discard(element)
                     continue
                 until = self.clock.now() + self.seconds

@@ -1,0 +1,88 @@
+"""How drains without an executor stand on one another's shoulders, on one thread, and how they come down again.
+
+The problem: where a drain has no executor, the thread that wakes it works it off there and then. What it does may wake
+the next drain: a request goes up through all the drains of a flow, and an element comes down through them. A chain of
+a thousand drains would need a stack a thousand drains deep, and a million subscriptions one after another as well (3.3).
+
+The answer: jobs nest up to `LIMIT` on one thread. What would be deeper waits in a queue of the thread, and is worked
+off when the stack has come down: by the lowest frame, or by the next one that works off calls. A drain that finds the
+queue filled gives way after each of its turns, and takes its place at the end of the queue: so two endless sources on
+one thread take turns.
+
+Guarantees: a job that waits is run on the thread that left it, in the order of coming, before the lowest frame
+returns, also where that frame raises. All state is the thread's own: no other thread sees it, and it needs no lock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from reactive_runtime._core import primitives
+
+__all__ = ["LIMIT", "here", "launch", "later", "others", "work"]
+
+LIMIT: Final = 24
+"""How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
+
+here = primitives.ThreadLocal()
+"""`depth`: how many jobs of this thread stand on one another; `waiting`: those that would have been too many."""
+
+Job = Callable[[], object]
+
+
+def launch(job: Job) -> None:
+    """Run `job` here and now; or, where the stack is too deep for it, when it has come down."""
+    local = here
+    try:
+        depth: int = local.depth
+    except AttributeError:
+        depth, local.waiting = 0, deque()
+    if depth >= LIMIT:
+        local.waiting.append(job)
+        return
+    local.depth = depth + 1
+    try:
+        job()
+    finally:
+        local.depth = depth
+        if not depth and local.waiting:
+            _work_off()
+
+
+def work(jobs: Iterable[Job]) -> None:
+    """Run `jobs`, in order, behind what waits on this thread already; where the stack is too deep, later."""
+    try:
+        here.waiting.extend(jobs)
+    except AttributeError:
+        here.depth, here.waiting = 0, deque(jobs)
+    if here.depth < LIMIT:
+        launch(_in_turn)
+
+
+def later(job: Job) -> None:
+    """Run `job` behind what waits on this thread. Only where `others` has said so: then a frame below will."""
+    here.waiting.append(job)
+
+
+def others() -> bool:
+    """Whether jobs wait on this thread for the one that asks to give way."""
+    return bool(getattr(here, "waiting", ()))
+
+
+def _in_turn() -> None:
+    waiting: deque[Job] = here.waiting
+    while waiting:
+        waiting.popleft()()
+
+
+def _work_off() -> None:
+    """What waits when the lowest frame is about to return. A job that raises does not take the others along."""
+    here.depth = 1
+    try:
+        _in_turn()
+    finally:
+        here.depth = 0
+        if here.waiting:
+            _work_off()
