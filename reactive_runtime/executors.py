@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import heapq
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, ParamSpec, TypeVar
+from weakref import WeakSet
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.exits import contained
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
@@ -53,9 +56,9 @@ class _Task:
         try:
             result = self.fn(*self.args, **self.kwargs)
         except BaseException as error:  # as the pools of the standard library: a task's error is its future's
-            self.future.set_exception(error)
+            _settle(self.future.set_exception, error)
             return error
-        self.future.set_result(result)
+        _settle(self.future.set_result, result)
         return None
 
     def run_here(self) -> None:
@@ -63,6 +66,14 @@ class _Task:
         error = self.run()
         if error is not None and not isinstance(error, Exception):
             raise error
+
+
+def _settle(settle: Callable[[Any], object], outcome: Any) -> None:
+    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`_core.exits`)."""
+    try:
+        settle(outcome)
+    except BaseException as error:
+        hooks.raised("a callback of a future raised", error)
 
 
 class _Book:
@@ -94,6 +105,11 @@ class _Book:
             waiting = list(self._unfinished) if cancel_futures else []
         for future in waiting:
             future.cancel()
+
+    def begin_anew(self) -> None:
+        """In a child of `os.fork`: the unfinished tasks are the parent's."""
+        self._changed = primitives.Condition()
+        self._unfinished = {}
 
     def wait(self) -> None:
         """Return when every task has finished."""
@@ -173,7 +189,7 @@ class _Line(Drain):
             tasks, self._tasks = self._tasks, deque()
         for task in tasks:
             if task.future.set_running_or_notify_cancel():
-                task.future.set_exception(error)
+                _settle(task.future.set_exception, error)
 
 
 class TrampolineExecutor(Executor):
@@ -302,7 +318,8 @@ class ScheduledExecutor(_TimedExecutor):
     """Timers: runs tasks when they are due, one at a time, on one thread of its own.
 
     The thread starts with the first task, is a daemon, and ends with `shutdown`, when nothing is left to wait
-    for: tasks that are not yet due are waited for as well, unless they are cancelled.
+    for: tasks that are not yet due are waited for as well, unless they are cancelled. In a child of `os.fork` it begins
+    anew, without the tasks that wait in the parent.
 
     >>> with ScheduledExecutor() as timers:
     ...     late, early = timers.schedule(0.02, print, "late"), timers.schedule(0.01, print, "early")
@@ -315,6 +332,15 @@ class ScheduledExecutor(_TimedExecutor):
         self._name = name
         self._thread: primitives.Thread | None = None  # _changed
         self._ending = False  # _changed
+        _clocks.add(self)
+
+    def _begin_anew(self) -> None:
+        """In a child of `os.fork`, where no other thread is, and the locks may be held for ever."""
+        self._changed = primitives.Condition()
+        if self._thread is not None and self._thread is not primitives.current_thread():
+            self._thread = None
+            self._timers = _Timers()
+            self._book.begin_anew()
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -324,7 +350,7 @@ class ScheduledExecutor(_TimedExecutor):
         future = super().schedule(delay, fn, *args, **kwargs)
         with self._changed:
             if self._thread is None:
-                self._thread = primitives.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
                 self._thread.start()
         return future
 
@@ -354,6 +380,18 @@ class ScheduledExecutor(_TimedExecutor):
             self._changed.notify_all()
         if wait and thread is not None and thread.ident != primitives.get_ident():
             thread.join()
+
+
+_clocks: WeakSet[ScheduledExecutor] = WeakSet()
+
+
+def _begin_anew() -> None:
+    for clock in list(_clocks):
+        clock._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 class VirtualTimeExecutor(_TimedExecutor):

@@ -17,6 +17,7 @@ from contextvars import Context, copy_context
 from types import TracebackType
 
 from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.exits import each
 
 __all__ = ["Host"]
 
@@ -52,8 +53,8 @@ class Host(Drain):
             error, traceback = self._raised
             error.__traceback__, self._raised = traceback, None
         endings, self._endings = self._endings, None
-        for ending in endings or ():
-            ending()
+        if endings:
+            each(endings)
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""

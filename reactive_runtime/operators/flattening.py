@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop, hooks
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
+from reactive_runtime._core.exits import contained, submitted
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import an_exception
@@ -462,9 +463,7 @@ class _Tasks(_Bounded):
     def _too_late(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
-        for result in results or ():
-            if result is not None:
-                self.discard(result)
+        self.discard(*(result for result in results or () if result is not None))
 
     def elements(self) -> Elements:
         outer = self.lane(self.source, self.concurrency)
@@ -556,13 +555,13 @@ class _Calls(_Tasks):
         if not self.far:
             task = partial(self.host._context.copy().run, task)
         try:
-            flight.task = self.executor.submit(task)
+            flight.task = submitted(self.executor, task)
         except Exception as error:
             self.discard(*flight.element)
             refused = RejectedError(f"{self.title}: {self.executor!r} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
-        flight.task.add_done_callback(partial(self._done, flight))
+        flight.task.add_done_callback(partial(contained, self._done, flight))
 
     def _done(self, flight: _Flight, future: Future[list[Any]]) -> None:
         if future.cancelled():
@@ -635,10 +634,10 @@ class _Task:
             gather.discard(self.flight.element)
             return
         try:
-            coroutine = gather.fn(self.flight.element)
+            coroutine = eventloop.outcome(gather.fn(self.flight.element))
             self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
-        except Exception as error:
-            self._land(None, error)
+        except BaseException as error:
+            self._land(None, an_exception(error))
         else:
             self.task.add_done_callback(self._done)
 
@@ -647,7 +646,8 @@ class _Task:
         if task.cancelled():
             error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
         else:
-            error = task.exception()
+            raised = task.exception()
+            error = None if raised is None else an_exception(raised)
         self._land(iter((task.result(),)) if error is None else None, error)
 
     def _land(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
