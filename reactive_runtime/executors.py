@@ -142,6 +142,10 @@ class SerialExecutor(Executor):
         self._line.join(task)
         return task.future
 
+    def runs_here(self) -> bool:
+        """Whether this thread is one of the other executor's."""
+        return runs_here(self._line._executor)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them."""
         self._book.close(cancel_futures)
@@ -232,6 +236,10 @@ class TrampolineExecutor(Executor):
             self._here.waiting = None
             for left in waiting:
                 left.future.cancel()
+
+    def runs_here(self) -> bool:
+        """Whether this thread is inside a task: what is submitted now begins when that has ended."""
+        return getattr(self._here, "waiting", None) is not None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those of other threads, unless called by a task."""
@@ -356,6 +364,11 @@ class ScheduledExecutor(_TimedExecutor):
 
     schedule.__doc__ = _TimedExecutor.schedule.__doc__
 
+    def runs_here(self) -> bool:
+        """Whether this is the timers' thread."""
+        with self._changed:
+            return self._thread is primitives.current_thread()
+
     def _run(self) -> None:
         while (task := self._wait_for_one()) is not None:
             task.run()
@@ -407,7 +420,12 @@ class VirtualTimeExecutor(_TimedExecutor):
     def __init__(self, start: float = 0.0) -> None:
         super().__init__()
         self._time = start  # _changed
-        self._advancing = False  # _changed
+        self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
+
+    def runs_here(self) -> bool:
+        """Whether this thread moves the clock, and is inside a task: it moves on when that has ended."""
+        with self._changed:
+            return self._advancing == primitives.get_ident()
 
     def now(self) -> float:
         """Virtual seconds, from `start`."""
@@ -425,14 +443,14 @@ class VirtualTimeExecutor(_TimedExecutor):
         with self._changed:
             if self._advancing:
                 raise RuntimeError("advance: the clock is moving already; schedule a task instead")
-            self._advancing = True
+            self._advancing = primitives.get_ident()
             end = self._time + seconds
         try:
             while (task := self._next_until(end)) is not None:
                 task.run_here()
         finally:
             with self._changed:
-                self._advancing = False
+                self._advancing = 0
 
     def _next_until(self, end: float) -> _Task | None:
         with self._changed:
@@ -448,15 +466,17 @@ class VirtualTimeExecutor(_TimedExecutor):
         self._book.close(cancel_futures)
 
 
-def runs_here(executor: Executor) -> bool:
-    """Whether this thread is one of those that run the executor's tasks, as far as that can be known."""
-    if isinstance(executor, SerialExecutor):
-        below = executor._line._executor
-        return below is not None and runs_here(below)
+def runs_here(executor: Any) -> bool:
+    """Whether this thread is one of those that run the executor's tasks, as far as that can be known.
+
+    An executor that knows it has a method `runs_here()`, as those of the package have; so has an event loop of a flow.
+    """
+    knows = getattr(executor, "runs_here", None)
+    if callable(knows):
+        return bool(knows())
     here = primitives.current_thread()
-    if isinstance(executor, ScheduledExecutor):
-        with executor._changed:
-            return executor._thread is here
+    if here is getattr(executor, "_executor_manager_thread", None):  # a ProcessPoolExecutor's, which ends its futures
+        return True
     # A ThreadPoolExecutor has no way to ask: it keeps a set of its threads, to which a new one is added when it may
     # have been running for a while, and gives them its name and a number.
     name = getattr(executor, "_thread_name_prefix", None)

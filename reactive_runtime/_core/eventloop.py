@@ -23,7 +23,7 @@ from reactive_runtime._core.place import an_exception
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["borrow", "call", "give_back", "outcome", "runs_here", "wait_until_ended"]
+__all__ = ["OURS", "Loop", "borrow", "call", "give_back", "outcome", "wait_until_ended"]
 
 T = TypeVar("T")
 
@@ -74,10 +74,31 @@ def wait_until_ended(seconds: float) -> bool:
     return not borrowed and (thread is None or not thread.is_alive())
 
 
-def runs_here() -> bool:
-    """Whether this is the loop's thread."""
+def _is_here() -> bool:
     with _lock:
         return _thread is not None and _thread is primitives.current_thread()
+
+
+class Loop:
+    """An event loop, as something that a flow needs a thread of: a user's, or the one of this module."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._loop = loop
+
+    def runs_here(self) -> bool:
+        """Whether this thread is inside of it."""
+        if self._loop is None:
+            return _is_here()
+        import asyncio
+
+        return asyncio._get_running_loop() is self._loop
+
+    def __repr__(self) -> str:
+        return "<the event loop of coroutines>" if self._loop is None else repr(self._loop)
+
+
+OURS: Final = Loop()
+"""The one of this module."""
 
 
 def _stop(loop: asyncio.AbstractEventLoop) -> None:
@@ -131,7 +152,7 @@ def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *argu
 
 
 async def outcome(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a user's coroutine. `SystemExit` and `KeyboardInterrupt`, for which asyncio ends its loop, become errors."""
+    """Await a user's coroutine. `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors."""
     try:
         return await coroutine
     except (SystemExit, KeyboardInterrupt) as error:
@@ -145,7 +166,7 @@ def _begin_anew() -> None:
     """
     global _lock, _loop, _thread, _borrowers
     _lock = primitives.Condition()
-    if _loop is not None and not runs_here():
+    if _loop is not None and not _is_here():
         _left_behind.append(_loop)
         _loop, _thread, _borrowers = None, None, 0
 

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 
-__all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "is_ending", "submitted"]
+__all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts", "is_ending", "submitted"]
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 _here = primitives.ThreadLocal()  # `streams`: whether this thread is at work for a stream
@@ -39,19 +38,22 @@ def goes_up(error: BaseException) -> bool:
     """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
     if isinstance(error, Exception):
         return False
-    if isinstance(error, Unwinding):
-        return True
-    if isinstance(error, KeyboardInterrupt) and primitives.current_thread() is primitives.main_thread():
-        return True
-    return not getattr(_here, "streams", False)
+    return interrupts(error) or not getattr(_here, "streams", False)
 
 
-def contained(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def interrupts(error: BaseException) -> bool:
+    """Whether it goes on up on any ground: Ctrl-C, and what takes the thread down."""
+    if isinstance(error, KeyboardInterrupt):
+        return primitives.current_thread() is primitives.main_thread()
+    return isinstance(error, Unwinding)
+
+
+def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
     before = getattr(_here, "streams", False)
     _here.streams = True
     try:
-        return call(*args, **kwargs)
+        return call(*args)
     finally:
         _here.streams = before
 

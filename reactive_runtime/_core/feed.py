@@ -59,6 +59,10 @@ class Feed:
         """Whether it is certain that no element of the source is left to come."""
         return False
 
+    def what(self) -> str:
+        """What it is, for a message."""
+        return "its upstream"
+
     def still_to_come(self) -> int | None:
         """How many elements there are yet, at most; None: that is not known. A look, for the end of the interpreter."""
         return None
@@ -98,9 +102,13 @@ class ColdFeed(Feed):
         iterator = self._iterator
         return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0
 
+    def what(self) -> str:
+        iterator = self._iterator
+        return "its source" if iterator is None else f"the source, a {type(iterator).__name__}"
+
     def still_to_come(self) -> int | None:
         iterator = self._iterator
-        return iterator.__length_hint__() if isinstance(iterator, _SIZED) else None  # type: ignore[attr-defined]
+        return iterator.__length_hint__() if isinstance(iterator, _SIZED) else None
 
     def close(self) -> None:
         iterator, self._iterator = self._iterator, None

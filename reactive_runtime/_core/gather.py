@@ -361,6 +361,10 @@ class Gather(Feed):
     def closed(self) -> None:
         """The stream has ended; drop what is left (`discard`)."""
 
+    def waits_for(self) -> str:
+        """What there is to wait for besides lanes, for a message; a look from any thread."""
+        return f"a timer of {self.timers[-1]._clock!r}" if self.timers else ""
+
     # -- for operators -----------------------------------------------------------------------------------------
 
     def lane(self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None) -> Lane:

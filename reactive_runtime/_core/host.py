@@ -41,6 +41,10 @@ class Host(Drain):
         """Only a subscription has a subscriber."""
         raise error
 
+    def fail(self, error: Exception) -> None:
+        """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
+        raise NotImplementedError
+
     def at_end(self, ending: Callable[[], object]) -> None:
         """Call `ending` when the host has let go of everything. For the owner."""
         if self._endings is None:

@@ -100,6 +100,10 @@ class PulledSubscription(Host):
         """Stop, eventually; see `Subscription.cancel`."""
         self._note(None)
 
+    def fail(self, error: Exception) -> None:
+        """End it with `error`, unless it ends before."""
+        self._note(error)
+
     def _note(self, fault: Exception | None) -> None:
         """Leave a note to stop: for an invalid demand, or (None) for a cancel."""
         with self._lock:

@@ -171,7 +171,8 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], /) -> 
     """
     if not callable(getattr(future, "add_done_callback", None)):
         raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
-    return gathered("from_future()", lambda: _OfFuture(future))
+    loop = future.get_loop() if hasattr(future, "get_loop") else None
+    return gathered("from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),))
 
 
 class _OfFuture(Gather):
@@ -223,7 +224,7 @@ def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, pre
     supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
     at_least("from_async", "prefetch", 1, prefetch)
     title = describe(source) if callable(source) else type(source).__name__
-    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch))
+    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 class _OfAsync(Gather):
