@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import heapq
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, ParamSpec, TypeVar
+from weakref import WeakSet
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.exits import contained
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
@@ -53,9 +56,9 @@ class _Task:
         try:
             result = self.fn(*self.args, **self.kwargs)
         except BaseException as error:  # as the pools of the standard library: a task's error is its future's
-            self.future.set_exception(error)
+            _settle(self.future.set_exception, error)
             return error
-        self.future.set_result(result)
+        _settle(self.future.set_result, result)
         return None
 
     def run_here(self) -> None:
@@ -63,6 +66,14 @@ class _Task:
         error = self.run()
         if error is not None and not isinstance(error, Exception):
             raise error
+
+
+def _settle(settle: Callable[[Any], object], outcome: Any) -> None:
+    """Make a future done. It logs the errors of its callbacks, and lets their exits through (`_core.exits`)."""
+    try:
+        settle(outcome)
+    except BaseException as error:
+        hooks.raised("a callback of a future raised", error)
 
 
 class _Book:
@@ -95,6 +106,11 @@ class _Book:
         for future in waiting:
             future.cancel()
 
+    def begin_anew(self) -> None:
+        """In a child of `os.fork`: the unfinished tasks are the parent's."""
+        self._changed = primitives.Condition()
+        self._unfinished = {}
+
     def wait(self) -> None:
         """Return when every task has finished."""
         with self._changed:
@@ -125,6 +141,10 @@ class SerialExecutor(Executor):
         self._book.enter(task.future)
         self._line.join(task)
         return task.future
+
+    def runs_here(self) -> bool:
+        """Whether this thread is one of the other executor's."""
+        return runs_here(self._line._executor)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them."""
@@ -173,7 +193,7 @@ class _Line(Drain):
             tasks, self._tasks = self._tasks, deque()
         for task in tasks:
             if task.future.set_running_or_notify_cancel():
-                task.future.set_exception(error)
+                _settle(task.future.set_exception, error)
 
 
 class TrampolineExecutor(Executor):
@@ -216,6 +236,10 @@ class TrampolineExecutor(Executor):
             self._here.waiting = None
             for left in waiting:
                 left.future.cancel()
+
+    def runs_here(self) -> bool:
+        """Whether this thread is inside a task: what is submitted now begins when that has ended."""
+        return getattr(self._here, "waiting", None) is not None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those of other threads, unless called by a task."""
@@ -302,7 +326,8 @@ class ScheduledExecutor(_TimedExecutor):
     """Timers: runs tasks when they are due, one at a time, on one thread of its own.
 
     The thread starts with the first task, is a daemon, and ends with `shutdown`, when nothing is left to wait
-    for: tasks that are not yet due are waited for as well, unless they are cancelled.
+    for: tasks that are not yet due are waited for as well, unless they are cancelled. In a child of `os.fork` it begins
+    anew, without the tasks that wait in the parent.
 
     >>> with ScheduledExecutor() as timers:
     ...     late, early = timers.schedule(0.02, print, "late"), timers.schedule(0.01, print, "early")
@@ -315,6 +340,15 @@ class ScheduledExecutor(_TimedExecutor):
         self._name = name
         self._thread: primitives.Thread | None = None  # _changed
         self._ending = False  # _changed
+        _clocks.add(self)
+
+    def _begin_anew(self) -> None:
+        """In a child of `os.fork`, where no other thread is, and the locks may be held for ever."""
+        self._changed = primitives.Condition()
+        if self._thread is not None and self._thread is not primitives.current_thread():
+            self._thread = None
+            self._timers = _Timers()
+            self._book.begin_anew()
 
     def now(self) -> float:
         """Monotonic seconds."""
@@ -324,11 +358,16 @@ class ScheduledExecutor(_TimedExecutor):
         future = super().schedule(delay, fn, *args, **kwargs)
         with self._changed:
             if self._thread is None:
-                self._thread = primitives.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
                 self._thread.start()
         return future
 
     schedule.__doc__ = _TimedExecutor.schedule.__doc__
+
+    def runs_here(self) -> bool:
+        """Whether this is the timers' thread."""
+        with self._changed:
+            return self._thread is primitives.current_thread()
 
     def _run(self) -> None:
         while (task := self._wait_for_one()) is not None:
@@ -356,6 +395,18 @@ class ScheduledExecutor(_TimedExecutor):
             thread.join()
 
 
+_clocks: WeakSet[ScheduledExecutor] = WeakSet()
+
+
+def _begin_anew() -> None:
+    for clock in list(_clocks):
+        clock._begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 class VirtualTimeExecutor(_TimedExecutor):
     """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
 
@@ -369,7 +420,12 @@ class VirtualTimeExecutor(_TimedExecutor):
     def __init__(self, start: float = 0.0) -> None:
         super().__init__()
         self._time = start  # _changed
-        self._advancing = False  # _changed
+        self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
+
+    def runs_here(self) -> bool:
+        """Whether this thread moves the clock, and is inside a task: it moves on when that has ended."""
+        with self._changed:
+            return self._advancing == primitives.get_ident()
 
     def now(self) -> float:
         """Virtual seconds, from `start`."""
@@ -387,14 +443,14 @@ class VirtualTimeExecutor(_TimedExecutor):
         with self._changed:
             if self._advancing:
                 raise RuntimeError("advance: the clock is moving already; schedule a task instead")
-            self._advancing = True
+            self._advancing = primitives.get_ident()
             end = self._time + seconds
         try:
             while (task := self._next_until(end)) is not None:
                 task.run_here()
         finally:
             with self._changed:
-                self._advancing = False
+                self._advancing = 0
 
     def _next_until(self, end: float) -> _Task | None:
         with self._changed:
@@ -410,15 +466,17 @@ class VirtualTimeExecutor(_TimedExecutor):
         self._book.close(cancel_futures)
 
 
-def runs_here(executor: Executor) -> bool:
-    """Whether this thread is one of those that run the executor's tasks, as far as that can be known."""
-    if isinstance(executor, SerialExecutor):
-        below = executor._line._executor
-        return below is not None and runs_here(below)
+def runs_here(executor: Any) -> bool:
+    """Whether this thread is one of those that run the executor's tasks, as far as that can be known.
+
+    An executor that knows it has a method `runs_here()`, as those of the package have; so has an event loop of a flow.
+    """
+    knows = getattr(executor, "runs_here", None)
+    if callable(knows):
+        return bool(knows())
     here = primitives.current_thread()
-    if isinstance(executor, ScheduledExecutor):
-        with executor._changed:
-            return executor._thread is here
+    if here is getattr(executor, "_executor_manager_thread", None):  # a ProcessPoolExecutor's, which ends its futures
+        return True
     # A ThreadPoolExecutor has no way to ask: it keeps a set of its threads, to which a new one is added when it may
     # have been running for a while, and gives them its name and a number.
     name = getattr(executor, "_thread_name_prefix", None)

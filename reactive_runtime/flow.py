@@ -210,6 +210,8 @@ class Flow(Generic[T_co]):
     block = sinks.block
     run = sinks.run
     for_each = sinks.for_each
+    iterate = sinks.iterate
+    iterate_async = sinks.iterate_async
     to_spark = bridging.to_spark
 
     def __iter__(self) -> Iterator[T_co]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.arguments import a_function
 from reactive_runtime._core.gather import Elements, Gather, Lane
-from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, gathered
+from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, foreign, gathered
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
@@ -172,7 +172,7 @@ def from_publisher(publisher: Publisher[T], /) -> Flow[T]:
     """
     if not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {type(publisher).__name__}")
-    return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher))
+    return foreign(publisher)
 
 
 def from_callable(fn: Callable[[], T], /) -> Flow[T]:

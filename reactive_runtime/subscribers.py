@@ -14,7 +14,9 @@ from typing import Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import an_executor, at_least, not_none
+from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.inbox import Upstream
+from reactive_runtime._core.place import an_exception
 from reactive_runtime.executors import SerialExecutor
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 
@@ -135,15 +137,33 @@ class BaseSubscriber(Generic[T]):
         """2.13: who raises has cancelled, and hears of it."""
         try:
             method(*arguments)
-        except Exception as error:
+        except BaseException as error:
+            self._left_by(error)
+
+    def _left_by(self, error: BaseException) -> None:
+        """A method raised. An exit (`_core.exits`) is an end as well, and goes on up where a user has called."""
+        try:
             self.cancel()
-            self._last(self.failed, error)
+        finally:
+            if not isinstance(error, Unwinding):
+                BaseSubscriber._last(self, self.failed, an_exception(error))
+        if goes_up(error):
+            raise error
+
+    def _raised(self, error: BaseException, fault: Exception) -> None:
+        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        if not goes_up(error):
+            self.on_error(fault)
+            return
+        if not isinstance(error, Unwinding) and self._ends():
+            self._last(self.failed, fault)
+        raise error
 
     def _last(self, method: Callable[..., object], *arguments: object) -> None:
         try:
             method(*arguments)
-        except Exception as error:
-            hooks.error_dropped(f"{type(self).__name__} raised out of its last signal (2.13)", error)
+        except BaseException as error:
+            hooks.raised(f"{type(self).__name__} raised out of its last signal (2.13)", error)
 
 
 class AsyncSubscriber(BaseSubscriber[T]):
@@ -185,9 +205,8 @@ class AsyncSubscriber(BaseSubscriber[T]):
             return
         try:
             going_on = method(*arguments)
-        except Exception as error:
-            self.cancel()
-            super()._last(self.failed, error)
+        except BaseException as error:
+            self._left_by(error)
             return
         if method == self.started:
             self.request(self._first_demand)

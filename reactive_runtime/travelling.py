@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
-from reactive_runtime.executors import ScheduledExecutor
+from reactive_runtime.executors import ScheduledExecutor, runs_here
 
 __all__ = ["Scope", "Threads", "Timers"]
 
@@ -108,6 +108,12 @@ class Threads(Executor):
         if pool is not None:
             pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
+    def runs_here(self) -> bool:
+        """Whether this is one of its threads."""
+        with self._lock:
+            pool = self._pool
+        return pool is not None and runs_here(pool)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Threads, (self._n,)
 
@@ -146,6 +152,12 @@ class Timers(Executor):
             clock, self._clock = self._clock, None
         if clock is not None:
             clock.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def runs_here(self) -> bool:
+        """Whether this is its thread."""
+        with self._lock:
+            clock = self._clock
+        return clock is not None and clock.runs_here()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Timers, ()

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 from contextvars import Context
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core.exits import contained, goes_up, going_on, is_ending
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -70,6 +72,10 @@ class Drain:
     def _rejected(self, error: RejectedError) -> None:
         """The executor will not run the turn that was due. Called by the owner; the drain is closed after it."""
         raise NotImplementedError
+
+    def _still_to_come(self) -> int | None:
+        """How many elements there may be yet, for the end of the interpreter; None: that is not known."""
+        return None
 
     def _left(self) -> None:
         """Called by the one who has just let the drain go, and owns it no more."""
@@ -167,14 +173,18 @@ class Drain:
         except BaseException as error:
             if task.started:  # it ran right here, and this came out of it: not a refusal
                 raise
+            if is_ending(error) and (not resubmitted or going_on(self._still_to_come())):
+                if not resubmitted:
+                    task()
+                return resubmitted
             refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._rejected(refused)
-            if not isinstance(error, Exception):
+            if goes_up(error):
                 raise
             return False
         task.submitter = 0
-        future.add_done_callback(task.settled)
+        future.add_done_callback(partial(contained, task.settled))
         return task.returned
 
 
@@ -198,9 +208,9 @@ class _Task:
             return
         drain = self.drain
         if drain._context is None:
-            drain._run()
+            contained(drain._run)
         else:
-            drain._context.copy().run(drain._run)
+            contained(drain._context.copy().run, drain._run)
 
     def settled(self, future: Future[Any]) -> None:
         """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""
@@ -212,7 +222,8 @@ class _Task:
         if error is None:
             return
         if self.started:
-            hooks.error_dropped("a stream's task raised in its executor", error)
+            if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
+                hooks.error_dropped("a stream's task raised in its executor", error)
         else:
             refused = RejectedError(f"the executor could not run a stream's task: {error}")
             refused.__cause__ = error

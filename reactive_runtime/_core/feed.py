@@ -64,6 +64,14 @@ class Feed:
         """Whether it is certain that no element of the source is left to come."""
         return False
 
+    def what(self) -> str:
+        """What it is, for a message."""
+        return "its upstream"
+
+    def still_to_come(self) -> int | None:
+        """How many elements there are yet, at most; None: that is not known. A look, for the end of the interpreter."""
+        return None
+
     def close(self) -> None:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
@@ -111,6 +119,14 @@ class ColdFeed(Feed):
         iterator = self._iterator
         return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0
 
+    def what(self) -> str:
+        iterator = self._iterator
+        return "its source" if iterator is None else f"the source, a {type(iterator).__name__}"
+
+    def still_to_come(self) -> int | None:
+        iterator = self._iterator
+        return iterator.__length_hint__() if isinstance(iterator, _SIZED) else None
+
     def close(self) -> None:
         iterator, self._iterator = self._iterator, None
         close = getattr(iterator, "close", None)
@@ -118,5 +134,5 @@ class ColdFeed(Feed):
             return
         try:
             close()
-        except Exception as error:
-            hooks.error_dropped(f"closing the source's iterator {iterator!r} raised", error)
+        except BaseException as error:
+            hooks.raised(f"closing the source's iterator {iterator!r} raised", error)

@@ -34,10 +34,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, none_element, pulled
 from reactive_runtime._core.host import Host
@@ -240,13 +242,18 @@ class Lane:
         if self.over:
             return
         self.over = True
-        held = let_go(self._steps)
-        if self._ahead is not NOTHING:
-            held.append(self._ahead)
-        self._feed.close()
-        self._iterator = None
-        for element in held:
-            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
+        held: list[object] = []
+        try:
+            held = let_go(self._steps)
+        finally:
+            if self._ahead is not NOTHING:
+                held.append(self._ahead)
+            try:
+                self._feed.close()
+            finally:
+                self._iterator = None
+                if held:
+                    hooks.elements_dropped("a stream ended before it was delivered", held, self._host._context)
 
 
 class Crowd:
@@ -310,10 +317,10 @@ class Timer:
 
     def _set(self, seconds: float) -> None:
         try:
-            self._future = self._clock.schedule(seconds, self._fire)
+            self._future = self._clock.schedule(seconds, partial(contained, self._fire))
         except RuntimeError as error:
             raise _no_clock(self._clock, error) from error
-        self._future.add_done_callback(self._settled)
+        self._future.add_done_callback(partial(contained, self._settled))
 
     def _fire(self) -> None:
         with self._host._lock:
@@ -399,6 +406,10 @@ class Gather(Feed):
     def closed(self) -> None:
         """The stream has ended; drop what is left (`discard`)."""
 
+    def waits_for(self) -> str:
+        """What there is to wait for besides lanes, for a message; a look from any thread."""
+        return f"a timer of {self.timers[-1]._clock!r}" if self.timers else ""
+
     # -- for operators -----------------------------------------------------------------------------------------
 
     def lane(
@@ -455,8 +466,7 @@ class Gather(Feed):
 
     def discard(self, *elements: Any) -> None:
         """Tell the hook of elements that will not be delivered."""
-        for element in elements:
-            hooks.element_dropped(f"{self.title} did not deliver it", element, self.host._context)
+        hooks.elements_dropped(f"{self.title} did not deliver it", elements, self.host._context)
 
     # -- the feed ----------------------------------------------------------------------------------------------
 
@@ -501,11 +511,24 @@ class Gather(Feed):
     def close(self) -> None:
         self._over = True
         run, self._run = self._run, None
-        if run is not None:
-            run.close()
-        for timer in self.timers:
-            timer.cancel()
         lanes, self.lanes, self._relaying = self.lanes, {}, {}
-        for lane in lanes:
-            lane.close()
-        self.closed()
+        # An exit on its way up does not keep the others from being closed.
+        try:
+            if run is not None:
+                self._quietly(run.close)  # a `with`, or a `finally`, of the operator: `using`
+            for timer in self.timers:
+                timer.cancel()
+        finally:
+            try:
+                if lanes:
+                    each([lane.close for lane in lanes])
+            finally:
+                self._quietly(self.closed)
+
+    def _quietly(self, clean_up: Callable[[], object]) -> None:
+        """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""
+        try:
+            clean_up()
+        except BaseException as error:
+            blame(error, self.title, self.place)
+            hooks.raised(f"{self.title} raised when it was closed", error)

@@ -10,15 +10,16 @@ Public as `reactive_runtime.hooks`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from reactive_runtime._core import primitives
+from reactive_runtime._core import exits, primitives
 
-__all__ = ["Dropped", "Handler", "captured", "log_dropped", "set_handler"]
+__all__ = ["Dropped", "Handler", "captured", "log_dropped", "raised", "set_handler"]
 
 logger: Final = logging.getLogger("reactive_runtime")
 
@@ -84,6 +85,16 @@ def error_dropped(reason: str, error: BaseException) -> None:
     _report(Dropped(reason, error=error))
 
 
+def raised(reason: str, error: BaseException) -> None:
+    """Report what a user's code raised, in a place where no signal can follow. For the `except` that caught it.
+
+    What goes on up to the user's own call (see `_core.exits`) is raised again instead.
+    """
+    if exits.goes_up(error):
+        raise error
+    error_dropped(reason, error)
+
+
 def element_dropped(reason: str, element: object, context: Context | None = None) -> None:
     """Report an element that was accepted and will not be delivered.
 
@@ -91,12 +102,24 @@ def element_dropped(reason: str, element: object, context: Context | None = None
     """
     dropped = Dropped(reason, element=element)
     listeners = () if context is None else context.get(_listeners, ())
-    for listen in listeners:
-        try:
-            listen(element)
-        except Exception as error:
-            _report(Dropped(f"do_on_discard raised on {element!r}", error=error))
-    _report(dropped)
+    if listeners:
+        exits.each([*(partial(_told, listen, element) for listen in listeners), partial(_report, dropped)])
+    else:
+        _report(dropped)
+
+
+def elements_dropped(reason: str, elements: Iterable[object], context: Context | None = None) -> None:
+    """`element_dropped` for each of them."""
+    calls = [partial(element_dropped, reason, element, context) for element in elements]
+    if calls:
+        exits.each(calls)
+
+
+def _told(listen: Callable[[Any], object], element: object) -> None:
+    try:
+        listen(element)
+    except BaseException as error:
+        raised(f"do_on_discard raised on {element!r}", error)
 
 
 _listeners: Final[ContextVar[tuple[Callable[[Any], object], ...]]] = ContextVar("discards", default=())
@@ -125,5 +148,7 @@ def retried(context: Context) -> None:
 def _report(dropped: Dropped) -> None:
     try:
         _handler(dropped)
-    except Exception as error:
+    except BaseException as error:
+        if exits.goes_up(error):
+            raise
         logger.error("the handler of dropped signals raised on %s", dropped, exc_info=error)

@@ -21,6 +21,7 @@ from typing import Final
 
 from reactive_runtime._core import trampoline
 from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.exits import each
 
 __all__ = ["WORK", "Host"]
 
@@ -47,6 +48,10 @@ class Host(Drain):
         """Only a subscription has a subscriber."""
         raise error
 
+    def fail(self, error: Exception) -> None:
+        """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
+        raise NotImplementedError
+
     def at_end(self, ending: Callable[[], object]) -> None:
         """Call `ending` when the host has let go of everything. For the owner."""
         if self._endings is None:
@@ -59,8 +64,8 @@ class Host(Drain):
             error, traceback = self._raised
             error.__traceback__, self._raised = traceback, None
         endings, self._endings = self._endings, None
-        for ending in endings or ():
-            ending()
+        if endings:
+            each(endings)
 
     def _worked(self) -> bool:
         """One more element was worked on; True: it is time to give way, and PENDING is due. For the owner."""

@@ -15,8 +15,10 @@ from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.inbox import Upstream
-from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.outbox import Outbox, wake_all
+from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError
 from reactive_runtime.spec import Subscription
 
@@ -118,8 +120,7 @@ class Hub:
             if not taken and self.replay == 0:
                 return Emission.NO_SUBSCRIBER  # those who are there have gone, and not left yet
             self._history.append(element)
-        for outbox in outboxes:
-            outbox.wake()
+        wake_all(outboxes)
         return Emission.OK
 
     def _least_room(self) -> int:
@@ -136,7 +137,7 @@ class Hub:
             outboxes, self._outboxes = self._outboxes, ()
         for outbox in outboxes:
             outbox.end(error)
-            outbox.wake()
+        wake_all(outboxes)
         return True
 
     def over(self) -> bool:
@@ -167,7 +168,12 @@ class Hub:
         with self._lock:
             self._outstanding = max(0, self._outstanding - 1)
             upstream = self._upstream
-        emission = self.emit(element)
+        try:
+            emission = self.emit(element)
+        except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
+            if not isinstance(error, Unwinding):
+                self.end(an_exception(error))
+            raise
         if emission is Emission.OK:
             return
         hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
@@ -184,6 +190,15 @@ class Hub:
 
     def on_complete(self) -> None:
         self.end()
+
+    def _raised(self, error: BaseException, fault: Exception) -> None:
+        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        if not goes_up(error):
+            self.on_error(fault)
+            return
+        if not isinstance(error, Unwinding):
+            self.end(fault)
+        raise error
 
     def disconnect(self) -> None:
         """Cancel the upstream."""

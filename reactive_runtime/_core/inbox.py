@@ -27,9 +27,11 @@ from typing import Any, Literal, Protocol
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
+from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, none_element
 from reactive_runtime._core.host import WORK, Host
+from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -125,10 +127,19 @@ class Inbox(Feed):
             return
         try:
             self._drain._context.copy().run(subscribe, self)
-        except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
+        except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
+            self._raised(error, fault)
+
+    def _raised(self, error: BaseException, fault: Exception) -> None:
+        """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        if not goes_up(error):
             self.on_error(fault)
+            return
+        if not isinstance(error, Unwinding):
+            self._ended(fault)
+        raise error
 
     def open(self) -> Iterator[Any]:
         if self._on_drain:
@@ -160,7 +171,7 @@ class Inbox(Feed):
             elif not done:
                 yield iter((PENDING,))
             elif error is not None:
-                raise error
+                raise an_exception(error)
             else:
                 return
 
@@ -225,6 +236,12 @@ class Inbox(Feed):
         with self._drain._lock:
             return self._done and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
+    def still_to_come(self) -> int | None:
+        with self._drain._lock:
+            waiting, upstream, done = len(self._items), self._upstream, self._done
+        above = 0 if done else None if upstream is None else upstream.still_to_come()
+        return None if above is None else waiting + above
+
     def limit(self, overflow: Overflow) -> None:
         """Hold no more than that. Called before `connect`."""
         self._overflow = overflow
@@ -258,8 +275,7 @@ class Inbox(Feed):
     def _overflowed(self, dropped: list[Any]) -> None:
         """Elements found no room: tell the hook, and, where that is an error, everybody."""
         assert self._overflow is not None
-        for element in dropped:
-            hooks.element_dropped("it found the buffer full", element, self._drain._context)
+        hooks.elements_dropped("it found the buffer full", dropped, self._drain._context)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(full):
             with self._drain._lock:
@@ -278,11 +294,12 @@ class Inbox(Feed):
                 self._upstream = None
         if error is not None:
             self._drain._raised = error, traceback
-        if upstream is not None and not done:
-            upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
-        for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, self._drain._context)
-        self._chunk = self._elements = iter(())
+        left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
+        try:
+            if upstream is not None and not done:
+                upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
+        finally:
+            hooks.elements_dropped("a stream ended before it was delivered", left, self._drain._context)
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
 
@@ -375,8 +392,7 @@ class Inbox(Feed):
         if dropped:
             self._overflowed(dropped)
         if not accepted:
-            for element in elements:
-                hooks.element_dropped("it came after its stream had ended", element, self._drain._context)
+            hooks.elements_dropped("it came after its stream had ended", elements, self._drain._context)
         if idle:
             drain._launch()
             return drain._executor is None
@@ -422,7 +438,7 @@ class Inbox(Feed):
 class Told(Protocol):
     """Who hears of an upstream that raises."""
 
-    def on_error(self, error: BaseException, /) -> None: ...
+    def _raised(self, error: BaseException, fault: Exception) -> None: ...
 
 
 class Relayed:
@@ -464,6 +480,12 @@ class Upstream(Drain):
         else:
             self._add(0)
 
+    def still_to_come(self) -> int | None:
+        """How many elements it has yet, as far as it is our own and knows."""
+        with self._lock:
+            subscription = self._subscription
+        return subscription._still_to_come() if isinstance(subscription, Drain) else None
+
     def is_cancelled(self) -> bool:
         with self._lock:
             return self._cancelled
@@ -479,10 +501,10 @@ class Upstream(Drain):
             if allowance and not self._unbounded:
                 self._unbounded = allowance == MAX_DEMAND
                 subscription.request(allowance)
-        except Exception as error:
+        except BaseException as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
             fault.__cause__ = error
-            self._inbox.on_error(fault)
+            self._inbox._raised(error, fault)
         finally:
             with self._lock:
                 self._caller = 0
@@ -495,8 +517,8 @@ class Upstream(Drain):
             return
         try:
             subscription.cancel()
-        except Exception as error:
-            hooks.error_dropped("an upstream's cancel raised (3.15)", error)
+        except BaseException as error:
+            hooks.raised("an upstream's cancel raised (3.15)", error)
 
     def _rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")

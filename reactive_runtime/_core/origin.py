@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from reactive_runtime._core.feed import ColdFeed, Feed
 from reactive_runtime._core.gather import Gather
@@ -32,10 +32,12 @@ __all__ = [
     "Origin",
     "Part",
     "Plan",
+    "Use",
     "as_flow",
     "connectable_of",
     "flow_of",
     "flow_type",
+    "foreign",
     "gathered",
     "make_flows_of",
 ]
@@ -68,12 +70,19 @@ class Part:
 
     text: str
     executor: Executor | None
-    beside: tuple[Executor, ...] = ()
-    """The executors of further upstreams that come in here."""
+    beside: tuple[Use, ...] = ()
+    """What its operators need besides, and what the further upstreams need that come in here."""
 
-    def executors(self) -> tuple[Executor, ...]:
-        """Its own, and those beside it."""
-        return self.beside if self.executor is None else (self.executor, *self.beside)
+    def uses(self) -> tuple[Use, ...]:
+        """Its own executor, and those beside it."""
+        return self.beside if self.executor is None else (Use(self.text or "what follows", self.executor), *self.beside)
+
+
+class Use(NamedTuple):
+    """A part of a pipeline, or an operator, and what has to have a thread for it: an executor, or an event loop."""
+
+    what: str
+    resource: Any
 
 
 class Origin(Generic[T]):
@@ -136,6 +145,7 @@ class Foreign(Origin[T]):
     executor: Executor | None = None
     above: Flow[Any] | None = None
     """The flow that the publisher was made of, for `explain`."""
+    beside: tuple[Use, ...] = ()
 
     def plan(self) -> Plan:
         subscribe, on_drain = self.publisher.subscribe, self.executor is not None
@@ -148,7 +158,7 @@ class Foreign(Origin[T]):
         above = [Part("", None)] if self.above is None else self.above._parts()
         last = above.pop()
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        return [*above, Part(line, self.executor or last.executor, last.beside)]
+        return [*above, Part(line, self.executor or last.executor, (*last.beside, *self.beside))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,8 @@ class Hot(Origin[T]):
     title: str
     enter: Callable[[], Outbox]
     executor: Executor | None = None
+    source: Flow[Any] | None = None
+    """Whose elements they are, where it is one of ours."""
 
     def plan(self) -> Plan:
         return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -166,7 +178,7 @@ class Hot(Origin[T]):
         return self if self.executor else replace(self, executor=executor)
 
     def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(_line(self.title, steps), self.executor)]
+        return [Part(_line(self.title, steps), self.executor, _uses(self.source) if self.source else ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +219,8 @@ class Gathered(Origin[T]):
     inline: bool = False
     """The first is an argument like the others."""
     executor: Executor | None = None
+    beside: tuple[Any, ...] = ()
+    """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, a further flow."""
     place: Place | None = field(default_factory=assembled)
 
     def plan(self) -> Plan:
@@ -229,23 +243,35 @@ class Gathered(Origin[T]):
         others = self.sources if self.inline else self.sources[1:]
         last = above.pop()
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        beside = {it: None for source in others for part in source._parts() for it in part.executors()}
-        return [*above, Part(line, self.executor or last.executor, (*last.beside, *beside))]
+        beside = [use for source in others for use in _uses(source)]
+        own = [
+            use
+            for it in self.beside
+            for use in (_uses(it) if isinstance(it, _flow_type[0]) else (Use(self.title, it),))
+        ]
+        return [*above, Part(line, self.executor or last.executor, (*last.beside, *own, *beside))]
+
+
+def _uses(source: Flow[Any]) -> tuple[Use, ...]:
+    return tuple(use for part in source._parts() for use in part.uses())
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
     return " ".join(filter(None, (title, *map(str, steps))))
 
 
-def gathered(title: str, make: Callable[[], Gather], *sources: Flow[Any], inline: bool = False) -> Flow[Any]:
+def gathered(
+    title: str, make: Callable[[], Gather], *sources: Flow[Any], inline: bool = False, uses: Sequence[Any] = ()
+) -> Flow[Any]:
     """The flow of an asynchronous operator on `sources`, the first of which it was called on.
 
-    `inline`: draw the sources as arguments.
+    `inline`: draw the sources as arguments. `uses`: executors, clocks, event loops that it needs: a sink refuses to
+    wait on their threads.
     """
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    return flow_of(Gathered(title, make, sources, inline=inline))
+    return flow_of(Gathered(title, make, sources, inline=inline, beside=tuple(uses)))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -254,7 +280,13 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
         return publisher
     if not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"{operator}: {argument} must be a publisher, not {type(publisher).__name__}")
-    return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher))
+    return foreign(publisher)
+
+
+def foreign(publisher: Publisher[T]) -> Flow[T]:
+    """The flow of any publisher."""
+    beside = _uses(publisher) if isinstance(publisher, _flow_type[0]) else ()
+    return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
 
 
 def flow_of(origin: Origin[T]) -> Flow[T]:

@@ -10,21 +10,31 @@ there is room again, and when the subscriber has gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.place import an_exception
 
-__all__ = ["Outbox"]
+__all__ = ["Outbox", "wake_all"]
 
 
 def _nobody() -> None:
     """Nobody wants to hear of it."""
+
+
+def wake_all(outboxes: Sequence[Outbox]) -> None:
+    """Let every subscriber see to what has come, also where one of them has an exit go up (`_core.exits`)."""
+    if len(outboxes) == 1:
+        outboxes[0].wake()
+    elif outboxes:
+        each([outbox.wake for outbox in outboxes])
 
 
 class Outbox(Feed):
@@ -164,7 +174,7 @@ class Outbox(Feed):
             elif not over:
                 yield iter((PENDING,))
             elif error is not None:
-                raise error
+                raise an_exception(error)
             else:
                 return
 
@@ -181,7 +191,8 @@ class Outbox(Feed):
         if error is not None and host is not None:
             host._raised = error, traceback
         context = None if host is None else host._context
-        for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, context)
-        self._chunk = iter(())
-        self.on_gone()
+        left, self._chunk = chain(self._chunk, items), iter(())
+        try:
+            hooks.elements_dropped("a stream ended before it was delivered", left, context)
+        finally:
+            self.on_gone()

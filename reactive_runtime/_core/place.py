@@ -35,11 +35,16 @@ def assembled() -> Place | None:
 
 
 def an_exception(error: BaseException) -> Exception:
-    """What a task raised, as something to signal: `SystemExit` and its like end a stream, not the thread it runs on."""
+    """What is signalled for `error`: itself; for an exit (`_core.exits`) a RuntimeError with the exit as its cause.
+
+    So operators, which pass errors on by raising them, never raise an exit that was only reported to them.
+    """
     if isinstance(error, Exception):
         return error
-    fault = RuntimeError(f"a task raised {error!r}")
+    fault = RuntimeError(f"a user's code raised {error!r}, which is no Exception: it ends the stream")
     fault.__cause__ = error
+    for note in getattr(error, "__notes__", ()):
+        fault.add_note(note)
     return fault
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "current_thread",
     "get_ident",
     "has_gil",
+    "main_thread",
     "monotonic",
     "now_ns",
     "pause",
@@ -52,6 +53,7 @@ Thread = threading.Thread
 ThreadLocal = threading.local
 get_ident = threading.get_ident
 current_thread = threading.current_thread
+main_thread = threading.main_thread
 
 monotonic = time.monotonic
 now_ns = time.perf_counter_ns

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.host import Host
@@ -23,6 +24,9 @@ from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
 
 __all__ = ["Single"]
+
+
+Outcome = tuple[list[Any], BaseException | None]
 
 
 class Single(Feed):
@@ -49,7 +53,7 @@ class Single(Feed):
         self._at_once = at_once
         self._begun = False  # the owner's
         self._host: Host  # set once, by attach
-        self._future: Future[list[Any]] | None = None  # the host's lock
+        self._future: Future[Outcome] | None = None  # the host's lock
         self._items: list[Any] = []  # the host's lock
         self._over = False  # the host's lock; the task is done
         self._error: BaseException | None = None  # the host's lock; it raised this
@@ -111,11 +115,12 @@ class Single(Feed):
             self._future = None  # which refers to this, and has the elements: a circle, and nobody needs it any more
         if error is not None:
             self._host._raised = error, traceback
-        if future is not None:
-            future.cancel()
-        for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
-        self._chunk = iter(())
+        left, self._chunk = chain(self._chunk, items), iter(())
+        try:
+            if future is not None:
+                future.cancel()
+        finally:
+            hooks.elements_dropped("a stream ended before it was delivered", left, self._host._context)
 
     # -- the task ----------------------------------------------------------------------------------------------
 
@@ -125,12 +130,12 @@ class Single(Feed):
             return
         context = self._host._context.copy()
         try:
-            future = self._executor.submit(partial(context.run, self._work, context))
+            future = submitted(self._executor, partial(context.run, self._work, context))
         except BaseException as error:
             refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._settle([], refused)
-            if not isinstance(error, Exception):
+            if goes_up(error):
                 raise
             return
         with self._host._lock:
@@ -139,35 +144,45 @@ class Single(Feed):
                 self._future = future
         if closed:
             future.cancel()
-        future.add_done_callback(self._done)
+        future.add_done_callback(partial(contained, self._done))
 
     def _gone(self) -> bool:
         with self._host._lock:
             return self._closed
 
-    def _work(self, context: Context) -> list[Any]:
+    def _work(self, context: Context) -> Outcome:
+        """The task: what was made, and the error that came after it."""
+        return contained(self._made, context)
+
+    def _made(self, context: Context) -> Outcome:
+        made: list[Any] = []
+        failure: BaseException | None = None
         try:
             for step in self._steps:
                 step.enter(context)
-            return list(pulled(iter(self._supplier()), self._steps, Unstopped()))
-        finally:
-            for element in let_go(self._steps):
-                hooks.element_dropped("a stream ended before it was delivered", element, context)
+            made.extend(pulled(iter(self._supplier()), self._steps, Unstopped()))
+        except BaseException as error:
+            if goes_up(error):
+                raise
+            failure = error
+        hooks.elements_dropped("a stream ended before it was delivered", let_go(self._steps), context)
+        return made, failure
 
-    def _done(self, future: Future[list[Any]]) -> None:
+    def _done(self, future: Future[Outcome]) -> None:
         if future.cancelled():
             self._settle([], RejectedError("a stream's task was cancelled in the executor's queue"))
         elif (error := future.exception()) is not None:
-            self._settle([], an_exception(error))
+            self._settle([], error)
         else:
-            self._settle(future.result(), None)
+            self._settle(*future.result())
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         host = self._host
         with host._lock:
             late = self._closed
             if not late:
-                self._items, self._error, self._over = items, error, True
+                self._items, self._over = items, True
+                self._error = None if error is None else an_exception(error)
                 self._traceback = None if error is None else error.__traceback__
                 if self._told is not None:
                     told, who = self._told
@@ -178,5 +193,4 @@ class Single(Feed):
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)
-        for element in items:
-            hooks.element_dropped("a stream ended before it was delivered", element, host._context)
+        hooks.elements_dropped("a stream ended before it was delivered", items, host._context)

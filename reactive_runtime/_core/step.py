@@ -22,6 +22,7 @@ from contextvars import Context
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.exits import goes_up
 from reactive_runtime._core.place import Place
 
 __all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "let_go"]
@@ -107,11 +108,18 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
 def let_go(steps: Sequence[Step[Any, Any]]) -> list[object]:
     """Close all of them; what they held, for the hook."""
     held: list[object] = []
+    exit_: BaseException | None = None
     for step in steps:
         try:
             held.extend(step.close())
-        except Exception as error:
-            hooks.error_dropped(f"{step} raised when it was closed", error)
+        except BaseException as error:
+            if exit_ is None and goes_up(error):
+                exit_ = error
+            else:
+                hooks.error_dropped(f"{step} raised when it was closed", error)
+    if exit_ is not None:
+        hooks.elements_dropped("a stream ended before it was delivered", held)
+        raise exit_
     return held
 
 

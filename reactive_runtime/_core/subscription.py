@@ -19,11 +19,12 @@ from typing import Any, Final, Literal
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.drain import BATCH, CLOSED
+from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
-from reactive_runtime._core.place import blame_step
+from reactive_runtime._core.place import an_exception, blame_step
 from reactive_runtime._core.step import Step, end_is_certain, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
@@ -99,6 +100,10 @@ class PulledSubscription(Host):
         """Stop, eventually; see `Subscription.cancel`."""
         self._note(None)
 
+    def fail(self, error: Exception) -> None:
+        """End it with `error`, unless it ends before."""
+        self._note(error)
+
     def _note(self, fault: Exception | None) -> None:
         """Leave a note to stop: for an invalid demand, or (None) for a cancel."""
         with self._lock:
@@ -149,9 +154,24 @@ class PulledSubscription(Host):
             if allowance == MAX_DEMAND and self._pulled is None and (drive := self._driver()) is not None:
                 return self._drive(drive)
             return self._emit(allowance)
-        except BaseException:  # KeyboardInterrupt and its like: never swallowed, never leaving an iterator open
+        except BaseException as error:  # no Exception: see `_core.exits`
+            return self._exited(error)
+
+    def _exited(self, error: BaseException) -> int:
+        """An exit came out of a user's code: the end of the stream; where a user has called, it goes on up as well."""
+        up = goes_up(error)
+        if self._feed is not None and isinstance(error, Unwinding):
             self._close()
-            raise
+        elif self._feed is not None:
+            blame_step(error)
+            with self._lock:
+                cancelled = self._cancelled
+            self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller is told
+        elif not up:
+            hooks.error_dropped("an exit after the stream had ended", error)
+        if up:
+            raise error
+        return CLOSED
 
     def _open(self) -> bool:
         assert self._feed is not None
@@ -266,11 +286,16 @@ class PulledSubscription(Host):
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
         with self._lock:
             self._cancelled = self._stop = True
-        if not isinstance(error, Exception):
+        if goes_up(error):
             raise error
-        report = SubscriberError(f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)")
-        report.__cause__ = error
-        hooks.error_dropped("a subscriber broke rule 2.13", report)
+        what = f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)"
+        hooks.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
+
+    def _still_to_come(self) -> int | None:
+        feed = self._feed
+        if feed is None:
+            return 0
+        return None if any(step.expands for step in self._steps) else feed.still_to_come()
 
     def _rejected(self, error: RejectedError) -> None:
         with self._lock:
@@ -283,42 +308,58 @@ class PulledSubscription(Host):
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
         assert subscriber is not None
-        self._close()
         error = fault
         if isinstance(outcome, Exception):
             blame_step(outcome)
             error = no_end(outcome)
-        if cancelled:
-            if error is not None:
+        try:
+            self._close()
+        finally:  # an exit out of closing does not keep the subscriber from its end
+            if not cancelled:
+                self._signal_end(subscriber, error, completed=outcome == "complete")
+            elif error is not None:
                 hooks.error_dropped("an error after the subscriber had cancelled", error)
-            return CLOSED
+        return CLOSED
+
+    def _signal_end(self, subscriber: Subscriber[Any], error: Exception | None, *, completed: bool) -> None:
         try:
             if error is not None:
                 subscriber.on_error(error)
-            elif outcome == "complete":
+            elif completed:
                 subscriber.on_complete()
-        except Exception as raised:
-            report = SubscriberError(f"{type(subscriber).__name__} raised out of its last signal (2.13)")
-            report.__cause__ = raised
-            hooks.error_dropped("a subscriber broke rule 2.13", report)
-        return CLOSED
+        except BaseException as raised:
+            what = f"{type(subscriber).__name__} raised out of its last signal (2.13)"
+            hooks.raised("a subscriber broke rule 2.13", _broke(what, raised))
 
     def _close(self) -> None:
         """Let go of source and subscriber (3.13)."""
         feed, self._feed = self._feed, None
-        held = let_go(self._steps)
-        if self._ahead and self._pulled is not None:
-            held.append(next(self._pulled))
+        steps, self._steps = self._steps, ()
+        held: list[object] = [next(self._pulled)] if self._ahead and self._pulled is not None else []
         self._subscriber = self._on_next = self._pulled = self._source = None
-        self._steps = ()
         with self._lock:
             self._stop = True
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
-        if feed is not None:
-            feed.close()
-        self._let_go()
-        for element in held:
-            hooks.element_dropped("a stream ended before it was delivered", element, self._context)
+        try:
+            held = let_go(steps) + held
+        finally:
+            try:
+                if feed is not None:
+                    feed.close()
+            finally:
+                try:
+                    self._let_go()
+                finally:
+                    hooks.elements_dropped("a stream ended before it was delivered", held, self._context)
+
+
+def _broke(what: str, error: BaseException) -> BaseException:
+    """What the hook gets for what a subscriber raised; an exit as it is."""
+    if not isinstance(error, Exception):
+        return error
+    report = SubscriberError(what)
+    report.__cause__ = error
+    return report
 
 
 def no_end(error: Exception) -> Exception:

@@ -21,7 +21,7 @@ from typing import Final
 
 from reactive_runtime._core import primitives
 
-__all__ = ["LIMIT", "here", "launch", "later", "others", "work"]
+__all__ = ["LIMIT", "here", "later", "launch", "others", "work"]
 
 LIMIT: Final = 24
 """How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""

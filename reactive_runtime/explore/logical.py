@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from reactive_runtime._core.exits import Unwinding
+
 if TYPE_CHECKING:
     from reactive_runtime.explore.carriers import Carrier
 
@@ -14,7 +16,7 @@ CUT: Final = "cut"
 """The kind of a stop that is no failure: the run leads nowhere new."""
 
 
-class Aborted(BaseException):
+class Aborted(Unwinding):
     """Unwinds a thread whose run is over. Not an Exception: a program that catches those does not catch this."""
 
 

@@ -8,6 +8,7 @@ stays delivered. Cancellation passes to the source and to all that is in flight.
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Executor, Future
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop, hooks
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
+from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import an_exception
@@ -124,7 +126,9 @@ def flat_map(
     at_least("flat_map", "prefetch", 1, prefetch)
     title = f"flat_map({describe(fn)}, {concurrency})"
     if inspect.iscoroutinefunction(fn):
-        return gathered(title, lambda: _Coroutines(source, fn, concurrency, ordered=False), source)
+        return gathered(
+            title, lambda: _Coroutines(source, fn, concurrency, ordered=False), source, uses=(eventloop.OURS,)
+        )
     return gathered(title, lambda: _FlatMap(source, fn, concurrency, prefetch, delay_error=delay_error), source)
 
 
@@ -409,10 +413,20 @@ def map_parallel(
     if inspect.iscoroutinefunction(fn):
         if executor is not None:
             raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
-        return gathered(title, lambda: _Coroutines(source, fn, concurrency, ordered=ordered), source)
+        return gathered(
+            title, lambda: _Coroutines(source, fn, concurrency, ordered=ordered), source, uses=(eventloop.OURS,)
+        )
     an_executor("map_parallel", executor)
     assert executor is not None
-    return gathered(title, lambda: _Calls(source, fn, executor, concurrency, ordered=ordered, chunk=chunk), source)
+    return gathered(
+        title,
+        lambda: _Calls(source, fn, executor, concurrency, ordered=ordered, chunk=chunk),
+        source,
+        uses=(executor,),
+    )
+
+
+Outcome = tuple[list[Any], BaseException | None]
 
 
 class _Flight:
@@ -424,7 +438,7 @@ class _Flight:
         self.element = element
         self.task: Any = None  # the owner's
         self.results: Iterator[Any] | None = None  # the host's lock; set once: it is done
-        self.error: BaseException | None = None  # the host's lock; instead
+        self.error: BaseException | None = None  # the host's lock; instead, or after them
 
 
 class _Tasks(_Bounded):
@@ -448,6 +462,14 @@ class _Tasks(_Bounded):
         """What one task works on; PENDING, or END."""
         return outer.signal()
 
+    def waits_for(self) -> str:
+        """See `Gather.waits_for`."""
+        return f"{len(self.flying)} calls on {self.where()}" if self.flying else ""
+
+    def where(self) -> str:
+        """What the calls run on."""
+        return "the event loop of coroutines"
+
     def land(self, flight: _Flight, results: Iterator[Any] | None, error: BaseException | None) -> bool:
         """It is done: any thread, without a lock. False: nobody wants to know any more."""
         with self.host._lock:
@@ -462,9 +484,7 @@ class _Tasks(_Bounded):
     def _too_late(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
-        for result in results or ():
-            if result is not None:
-                self.discard(result)
+        self.discard(*(result for result in results or () if result is not None))
 
     def elements(self) -> Elements:
         outer = self.lane(self.source, self.concurrency)
@@ -499,14 +519,13 @@ class _Tasks(_Bounded):
         return first if first is not None and (first.results is not None or first.error is not None) else None
 
     def _deliver(self, flight: _Flight) -> Elements:
-        if flight.error is not None:
-            raise flight.error
-        assert flight.results is not None
-        for result in flight.results:
+        for result in flight.results or ():
             if result is None:
                 raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
             yield from self.demand()
             yield result
+        if flight.error is not None:
+            raise flight.error
         del self.flying[flight]
         flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
 
@@ -541,6 +560,9 @@ class _Calls(_Tasks):
         kinds = {kind.__name__ for kind in type(executor).__mro__}
         self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
 
+    def where(self) -> str:
+        return repr(self.executor)
+
     def next_elements(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
             self.gathered.append(news)
@@ -556,23 +578,24 @@ class _Calls(_Tasks):
         if not self.far:
             task = partial(self.host._context.copy().run, task)
         try:
-            flight.task = self.executor.submit(task)
+            flight.task = submitted(self.executor, task)
         except Exception as error:
             self.discard(*flight.element)
             refused = RejectedError(f"{self.title}: {self.executor!r} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
-        flight.task.add_done_callback(partial(self._done, flight))
+        flight.task.add_done_callback(partial(contained, self._done, flight))
 
-    def _done(self, flight: _Flight, future: Future[list[Any]]) -> None:
+    def _done(self, flight: _Flight, future: Future[Outcome]) -> None:
         if future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
         else:
             raised = future.exception()
+            made, raised = ([], raised) if raised is not None else future.result()
             error = None if raised is None else an_exception(raised)
         if isinstance(error, Exception):
             self.fault(error)
-        results = iter(future.result()) if error is None else None
+        results = None if future.cancelled() or (error is not None and not made) else iter(made)
         if future.cancelled():
             self.discard(*flight.element)  # the function never saw them
         if self.land(flight, results, error):
@@ -583,9 +606,19 @@ class _Calls(_Tasks):
         self.discard(*self.gathered)
 
 
-def _apply(fn: Callable[[Any], Any], elements: list[Any]) -> list[Any]:
-    """A task. Of the module, so that it can be pickled."""
-    return [fn(element) for element in elements]
+def _apply(fn: Callable[[Any], Any], elements: list[Any]) -> Outcome:
+    """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
+    made: list[Any] = []
+    try:
+        for element in elements:
+            made.append(fn(element))
+    except BaseException as error:
+        of = f"element {len(made)} of the chunk of {len(elements)}" if len(elements) > 1 else "the element"
+        error.add_note(f"for {of}, {reprlib.repr(element)}")
+        if not made or interrupts(error):  # as it is, with what the executor adds to it
+            raise
+        return made, error
+    return made, None
 
 
 class _Coroutines(_Tasks):
@@ -635,10 +668,10 @@ class _Task:
             gather.discard(self.flight.element)
             return
         try:
-            coroutine = gather.fn(self.flight.element)
+            coroutine = eventloop.outcome(gather.fn(self.flight.element))
             self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
-        except Exception as error:
-            self._land(None, error)
+        except BaseException as error:
+            self._land(None, an_exception(error))
         else:
             self.task.add_done_callback(self._done)
 
@@ -647,7 +680,8 @@ class _Task:
         if task.cancelled():
             error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
         else:
-            error = task.exception()
+            raised = task.exception()
+            error = None if raised is None else an_exception(raised)
         self._land(iter((task.result(),)) if error is None else None, error)
 
     def _land(self, results: Iterator[Any] | None, error: BaseException | None) -> None:

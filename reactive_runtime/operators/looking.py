@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import hooks, primitives
@@ -126,10 +127,9 @@ class _Tap(Gather):
     def closed(self) -> None:
         try:
             if self.way == "cancel":
-                self.listener.on_cancel()
-            self.listener.on_finally(self.way)
-        except Exception as error:
-            hooks.error_dropped(f"{self.title}: the listener raised", error)
+                self._quietly(self.listener.on_cancel)
+        finally:
+            self._quietly(partial(self.listener.on_finally, self.way))
 
 
 def do_on_subscribe(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
@@ -331,8 +331,8 @@ class _Requesting(Relayed):
     def request(self, n: int, /) -> None:
         try:
             self.fn(n)
-        except Exception as error:
-            hooks.error_dropped(f"do_on_request raised on request({n})", error)
+        except BaseException as error:
+            hooks.raised(f"do_on_request raised on request({n})", error)
         self.subscription.request(n)
 
     def cancel(self) -> None:

@@ -19,7 +19,6 @@ from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
 from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
-from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -316,8 +315,7 @@ class KillSwitch(_Handle):
 
     def _too_late(self) -> None:
         for host in self._hosts():
-            if isinstance(host, PulledSubscription):
-                host._note(TimeoutError("kill_switch: the flow had not ended in time"))
+            host.fail(TimeoutError("kill_switch: the flow had not ended in time"))
 
     def _check(self) -> None:
         with self._lock:
@@ -452,7 +450,7 @@ class ParallelFlow(Generic[T, R]):
             raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")
         source, n, prefetch, work = self._source, self._n, self._prefetch, self._work
         title = f"parallel({n}) sequential()"
-        return gathered(title, lambda: _Rails(source, n, prefetch, executor, work), source)
+        return gathered(title, lambda: _Rails(source, n, prefetch, executor, work), source, uses=(executor,))
 
 
 def _itself(outbox: Outbox) -> Outbox:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import AsyncIterable, AsyncIterator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
+from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
 from reactive_runtime._core.origin import Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 
 if TYPE_CHECKING:
@@ -107,8 +110,8 @@ class Emitter(Generic[T]):
 def _quietly(fn: Callable[[], object]) -> None:
     try:
         fn()
-    except Exception as error:
-        hooks.error_dropped(f"on_cancel({describe(fn)}) raised", error)
+    except BaseException as error:
+        hooks.raised(f"on_cancel({describe(fn)}) raised", error)
 
 
 def create(
@@ -142,8 +145,10 @@ def create(
         def begin() -> None:
             try:
                 fn(emitter)
-            except Exception as error:
-                emitter.error(error)
+            except BaseException as error:
+                emitter.error(an_exception(error))
+                if goes_up(error):
+                    raise
 
         outbox.on_connect, outbox.on_gone = begin, emitter._gone
         return outbox
@@ -166,7 +171,8 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], /) -> 
     """
     if not callable(getattr(future, "add_done_callback", None)):
         raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
-    return gathered("from_future()", lambda: _OfFuture(future))
+    loop = future.get_loop() if hasattr(future, "get_loop") else None
+    return gathered("from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),))
 
 
 class _OfFuture(Gather):
@@ -176,14 +182,17 @@ class _OfFuture(Gather):
 
     def elements(self) -> Elements:
         loop = self.future.get_loop() if hasattr(self.future, "get_loop") else None
+        done = partial(contained, self._done)  # on a pool's worker, on a user's loop
         if loop is None:
-            self.future.add_done_callback(self._done)
+            self.future.add_done_callback(done)
         else:
-            loop.call_soon_threadsafe(self.future.add_done_callback, self._done)
+            loop.call_soon_threadsafe(self.future.add_done_callback, done)
         while not self.future.done():
             yield PENDING
         if self.future.cancelled():
             raise concurrent.futures.CancelledError("from_future: the future was cancelled")
+        if (error := self.future.exception()) is not None:
+            raise an_exception(error)
         result = self.future.result()
         if result is not None:
             yield from self.demand()
@@ -215,7 +224,7 @@ def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, pre
     supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
     at_least("from_async", "prefetch", 1, prefetch)
     title = describe(source) if callable(source) else type(source).__name__
-    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch))
+    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 class _OfAsync(Gather):
@@ -257,6 +266,8 @@ class _OfAsync(Gather):
         self.task = loop.create_task(self._iterate(), context=self.host._context.copy())
 
     async def _iterate(self) -> None:
+        import asyncio
+
         assert self.room is not None
         try:
             iterator: AsyncIterator[Any] = aiter(self.supplier())
@@ -275,8 +286,8 @@ class _OfAsync(Gather):
                 close = getattr(iterator, "aclose", None)
                 if close is not None:
                     await close()
-        except Exception as error:
-            if not self.outbox.end(error):
+        except BaseException as error:
+            if not self.outbox.end(an_exception(error)) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:
             self.outbox.end()

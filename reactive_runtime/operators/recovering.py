@@ -270,7 +270,12 @@ def retry_backoff(
         raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
     if when is not None:
         a_function("retry_backoff", "when", when)
-    return gathered(f"retry_backoff({n})", lambda: _RetryBackoff(source, n, clock, first, most, jitter, when), source)
+    return gathered(
+        f"retry_backoff({n})",
+        lambda: _RetryBackoff(source, n, clock, first, most, jitter, when),
+        source,
+        uses=(clock,),
+    )
 
 
 class _RetryBackoff(_Retry):

@@ -120,7 +120,7 @@ class Line:
 
     def origin(self) -> Hot[Any]:
         """Where the flow of its elements begins."""
-        return Hot(self.title, self.enter)
+        return Hot(self.title, self.enter, source=self.source)
 
     def enter(self) -> Outbox:
         """One more subscriber."""
@@ -146,7 +146,7 @@ class Line:
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
-        return flow_of(Hot(self.title, lambda: self._count(n, stays=stays)))
+        return flow_of(Hot(self.title, lambda: self._count(n, stays=stays), source=self.source))
 
     def _count(self, n: int, *, stays: bool) -> Outbox:
         with self._lock:

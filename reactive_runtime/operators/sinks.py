@@ -12,12 +12,14 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.arguments import at_least, not_none
+from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.fuse import PENDING, Unstopped, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.place import blame_step
+from reactive_runtime._core.place import an_exception, blame_step
 from reactive_runtime._core.step import let_go
+from reactive_runtime._core.waiting import waited_for
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
@@ -163,12 +165,13 @@ def to_future(source: Flow[T], /) -> primitives.Future[T | None]:
 class _Last(Generic[T]):
     """Keeps the last element for a future."""
 
-    __slots__ = ("_element", "_subscription", "future")
+    __slots__ = ("_element", "_subscription", "future", "number")
 
     def __init__(self) -> None:
         self.future: primitives.Future[T | None] = primitives.Future()
         self._element: T | None = None  # serial signals own it (1.3)
         self._subscription: Subscription | None = None
+        self.number = 0  # serial signals own it; how many elements have come. Looked at by `block`
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
@@ -180,8 +183,10 @@ class _Last(Generic[T]):
         subscription.request(MAX_DEMAND)
 
     def on_next(self, element: T, /) -> None:
-        not_none("on_next", element)
+        if element is None:
+            not_none("on_next", element)
         self._element = element
+        self.number += 1
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
@@ -198,35 +203,47 @@ class _Last(Generic[T]):
 def block(source: Flow[T], /, timeout: float | None = None) -> T | None:
     """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
 
-    `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised. A flow without a
-    boundary runs on this thread, and is not interrupted. On a thread that the flow needs, a RuntimeError: see
-    `executors.blocking_allowed`.
+    `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow it
+    is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is not
+    interrupted. On a thread that the flow needs, a RuntimeError: see `executors.blocking_allowed`.
 
     >>> from reactive_runtime import Flow
     >>> Flow.range(5).to_list().block(timeout=10)
     [0, 1, 2, 3, 4]
     """
-    refuse_to_wait("block", source)
-    future = to_future(source)
+    return _block("block", source, source, timeout)
+
+
+def _block(sink: str, source: Flow[T], shown: Flow[Any], timeout: float | None) -> T | None:
+    refuse_to_wait(sink, source)
+    last = _Last[T]()
+    running = source._run(last)
     try:
-        return future.result(timeout)
-    except BaseException:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
-        future.cancel()
-        raise
+        return last.future.result(timeout)
+    except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
+        late = isinstance(error, TimeoutError) and not last.future.done()
+        waited = waited_for(running) if late else ""
+        last.future.cancel()
+        if not late:
+            raise
+        came = f"{last.number} element{'s' * (last.number != 1)} had come"
+        raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
 
 
-def iterate(source: Flow[T], /) -> Iterator[T]:
+def iterate(source: Flow[T], /, prefetch: int = PREFETCH) -> Iterator[T]:
     """`for element in flow`: pull the elements from this thread.
 
     A flow without a boundary is run by the loop itself, one element at a time. Others run where they run, at
-    most 256 elements ahead of the loop. Leaving the loop, or closing the iterator, cancels the flow.
+    most `prefetch` elements (1 or more; 256) ahead of the loop, which `flow.iterate(prefetch=...)` sets. Leaving the
+    loop, or closing the iterator, cancels the flow.
 
     >>> from reactive_runtime import Flow
     >>> for n in Flow.range(1_000_000_000):
     ...     if n == 2: break
     """
+    at_least("iterate", "prefetch", 1, prefetch)
     plan = source._origin.plan()
-    return _pull_here(source) if plan.pulls and plan.executor is None else _wait_for_each(source)
+    return _pull_here(source) if plan.pulls and plan.executor is None else _wait_for_each(source, prefetch)
 
 
 def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
@@ -245,15 +262,19 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
         blame_step(error)
         raise
     finally:
-        held = let_go(steps)
-        feed.close()
-        for element in held:
-            hooks.element_dropped("a loop ended before it was delivered", element, context)
+        held: list[object] = []
+        try:
+            held = let_go(steps)
+        finally:
+            try:
+                feed.close()
+            finally:
+                hooks.elements_dropped("a loop ended before it was delivered", held, context)
 
 
-def _wait_for_each(source: Flow[T]) -> Generator[T, None, None]:
+def _wait_for_each(source: Flow[T], prefetch: int) -> Generator[T, None, None]:
     refuse_to_wait("for", source)
-    waiting = _Waiting(source)
+    waiting = _Waiting(source, prefetch)
     try:
         while (element := waiting.next()) is not END:
             yield element
@@ -261,12 +282,13 @@ def _wait_for_each(source: Flow[T]) -> Generator[T, None, None]:
         waiting.close()
 
 
-async def iterate_async(source: Flow[T], /) -> AsyncGenerator[T, None]:
+def iterate_async(source: Flow[T], /, prefetch: int = PREFETCH) -> AsyncGenerator[T, None]:
     """`async for element in flow`: the elements, waited for without blocking the event loop.
 
-    At most 256 elements are asked for ahead of the loop, of sources that have an executor; others are pulled by the
-    loop itself, on its thread, and may block it: give them an executor with `subscribe_on`. Leaving the loop
-    (`contextlib.aclosing` makes it prompt), or cancelling its task, cancels the flow.
+    At most `prefetch` elements (1 or more; 256) are asked for ahead of the loop, of sources that have an executor:
+    `flow.iterate_async(prefetch=...)` sets it. Others are pulled by the loop itself, on its thread, and may block it:
+    give them an executor with `subscribe_on`. Leaving the loop (`contextlib.aclosing` makes it prompt), or cancelling
+    its task, cancels the flow.
 
     >>> import asyncio
     >>> from reactive_runtime import Flow
@@ -275,9 +297,13 @@ async def iterate_async(source: Flow[T], /) -> AsyncGenerator[T, None]:
     >>> asyncio.run(main())
     [0, 1, 2]
     """
+    return _await_each(source, at_least("iterate_async", "prefetch", 1, prefetch))
+
+
+async def _await_each(source: Flow[T], prefetch: int) -> AsyncGenerator[T, None]:
     import asyncio  # what only coroutines need is imported for them
 
-    waiting = _Awaiting(source, asyncio.get_running_loop(), asyncio.Event())
+    waiting = _Awaiting(source, prefetch, asyncio.get_running_loop(), asyncio.Event())
     try:
         while (element := waiting.poll()) is not END:
             if element is PENDING:
@@ -292,17 +318,28 @@ async def iterate_async(source: Flow[T], /) -> AsyncGenerator[T, None]:
 class _Puller(Host):
     """A host whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
 
-    __slots__ = ("_lane",)
+    __slots__ = ("_failure", "_lane")
 
-    def __init__(self, source: Flow[Any]) -> None:
+    def __init__(self, source: Flow[Any], prefetch: int) -> None:
         super().__init__()
-        self._lane = Lane(self, source, PREFETCH)
+        self._failure: Exception | None = None  # _lock; ends the loop
+        self._lane = Lane(self, source, prefetch)
+
+    def fail(self, error: Exception) -> None:
+        """End the loop with `error`; the element that its thread is at comes before."""
+        with self._lock:
+            if self._failure is None:
+                self._failure = error
+            self._stop = True
+        self._add(0)
 
     def poll(self) -> Any:
         """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
         while (element := self._lane.poll()) is PENDING:
             self._lane.want(1)
             with self._lock:
+                if self._failure is not None:
+                    raise self._failure
                 if self._missed:
                     self._missed = False
                     continue
@@ -315,8 +352,10 @@ class _Puller(Host):
         """Let go of the flow. For the owner, or, when there is none, for whoever was to come back."""
         with self._lock:
             self._stop = self._busy = True
-        self._lane.close()
-        self._let_go()
+        try:
+            self._lane.close()
+        finally:
+            self._let_go()
 
     def _rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")
@@ -327,9 +366,9 @@ class _Waiting(_Puller):
 
     __slots__ = ("_awake",)
 
-    def __init__(self, source: Flow[Any]) -> None:
+    def __init__(self, source: Flow[Any], prefetch: int) -> None:
         self._awake = primitives.Semaphore(0)
-        super().__init__(source)
+        super().__init__(source, prefetch)
 
     def _launch(self) -> None:
         self._awake.release()
@@ -346,10 +385,10 @@ class _Awaiting(_Puller):
 
     __slots__ = ("_loop", "event")
 
-    def __init__(self, source: Flow[Any], loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    def __init__(self, source: Flow[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
         self._loop = loop
         self.event = event
-        super().__init__(source)
+        super().__init__(source, prefetch)
 
     def _launch(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody will ever come back
@@ -367,7 +406,7 @@ def run(source: Flow[Any], /, timeout: float | None = None) -> None:
     0
     1
     """
-    source.ignore_elements().block(timeout)
+    _block("run", source.ignore_elements(), source, timeout)
 
 
 def for_each(source: Flow[T], fn: Callable[[T], object], /, timeout: float | None = None) -> None:
@@ -380,14 +419,17 @@ def for_each(source: Flow[T], fn: Callable[[T], object], /, timeout: float | Non
     0
     1
     """
-    source.do_on_next(fn).run(timeout)
+    _block("for_each", source.do_on_next(fn).ignore_elements(), source, timeout)
 
 
 def to_queue(source: Flow[T], queue: Any, /, end: object = None) -> primitives.Future[None]:
     """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
 
     A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on` with
-    an executor that can spare one. The future is done at the end, and has the error; cancelling it cancels the flow.
+    an executor that can spare one. The future is done at the end, and has the error; an error of `put` ends the flow.
+
+    Cancelling the future cancels the flow, and does not wait for the queue. The element that is being put comes into it
+    yet. If there is no room for `end` just then, the thread that is putting puts it, or one that waits for room.
 
     >>> import queue
     >>> from reactive_runtime import Flow
@@ -398,17 +440,128 @@ def to_queue(source: Flow[T], queue: Any, /, end: object = None) -> primitives.F
     """
     if not callable(getattr(queue, "put", None)):
         raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
-    putting: Flow[Any] = source.do_on_next(queue.put).do_finally(lambda way: queue.put(end)).ignore_elements()
-    return to_future(putting)
+    putting = _Putting(queue, end)
+    source._run(putting)
+    return putting.future
+
+
+class _Putting:
+    """Puts elements into a queue, and what ends them, exactly once.
+
+    idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). Who makes it over puts the end; a
+    cancel while an element is being put leaves that to the thread that puts it.
+    """
+
+    __slots__ = ("_cancelled", "_end", "_lock", "_over", "_put", "_put_nowait", "_putting", "_subscription", "future")
+
+    def __init__(self, queue: Any, end: object) -> None:
+        self.future: primitives.Future[None] = primitives.Future()
+        self._put: Callable[[Any], object] = queue.put
+        self._put_nowait: Callable[[Any], object] | None = getattr(queue, "put_nowait", None)
+        self._end = end
+        self._lock = primitives.Lock()
+        self._putting = False  # _lock; a thread of the flow is inside `put`
+        self._cancelled = False  # _lock
+        self._over = False  # _lock; final
+        self._subscription: Subscription | None = None  # serial signals own it (1.3)
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        not_none("on_subscribe", subscription)
+        if self._subscription is not None:
+            subscription.cancel()  # 2.5
+            return
+        self._subscription = subscription
+        self.future.add_done_callback(self._done)
+        subscription.request(MAX_DEMAND)
+
+    def on_next(self, element: Any, /) -> None:
+        not_none("on_next", element)
+        with self._lock:
+            late = self._cancelled or self._over
+            self._putting = not late
+        if late:
+            hooks.element_dropped("it came after its future was cancelled", element)
+            return
+        failure: BaseException | None = None
+        try:
+            self._put(element)
+        except BaseException as error:
+            failure = error
+        with self._lock:
+            self._putting = False
+            over = self._over = self._cancelled or failure is not None
+        if over:
+            assert self._subscription is not None
+            self._subscription.cancel()
+            self._ended(failure)
+        if failure is not None and goes_up(failure):
+            raise failure
+
+    def on_error(self, error: BaseException, /) -> None:
+        not_none("on_error", error)
+        if self._is_last():
+            self._ended(error)
+        else:
+            hooks.error_dropped("a flow failed after its future was cancelled", error)
+
+    def on_complete(self) -> None:
+        if self._is_last():
+            self._ended(None)
+
+    def _is_last(self) -> bool:
+        with self._lock:
+            first, self._over = not self._over, True
+        return first
+
+    def _ended(self, failure: BaseException | None) -> None:
+        """On the flow's thread: the end may wait for room."""
+        self._put_end()
+        if not self.future.set_running_or_notify_cancel():
+            if failure is not None:
+                hooks.error_dropped("a flow failed after its future was cancelled", failure)
+        elif failure is not None:
+            self.future.set_exception(an_exception(failure))
+        else:
+            self.future.set_result(None)
+
+    def _put_end(self) -> None:
+        try:
+            self._put(self._end)
+        except BaseException as error:
+            hooks.raised("to_queue: the end could not be put", error)
+
+    def _done(self, future: primitives.Future[None]) -> None:
+        """Cancelled, on any thread, which does not wait (3.5)."""
+        if not future.cancelled():
+            return
+        assert self._subscription is not None
+        self._subscription.cancel()
+        with self._lock:
+            self._cancelled = True
+            mine = not (self._putting or self._over)
+            self._over = self._over or mine
+        if mine and not self._put_at_once():
+            primitives.Thread(target=contained, args=(self._put_end,), name="reactive-end", daemon=True).start()
+
+    def _put_at_once(self) -> bool:
+        """Put the end, if there is room."""
+        if self._put_nowait is None:
+            return False
+        try:
+            self._put_nowait(self._end)
+        except Exception:
+            return False
+        return True
 
 
 def refuse_to_wait(sink: str, source: Flow[Any]) -> None:
     """RuntimeError where the flow needs the very thread that is about to wait for it."""
     for part in source._parts():
-        for executor in part.executors():
-            if runs_here(executor) and not blocking_is_allowed():
+        for what, resource in part.uses():
+            if runs_here(resource) and not blocking_is_allowed():
+                here = primitives.current_thread().name
                 raise RuntimeError(
-                    f"{sink}: this thread belongs to {executor!r}, which the flow needs to go on: waiting here for its"
-                    " elements can wait for ever. Subscribe instead, or wait on another thread"
-                    " (executors.blocking_allowed() switches this check off)"
+                    f"{sink}: this thread, {here}, belongs to {resource!r}, which the flow needs for `{what}`: to wait"
+                    f" here for the elements of `{source}` can be for ever. Subscribe instead, or wait on another"
+                    " thread (executors.blocking_allowed() switches this check off)"
                 )

@@ -38,7 +38,7 @@ def timer(seconds: float, clock: Clock, /) -> Flow[int]:
     """
     seconds_of("timer", "seconds", seconds)
     a_clock("timer", clock)
-    return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock))
+    return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock,))
 
 
 class _Timed(Gather):
@@ -93,7 +93,7 @@ def interval(
     a_clock("interval", clock)
     one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
     at_least("interval", "capacity", 1, capacity)
-    return gathered(f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity))
+    return gathered(f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock,))
 
 
 class _Interval(_Timed):
@@ -153,7 +153,7 @@ def delay(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
     """
     seconds_of("delay", "seconds", seconds)
     a_clock("delay", clock)
-    return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, source), source)
+    return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, source), source, uses=(clock,))
 
 
 class _Delay(_Timed):
@@ -210,7 +210,8 @@ def timeout(source: Flow[T], seconds: float, clock: Clock, /, fallback: Publishe
     seconds_of("timeout", "seconds", seconds, positive=True)
     a_clock("timeout", clock)
     flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
-    return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, source, flow), source)
+    uses = (clock,) if flow is None else (clock, flow)
+    return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, source, flow), source, uses=uses)
 
 
 class _Timeout(_Timed):
@@ -264,7 +265,7 @@ def debounce(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
     """
     seconds_of("debounce", "seconds", seconds)
     a_clock("debounce", clock)
-    return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, source), source)
+    return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, source), source, uses=(clock,))
 
 
 class _OfLatest(_Timed):
@@ -327,7 +328,7 @@ def throttle(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
     """
     seconds_of("throttle", "seconds", seconds)
     a_clock("throttle", clock)
-    return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, source), source)
+    return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, source), source, uses=(clock,))
 
 
 class _Throttle(_Timed):
@@ -411,7 +412,7 @@ def batch_by(source: Flow[T], n: int, seconds: float, clock: Clock, /) -> Flow[l
     at_least("batch_by", "n", 1, n)
     seconds_of("batch_by", "seconds", seconds, positive=True)
     a_clock("batch_by", clock)
-    return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, source), source)
+    return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, source), source, uses=(clock,))
 
 
 class _BatchBy(_Timed):
@@ -469,7 +470,7 @@ def rate_limit(source: Flow[T], n: int, clock: Clock, /, per: float = 1.0) -> Fl
     at_least("rate_limit", "n", 1, n)
     a_clock("rate_limit", clock)
     seconds_of("rate_limit", "per", per, positive=True)
-    return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, source), source)
+    return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, source), source, uses=(clock,))
 
 
 class _RateLimit(_Timed):

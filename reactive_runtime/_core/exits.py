@@ -1,0 +1,121 @@
+"""What is no Exception, out of a user's code: `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's
+`CancelledError`, a `BaseException` of the user's own. Here they are called *exits*.
+
+An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose
+cause is the exit (`_core.place.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
+stack after that depends on the ground it is on:
+
+- *The caller's.* A user has called `subscribe`, `request`, `emit`, `block`, and the code runs inside of that call. The
+  exit goes on up, to the user: an interrupt is never swallowed. Each drain on its way closes.
+- *A stream's.* A task of a drain, a timer, the event loop, a callback of a future. The exit goes no further: there it
+  would kill a pool's worker, stop the loop, or leave other streams on the same thread without their signals.
+
+A KeyboardInterrupt on the main thread is Ctrl-C, and always goes on up.
+
+Also here: the end of the interpreter, when pools refuse. What is under way goes on where it is; see `going_on`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, TypeVar
+
+from reactive_runtime._core import primitives
+
+__all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts", "is_ending", "submitted"]
+
+R = TypeVar("R")
+
+_here = primitives.ThreadLocal()  # `streams`: whether this thread is at work for a stream
+
+
+class Unwinding(BaseException):
+    """The thread itself is taken down: nothing is signalled or reported, everything is closed."""
+
+
+def goes_up(error: BaseException) -> bool:
+    """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
+    if isinstance(error, Exception):
+        return False
+    return interrupts(error) or not getattr(_here, "streams", False)
+
+
+def interrupts(error: BaseException) -> bool:
+    """Whether it goes on up on any ground: Ctrl-C, and what takes the thread down."""
+    if isinstance(error, KeyboardInterrupt):
+        return primitives.current_thread() is primitives.main_thread()
+    return isinstance(error, Unwinding)
+
+
+def contained(call: Callable[..., R], *args: Any) -> R:
+    """Call on a stream's ground: exits of the streams that run inside go no further."""
+    before = getattr(_here, "streams", False)
+    _here.streams = True
+    try:
+        return call(*args)
+    finally:
+        _here.streams = before
+
+
+def each(calls: Iterable[Callable[[], object]]) -> None:
+    """Make every call, whatever the others raise; then raise what the first one did."""
+    raised: BaseException | None = None
+    for call in calls:
+        try:
+            call()
+        except BaseException as error:
+            raised = raised or error
+    if raised is not None:
+        raise raised
+
+
+# -- the end of the interpreter ---------------------------------------------------------------------------------
+
+GRACE: Final = 3.0
+"""Seconds that a stream whose end is not in sight goes on for, when the interpreter ends."""
+
+FEW: Final = 1_000_000
+"""A source that has so many elements left, and no more, is finished."""
+
+_lock = primitives.Lock()
+_began: float | None = None  # _lock; when a pool first refused since the interpreter ends
+
+
+def is_ending(refusal: BaseException) -> bool:
+    """Whether an executor refused a task because the interpreter is about to end."""
+    return isinstance(refusal, RuntimeError) and "after interpreter shutdown" in str(refusal)
+
+
+def going_on(left: int | None) -> bool:
+    """Whether a stream goes on, on the thread it has, though the interpreter ends.
+
+    `left`: how many elements its source has left; None: that is not known. The end waits for the threads of pools: a
+    stream without end must not keep it.
+    """
+    global _began
+    if left is not None and left <= FEW:
+        return True
+    now = primitives.monotonic()
+    with _lock:
+        if _began is None:
+            _began = now
+        return now - _began < GRACE
+
+
+def submitted(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
+    """`executor.submit(task)`; where it refuses since the interpreter ends, the task is run here, for a while."""
+    try:
+        return executor.submit(task)
+    except RuntimeError as refusal:
+        if not (is_ending(refusal) and going_on(None)):
+            raise
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    try:
+        result = contained(task)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    return future
