@@ -21,6 +21,7 @@ Place = tuple[str, int]
 _PACKAGE: Final = __name__.partition(".")[0]
 _STEP: Final = re.compile(r"\bs(\d+)(?:_|\b)")
 _NOTE: Final = "assembled at "
+_UNFUSED: Final = f"{_PACKAGE}._core.fuse"
 
 
 def assembled() -> Place | None:
@@ -54,8 +55,14 @@ def blame(error: BaseException, operator: object, place: Place | None) -> None:
 def blame_step(error: BaseException) -> None:
     """`blame`, where the error came out of a fused loop: out of a function that one of its steps called."""
     for trace in reversed(list(_frames(error.__traceback__))):
-        code = trace.tb_frame.f_code
-        if not code.co_filename.startswith("<fused"):
+        frame = trace.tb_frame
+        code = frame.f_code
+        if code.co_name == "_given" and frame.f_globals.get("__name__") == _UNFUSED:  # a step that is called as it is
+            blame(error, frame.f_locals["step"], frame.f_locals["step"].place)
+            return
+        if code.co_name == "_checked" and frame.f_globals.get("__name__") == _UNFUSED:
+            return  # out of the source
+        if not code.co_filename.startswith("<fused") or code.co_name != "loop":  # a comprehension has its own frame
             continue
         named = _STEP.search(linecache.getline(code.co_filename, trace.tb_lineno))
         if named is not None:

@@ -11,13 +11,16 @@ To write one:
 - `close(self)` lets go, and returns the elements that are kept back, for the hook.
 - State lives in `self`, made by `__init__`, or by `begin` where it is a container; each subscription works on a copy
   of its own (`fresh`).
-- A bare `return`, `try` around a `yield`, and `yield from` are not for fusing: `fuse` refuses them when the
-  step's class is first used.
+- What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
+  a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
+  the class, a function inside of `each`; an attribute that `each` is the first to assign; `self` handed to somebody
+  else, who might write to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import Context
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
@@ -44,6 +47,9 @@ Each = Generator[R, None, Any]
 """What `each` is: a generator, which may return STOP."""
 
 
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
 class Step(Generic[T, R]):
     """One synchronous operator of one pipeline."""
 
@@ -59,6 +65,15 @@ class Step(Generic[T, R]):
 
     place: Place | None = None
     """Where it was put into a flow."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """SyntaxError where the step can't be fused."""
+        super().__init_subclass__(**more)
+        if cls.__module__.partition(".")[0] != _PACKAGE:  # ours are read when they are first used: it takes time
+            from reactive_runtime._core import reading
+
+            with suppress(OSError):  # its source is not at hand: it will not be fused
+                reading.refuse(cls)
 
     def each(self, element: T) -> Each[R] | None:
         """What `element` becomes."""

@@ -209,13 +209,16 @@ class PulledSubscription(Host):
             if element is None:
                 raise none_element()
             taken += 1
+            if self._stop:
+                self._too_late(element)
+                break
             try:
                 on_next(element)
             except BaseException as error:
                 self._subscriber_raised(error)
                 break
             if self._stop:
-                break
+                break  # type: ignore[unreachable]  # on_next may cancel
         return taken, False
 
     def _elements(self) -> Iterator[Any]:
@@ -262,6 +265,10 @@ class PulledSubscription(Host):
         report = SubscriberError(f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)")
         report.__cause__ = error
         hooks.error_dropped("a subscriber broke rule 2.13", report)
+
+    def _too_late(self, element: Any) -> None:
+        """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
+        hooks.element_dropped("it came after its stream was cancelled", element, self._context)
 
     def _rejected(self, error: RejectedError) -> None:
         with self._lock:
@@ -329,11 +336,14 @@ def _drive_plain(
     for element in upstream:
         if element is None:
             raise none_element()
+        if subscription._stop:
+            subscription._too_late(element)
+            return False
         try:
             on_next(element)
         except BaseException as error:
             subscription._subscriber_raised(error)
             return False
         if subscription._stop:
-            return False
+            return False  # type: ignore[unreachable]  # on_next may cancel
     return True

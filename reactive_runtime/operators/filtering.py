@@ -311,19 +311,15 @@ class _ElementAt(Step[T, T]):
             return STOP
 
     def end(self) -> Iterator[T]:
-        yield _or_default(self, self.default)
+        if self.default is MISSING:
+            raise LookupError(f"{self}: the flow had no such element, and there is no default")
+        yield self.default
 
     def upstream_demand(self, n: int) -> int:
         return self.left + 1
 
     def __str__(self) -> str:
         return "first()" if self.operator == "first" else f"element_at({self.index})"
-
-
-def _or_default(step: Step[Any, Any], default: T) -> T:
-    if default is MISSING:
-        raise LookupError(f"{step}: the flow had no such element, and there is no default")
-    return default
 
 
 def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
@@ -348,7 +344,9 @@ class _Last(Step[T, T]):
         self.element = element
 
     def end(self) -> Iterator[T]:
-        yield _or_default(self, self.element)
+        if self.element is MISSING:
+            raise LookupError(f"{self}: the flow had no such element, and there is no default")
+        yield self.element
 
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND
