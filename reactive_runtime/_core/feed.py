@@ -18,7 +18,10 @@ __all__ = ["ColdFeed", "Feed"]
 class Feed:
     """One subscription's supply. All but `attach` and `connect` is called by the owner of its drain."""
 
-    __slots__ = ()
+    __slots__ = ("heard",)
+
+    heard: hooks.Listeners
+    """Who hears of what is discarded here and further upstream. Set before `attach`."""
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""

@@ -38,7 +38,7 @@ from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
 from reactive_runtime._core.place import Place, blame, blame_step
 from reactive_runtime._core.single import Single
-from reactive_runtime._core.step import Step, end_is_certain, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -78,13 +78,19 @@ class Clock(Protocol):
 class Lane:
     """One upstream of a gather. All methods are for the owner of the host's drain."""
 
-    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_seen", "_steps", "over")
+    __slots__ = ("_ahead", "_feed", "_heard", "_host", "_iterator", "_prefetch", "_seen", "_steps", "over")
 
     def __init__(
-        self, host: Host, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None
+        self,
+        host: Host,
+        source: Flow[Any],
+        prefetch: int | None = None,
+        overflow: Overflow | None = None,
+        heard: hooks.Listeners = (),
     ) -> None:
         plan = source._origin.plan()
         self._host = host
+        self._heard = heard  # who hears of what is discarded downstream of its steps
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
@@ -95,8 +101,6 @@ class Lane:
         steps = (*plan.steps, *source._steps)
         if plan.executor is None:
             self._steps = [step.fresh() for step in steps]
-            for step in self._steps:
-                step.enter(host._context)
             self._feed = plan.feed(self._upstream(prefetch))
         elif plan.single is not None and not any(step.expands for step in steps):
             self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
@@ -104,6 +108,7 @@ class Lane:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
+        self._feed.heard = heard_above(self._steps, heard)
         self._feed.attach(host)
         if prefetch == MAX_DEMAND:  # it may come back with elements, without end
             host._later(self._feed.connect)
@@ -207,13 +212,13 @@ class Lane:
         if self.over:
             return
         self.over = True
-        held = let_go(self._steps)
+        held = let_go(self._steps, self._heard)
         if self._ahead is not NOTHING:
-            held.append(self._ahead)
+            held.append((self._ahead, self._feed.heard))
         self._feed.close()
         self._iterator = None
-        for element in held:
-            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
+        for element, heard in held:
+            hooks.element_dropped("a stream ended before it was delivered", element, heard)
 
 
 class Crowd:
@@ -358,7 +363,7 @@ class Gather(Feed):
 
     def lane(self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None) -> Lane:
         """Subscribe to one more upstream."""
-        lane = Lane(self.host, source, prefetch, overflow)
+        lane = Lane(self.host, source, prefetch, overflow, self.heard)
         self.lanes[lane] = None
         if lane.relays():
             self._relaying[lane] = None
@@ -400,10 +405,10 @@ class Gather(Feed):
         blame(error, self.title, self.place)
         return error
 
-    def discard(self, *elements: Any) -> None:
-        """Tell the hook of elements that will not be delivered."""
+    def discard(self, *elements: Any, wanted: bool = False) -> None:
+        """Tell the hook of elements that will not be delivered; `wanted`: because that is what the operator is for."""
         for element in elements:
-            hooks.element_dropped(f"{self.title} did not deliver it", element, self.host._context)
+            hooks.element_dropped(f"{self.title} did not deliver it", element, self.heard, wanted=wanted)
 
     # -- the feed ----------------------------------------------------------------------------------------------
 

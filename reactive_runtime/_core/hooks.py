@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 
@@ -28,12 +28,14 @@ class Dropped:
     """One signal that could not be delivered.
 
     `reason` says in words what happened and where; `error` is set for errors, `element` for elements
-    (elements are never `None`, 2.13).
+    (elements are never `None`, 2.13). `wanted` is True where an operator dropped an element because that is what it is
+    for: sampling, conflating, a buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
     """
 
     reason: str
     error: BaseException | None = None
     element: Any = None
+    wanted: bool = False
 
 
 Handler = Callable[[Dropped], object]
@@ -84,27 +86,45 @@ def error_dropped(reason: str, error: BaseException) -> None:
     _report(Dropped(reason, error=error))
 
 
-def element_dropped(reason: str, element: object, context: Context | None = None) -> None:
-    """Report an element that was accepted and will not be delivered.
+Listeners = tuple[Callable[[Any], object], ...]
+"""Who hears of a discarded element, apart from the hook: each `do_on_discard` downstream of it, the nearest first."""
 
-    `context` is the stream's: whoever listens there (`do_on_discard`) is told as well.
+
+def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
+    """Report an element that was accepted and will not be delivered; `heard`: by these as well.
+
+    `wanted`: an operator dropped it because that is what it is for.
     """
-    dropped = Dropped(reason, element=element)
-    listeners = () if context is None else context.get(_listeners, ())
-    for listen in listeners:
+    for listen in heard:
         try:
             listen(element)
         except Exception as error:
             _report(Dropped(f"do_on_discard raised on {element!r}", error=error))
-    _report(dropped)
+    _report(Dropped(reason, element=element, wanted=wanted))
 
 
-_listeners: Final[ContextVar[tuple[Callable[[Any], object], ...]]] = ContextVar("discards", default=())
+_downstream: Final[ContextVar[Listeners]] = ContextVar("discards", default=())
+
+U = TypeVar("U")
 
 
-def listen_to_discards(context: Context, listener: Callable[[Any], object]) -> None:
-    """Tell `listener` of each element that is dropped by a stream in `context`, or further upstream."""
-    context.run(lambda: _listeners.set((*_listeners.get(), listener)))
+def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U) -> None:
+    """`subscribe(subscriber)`, for an upstream whose discarded elements are `heard`.
+
+    They are handed over in the context of this one call: the subscription that is made inside takes them
+    (`listening_downstream`), also where somebody else's publisher stands in between.
+    """
+    if heard:
+        _downstream.set(heard)
+    subscribe(subscriber)
+
+
+def listening_downstream() -> Listeners:
+    """Take what `subscribed` hands over to a subscription that is just being made."""
+    heard = _downstream.get()
+    if heard:
+        _downstream.set(())  # it is for this flow, and not for what its functions subscribe to
+    return heard
 
 
 _on_retry: Final[ContextVar[Callable[[], object] | None]] = ContextVar("retries", default=None)

@@ -16,6 +16,7 @@ from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from types import TracebackType
 
+from reactive_runtime._core import hooks
 from reactive_runtime._core.drain import Drain
 
 __all__ = ["Host"]
@@ -24,13 +25,14 @@ __all__ = ["Host"]
 class Host(Drain):
     """A drain with a context, a stop sign, and a gate for calls upstream."""
 
-    __slots__ = ("_calling", "_calls", "_context", "_endings", "_raised", "_stop", "demanded")
+    __slots__ = ("_calling", "_calls", "_context", "_endings", "_heard", "_raised", "_stop", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
         self._calling = False  # _lock; somebody is making them
+        self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self._endings: list[Callable[[], object]] | None = None  # the owner's; called when all is over

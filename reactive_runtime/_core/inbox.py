@@ -112,7 +112,7 @@ class Inbox(Feed):
         if subscribe is None:
             return
         try:
-            self._drain._context.copy().run(subscribe, self)
+            self._drain._context.copy().run(hooks.subscribed, self.heard, subscribe, self)
         except Exception as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -223,7 +223,7 @@ class Inbox(Feed):
         """Elements found no room: tell the hook, and, where that is an error, everybody."""
         assert self._overflow is not None
         for element in dropped:
-            hooks.element_dropped("it found the buffer full", element, self._drain._context)
+            hooks.element_dropped("it found the buffer full", element, self.heard)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(full):
             with self._drain._lock:
@@ -245,7 +245,7 @@ class Inbox(Feed):
         if upstream is not None and not done:
             upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, self._drain._context)
+            hooks.element_dropped("a stream ended before it was delivered", element, self.heard)
         self._chunk = self._elements = iter(())
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
@@ -334,7 +334,7 @@ class Inbox(Feed):
             self._overflowed(dropped)
         if not accepted:
             for element in elements:
-                hooks.element_dropped("it came after its stream had ended", element, self._drain._context)
+                hooks.element_dropped("it came after its stream had ended", element, self.heard)
         if idle:
             drain._launch()
 
@@ -343,7 +343,7 @@ class Inbox(Feed):
         with self._drain._lock:
             closed, done, upstream = self._closed, self._done, self._upstream
         reason = "it came after its stream had ended" if closed or done else "it came unasked"
-        hooks.element_dropped(reason, element, self._drain._context)
+        hooks.element_dropped(reason, element, self.heard)
         if closed and upstream is not None:
             upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
         elif not done:

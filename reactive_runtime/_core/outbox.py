@@ -56,6 +56,7 @@ class Outbox(Feed):
         on_gone: Callable[[], object] = _nobody,
         on_connect: Callable[[], object] = _nobody,
     ) -> None:
+        self.heard = ()
         self.capacity = capacity
         self.on_room = on_room
         self.on_gone = on_gone
@@ -180,8 +181,7 @@ class Outbox(Feed):
             host, error, traceback = self._host, self._error, self._traceback
         if error is not None and host is not None:
             host._raised = error, traceback
-        context = None if host is None else host._context
         for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, context)
+            hooks.element_dropped("a stream ended before it was delivered", element, self.heard)
         self._chunk = iter(())
         self.on_gone()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextvars import Context
 from functools import partial
 from itertools import chain
 from types import TracebackType
@@ -114,7 +113,7 @@ class Single(Feed):
         if future is not None:
             future.cancel()
         for element in chain(self._chunk, items):
-            hooks.element_dropped("a stream ended before it was delivered", element, self._host._context)
+            hooks.element_dropped("a stream ended before it was delivered", element, self.heard)
         self._chunk = iter(())
 
     # -- the task ----------------------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ class Single(Feed):
             return
         context = self._host._context.copy()
         try:
-            future = self._executor.submit(partial(context.run, self._work, context))
+            future = self._executor.submit(partial(context.run, self._work))
         except BaseException as error:
             refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
             refused.__cause__ = error
@@ -145,14 +144,12 @@ class Single(Feed):
         with self._host._lock:
             return self._closed
 
-    def _work(self, context: Context) -> list[Any]:
+    def _work(self) -> list[Any]:
         try:
-            for step in self._steps:
-                step.enter(context)
             return list(pulled(iter(self._supplier()), self._steps, Unstopped()))
         finally:
-            for element in let_go(self._steps):
-                hooks.element_dropped("a stream ended before it was delivered", element, context)
+            for element, heard in let_go(self._steps, self.heard):
+                hooks.element_dropped("a stream ended before it was delivered", element, heard)
 
     def _done(self, future: Future[list[Any]]) -> None:
         if future.cancelled():
@@ -179,4 +176,4 @@ class Single(Feed):
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)
         for element in items:
-            hooks.element_dropped("a stream ended before it was delivered", element, host._context)
+            hooks.element_dropped("a stream ended before it was delivered", element, self.heard)

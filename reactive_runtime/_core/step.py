@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from contextvars import Context
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.place import Place
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "let_go"]
+__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,6 +65,9 @@ class Step(Generic[T, R]):
     place: Place | None = None
     """Where it was put into a flow."""
 
+    hears: Callable[[Any], object] | None = None
+    """Called with each element that is discarded further upstream."""
+
     def __init_subclass__(cls, **more: Any) -> None:
         """SyntaxError where the step can't be fused."""
         super().__init_subclass__(**more)
@@ -90,9 +92,6 @@ class Step(Generic[T, R]):
     def close(self) -> Iterable[object]:
         """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
         return ()
-
-    def enter(self, context: Context) -> None:
-        """Called with the context of each new subscription, before anything runs in it."""
 
     def begin(self) -> None:
         """Make what a subscription must not share with another one: lists, sets."""
@@ -119,14 +118,24 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
     return exhausted()
 
 
-def let_go(steps: Sequence[Step[Any, Any]]) -> list[object]:
-    """Close all of them; what they held, for the hook."""
-    held: list[object] = []
-    for step in steps:
+def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
+    """Who hears of what is discarded upstream of the steps; `heard`: downstream of them."""
+    own = tuple(step.hears for step in steps if step.hears is not None)
+    return (*own, *heard) if own else heard
+
+
+def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> list[tuple[object, hooks.Listeners]]:
+    """Close all of them; what they held, for the hook, and who hears of it. `heard`: downstream of them."""
+    held: list[tuple[object, hooks.Listeners]] = []
+    for at, step in enumerate(steps):
         try:
-            held.extend(step.close())
+            kept = list(step.close())
         except Exception as error:
             hooks.error_dropped(f"{step} raised when it was closed", error)
+        else:
+            if kept:
+                listeners = heard_above(steps[at + 1 :], heard)
+                held.extend((element, listeners) for element in kept)
     return held
 
 

@@ -24,7 +24,7 @@ from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.place import blame_step
-from reactive_runtime._core.step import Step, end_is_certain, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
@@ -73,8 +73,7 @@ class PulledSubscription(Host):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
-        for step in self._steps:
-            step.enter(self._context)
+        feed.heard = heard_above(self._steps, self._heard)
         feed.attach(self)
 
     # -- the subscriber's side: any thread, at any time --------------------------------------------------------
@@ -268,7 +267,8 @@ class PulledSubscription(Host):
 
     def _too_late(self, element: Any) -> None:
         """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
-        hooks.element_dropped("it came after its stream was cancelled", element, self._context)
+        assert self._feed is not None
+        hooks.element_dropped("it came after its stream was cancelled", element, self._feed.heard)
 
     def _rejected(self, error: RejectedError) -> None:
         with self._lock:
@@ -304,9 +304,10 @@ class PulledSubscription(Host):
     def _close(self) -> None:
         """Let go of source and subscriber (3.13)."""
         feed, self._feed = self._feed, None
-        held = let_go(self._steps)
+        held = let_go(self._steps, self._heard)
         if self._ahead and self._pulled is not None:
-            held.append(next(self._pulled))
+            assert feed is not None
+            held.append((next(self._pulled), feed.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
         self._steps = ()
         with self._lock:
@@ -315,8 +316,8 @@ class PulledSubscription(Host):
         if feed is not None:
             feed.close()
         self._let_go()
-        for element in held:
-            hooks.element_dropped("a stream ended before it was delivered", element, self._context)
+        for element, heard in held:
+            hooks.element_dropped("a stream ended before it was delivered", element, heard)
 
 
 def no_end(error: Exception) -> Exception:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import suppress
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
@@ -233,9 +232,6 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
     plan = source._origin.plan()
     feed = plan.feed(None)
     steps = [step.fresh() for step in (*plan.steps, *source._steps)]
-    context = copy_context()
-    for step in steps:
-        step.enter(context)
     try:
         for element in pulled(feed.open(), steps, Unstopped()):
             if element is None:
@@ -245,10 +241,10 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
         blame_step(error)
         raise
     finally:
-        held = let_go(steps)
+        held = let_go(steps, ())
         feed.close()
-        for element in held:
-            hooks.element_dropped("a loop ended before it was delivered", element, context)
+        for element, heard in held:
+            hooks.element_dropped("a loop ended before it was delivered", element, heard)
 
 
 def _wait_for_each(source: Flow[T]) -> Generator[T, None, None]:
@@ -296,7 +292,7 @@ class _Puller(Host):
 
     def __init__(self, source: Flow[Any]) -> None:
         super().__init__()
-        self._lane = Lane(self, source, PREFETCH)
+        self._lane = Lane(self, source, PREFETCH, heard=self._heard)
 
     def poll(self) -> Any:
         """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""

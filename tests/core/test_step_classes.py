@@ -94,7 +94,11 @@ REFUSED = {
         3,
         "hands out `self`",
     ),
-    "its dict": ("n = 0\ndef each(self, element):\n    self.__dict__['n'] = 1\n    yield self.n", 3, "hands out `self`"),
+    "its dict": (
+        "n = 0\ndef each(self, element):\n    self.__dict__['n'] = 1\n    yield self.n",
+        3,
+        "hands out `self`",
+    ),
     "a helper that is given self": (
         "n = 0\ndef each(self, element):\n    HELPER.bump(self)\n    yield self.n",
         3,
@@ -114,7 +118,11 @@ REFUSED = {
     "yield None": ("def each(self, element):\n    yield", 2, "yields None"),
     "yield from": ("def each(self, element):\n    yield from element", 2, "yield from"),
     "yield inside with": ("def each(self, element):\n    with LOCK:\n        yield element", 2, "inside `with`"),
-    "yield inside try": ("def each(self, element):\n    try:\n        yield 1\n    except E:\n        pass", 2, "`try`"),
+    "yield inside try": (
+        "def each(self, element):\n    try:\n        yield 1\n    except E:\n        pass",
+        2,
+        "`try`",
+    ),
     "return": ("def each(self, element):\n    if element:\n        return\n    yield element", 3, "other than STOP"),
     "another STOP": ("def each(self, element):\n    STOP = 1\n    yield 1\n    return None", 4, "other than STOP"),
     "continue": ("def each(self, element):\n    for it in element:\n        continue\n    yield 1", 3, "continue"),
@@ -170,11 +178,17 @@ def _all_of(kind: type[Any]) -> list[type[Any]]:
 # -- what is not refused, and used to differ ---------------------------------------------------------------------------
 
 KEPT = {
-    "a comprehension that reuses a name": "def each(self, element):\n    yield [element for element in (element, 1)], element",
-    "a comprehension with the name of a global": "def each(self, element):\n    yield [LIMIT for LIMIT in (1, 2)], LIMIT",
+    "a comprehension that reuses a name": (
+        "def each(self, element):\n    yield [element for element in (element, 1)], element"
+    ),
+    "a comprehension with the name of a global": (
+        "def each(self, element):\n    yield [LIMIT for LIMIT in (1, 2)], LIMIT"
+    ),
     "a lambda": "def each(self, element):\n    yield max((1, 2, 3), key=lambda n: -abs(n - element))",
     "lambdas for later": "def each(self, element):\n    yield lambda: element * 10",
-    "a generator expression": "rate = 2\ndef each(self, element):\n    yield sum(n * element * self.rate for n in range(3))",
+    "a generator expression": (
+        "rate = 2\ndef each(self, element):\n    yield sum(n * element * self.rate for n in range(3))"
+    ),
     "a generator expression for later": "def each(self, element):\n    yield (n + element for n in range(3))",
     "a variable of the element before": (
         "def each(self, element):\n    if element == 0:\n        before = 1\n    yield before"
@@ -209,7 +223,8 @@ KEPT = {
     ),
     "a list that grows": (
         "def begin(self):\n    self.seen = []\n"
-        "def each(self, element):\n    before = self.seen\n    self.seen += (element,)\n    yield before is self.seen, list(before)"
+        "def each(self, element):\n    before = self.seen\n    self.seen += (element,)\n"
+        "    yield before is self.seen, list(before)"
     ),
     "assigned twice at once": (
         "def begin(self):\n    self.n, self.by = 0, {}\n"
@@ -408,11 +423,9 @@ def test_steps_written_at_random_mean_the_same_when_they_are_fused(
         return
     told = []
     for fused in (True, False):
-        try:
-            module = module_of(text, registered=registered)
-        except SyntaxError as refusal:
+        module = _accepted(text, registered=registered)
+        if module is None:
             event("refused")
-            assert refusal.lineno and text.splitlines()[refusal.lineno - 1].strip()
             return
         with fuse.fusing(fused):
             flow = Flow.range(4).map(lambda n: n * 2)
@@ -423,6 +436,17 @@ def test_steps_written_at_random_mean_the_same_when_they_are_fused(
         sys.modules.pop(module.__name__, None)
     event("the same")
     assert told[0] == told[1], text
+
+
+def _accepted(text: str, *, registered: bool) -> ModuleType | None:
+    """The module, or None where a class of it is refused, with a line of it."""
+    try:
+        return module_of(text, registered=registered)
+    except SyntaxError as refusal:
+        line = refusal.lineno
+    assert line is not None
+    assert text.splitlines()[line - 1].strip()
+    return None
 
 
 def _outcome(function: Any) -> str:
