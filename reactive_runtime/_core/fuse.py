@@ -62,7 +62,18 @@ from reactive_runtime._core.reading import (
 )  # fmt: skip
 from reactive_runtime._core.step import STOP, Step
 
-__all__ = ["PENDING", "Chain", "Stoppable", "Unstopped", "chain_of", "fusing", "none_element", "pulled", "unfused"]
+__all__ = [
+    "PENDING",
+    "Chain",
+    "Stoppable",
+    "Unstopped",
+    "chain_of",
+    "fusing",
+    "name_source",
+    "none_element",
+    "pulled",
+    "unfused",
+]
 
 
 class Pending:
@@ -76,9 +87,18 @@ PENDING: Final = Pending()
 """Yielded by an upstream that has nothing now and may have later. Every loop hands it on as it is."""
 
 
+_NONE: Final = "None came out of the source: None is not an element (2.13)"
+
+
 def none_element() -> TypeError:
-    """The error of a source that gave None."""
-    return TypeError("None came out of the source: None is not an element (2.13)")
+    """The error of a source that gave None; see `name_source`."""
+    return TypeError(_NONE)
+
+
+def name_source(error: BaseException, source: Callable[[], str]) -> None:
+    """Say which source gave None, and where, if that is the error. A loop does not know what it iterates over."""
+    if type(error) is TypeError and error.args == (_NONE,):
+        error.args = (_NONE.replace("the source", source()),)
 
 
 def none_yielded(step: Step[Any, Any]) -> TypeError:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.fuse import PENDING, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
 from reactive_runtime._core.place import Place, blame, blame_step
@@ -153,6 +153,7 @@ class Lane:
             if element is None:
                 raise none_element()
         except BaseException as error:
+            name_source(error, self._feed.where)
             blame_step(error)
             self.close()
             raise
@@ -446,6 +447,9 @@ class Gather(Feed):
 
     def exhausted(self) -> bool:
         return self._over
+
+    def where(self) -> str:
+        return self.title
 
     def pushes(self) -> bool:
         return any(lane.pushes() for lane in self.lanes)

@@ -46,7 +46,8 @@ def log_dropped(dropped: Dropped) -> None:
     if dropped.error is not None:
         logger.error("%s: %r", dropped.reason, dropped.error, exc_info=dropped.error)
     elif logger.isEnabledFor(logging.DEBUG):
-        logger.debug("%s: element %r discarded", dropped.reason, dropped.element)
+        what = "dropped, as is wanted" if dropped.wanted else "discarded"
+        logger.debug("%s: element %r %s", dropped.reason, dropped.element, what)
 
 
 _lock = primitives.Lock()

@@ -223,7 +223,8 @@ class Inbox(Feed):
         """Elements found no room: tell the hook, and, where that is an error, everybody."""
         assert self._overflow is not None
         for element in dropped:
-            hooks.element_dropped("it found the buffer full", element, self.heard)
+            wanted = self._overflow.drop != "error"
+            hooks.element_dropped("it found the buffer full", element, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(full):
             with self._drain._lock:

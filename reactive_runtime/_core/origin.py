@@ -101,9 +101,9 @@ class Cold(Origin[T]):
     """It has one element."""
 
     def plan(self) -> Plan:
-        supplier = self.supplier
+        supplier, title = self.supplier, self.title
         single = supplier if self.single else None
-        return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True, single=single)
+        return Plan(lambda _: ColdFeed(supplier, title), (), self.executor, pulls=True, single=single)
 
     def on(self, executor: Executor) -> Cold[T]:
         return self if self.executor else Cold(self.title, self.supplier, executor, self.single)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
-__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step"]
+__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step", "raised_over"]
 
 Place = tuple[str, int]
 """A file, and a line in it."""
@@ -42,6 +42,22 @@ def an_exception(error: BaseException) -> Exception:
     fault = RuntimeError(f"a task raised {error!r}")
     fault.__cause__ = error
     return fault
+
+
+def raised_over(error: BaseException, failure: BaseException) -> None:
+    """Note on `error` that it came up while `failure` was being dealt with, as Python does inside of `except`."""
+    first = _chain(error)
+    if not {id(it) for it in first} & {id(it) for it in _chain(failure)}:  # or it would be a circle
+        first[-1].__context__ = failure
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """An error, what it came out of, and so on."""
+    found: dict[int, BaseException] = {}
+    while error is not None and id(error) not in found:
+        found[id(error)] = error
+        error = error.__cause__ or error.__context__
+    return list(found.values())
 
 
 def blame(error: BaseException, operator: object, place: Place | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 from reactive_runtime._core import hooks
 from reactive_runtime._core.drain import CLOSED
 from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.place import blame_step
@@ -281,6 +281,8 @@ class PulledSubscription(Host):
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
         assert subscriber is not None
+        if isinstance(outcome, Exception) and self._feed is not None:
+            name_source(outcome, self._feed.where)
         self._close()
         error = fault
         if isinstance(outcome, Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
-from reactive_runtime._core.fuse import PENDING, Unstopped, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.place import blame_step
@@ -49,7 +49,10 @@ class FlowHandle:
         self._subscription.request(n)
 
     def cancel(self) -> None:
-        """End the flow: at most the one signal that is under way may still come (1.8)."""
+        """End the flow: of the signals only the one that is being delivered goes on (1.8).
+
+        An element that is still being made then, by a slow iterator or function, goes to the hook.
+        """
         self._subscription.cancel()
 
     def __enter__(self) -> FlowHandle:
@@ -238,6 +241,7 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
                 raise none_element()
             yield element
     except Exception as error:
+        name_source(error, feed.where)
         blame_step(error)
         raise
     finally:

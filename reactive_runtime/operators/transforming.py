@@ -476,7 +476,9 @@ class _Denoticed(Step[Notice[T], T]):
             return STOP
         if element.error is not None:
             raise element.error
-        yield element.element  # type: ignore[misc]  # a notice of on_next has one
+        if element.element is None:
+            raise TypeError(f"{self}: {element!r} has no element")
+        yield element.element
 
     def upstream_demand(self, n: int) -> int:
         return min(n + 1, MAX_DEMAND)  # the end is an element there
