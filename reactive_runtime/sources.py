@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reactive_runtime._core.arguments import a_function
 from reactive_runtime._core.gather import Elements, Gather, Lane
 from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, foreign, gathered
+from reactive_runtime._core.place import Place, assembled, blame
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
@@ -80,24 +81,46 @@ def empty() -> Flow[Any]:
 def error(failure: BaseException | Callable[[], BaseException], /) -> Flow[Any]:
     """No element: fails with `failure` (or what it returns, if it is a function) as soon as it is subscribed to.
 
+    Where the function raises, the flow fails with that; a result that is no exception is a TypeError. An error that is
+    given as it is serves all subscriptions; each begins with the traceback that it had here.
+
     >>> from reactive_runtime import Flow
     >>> Flow.error(OSError("no disk")).subscribe(print, on_error=repr).cancel()
     """
     if not isinstance(failure, BaseException):
         a_function("error", "failure", failure)
     title = type(failure).__name__ if isinstance(failure, BaseException) else describe(failure)
-    return flow_of(Foreign(f"error({title})", _Failing(failure)))
+    return flow_of(Foreign(f"error({title})", _Failing(failure, assembled())))
 
 
 class _Failing:
     """Fails each of its subscribers."""
 
-    def __init__(self, failure: BaseException | Callable[[], BaseException]) -> None:
+    def __init__(self, failure: BaseException | Callable[[], BaseException], place: Place | None) -> None:
         self.failure = failure
+        self.place = place
+        self.traceback = failure.__traceback__ if isinstance(failure, BaseException) else None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(_Nothing())
-        subscriber.on_error(self.failure if isinstance(self.failure, BaseException) else self.failure())
+        if isinstance(self.failure, BaseException):  # one for all: without the frames of those who had it before
+            subscriber.on_error(self.failure.with_traceback(self.traceback))
+        else:
+            subscriber.on_error(self.made(self.failure))
+
+    def made(self, function: Callable[[], Any]) -> BaseException:
+        """What the function returns; where it raises, what it raises."""
+        title = f"error({describe(function)})"
+        try:
+            failure = function()
+        except Exception as error:
+            blame(error, title, self.place)
+            return error
+        if not isinstance(failure, BaseException):
+            wrong = TypeError(f"{title}: the function must return an exception, not {type(failure).__name__}")
+            blame(wrong, title, self.place)
+            return wrong
+        return failure
 
 
 class _Nothing:

@@ -6,12 +6,27 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["a_clock", "a_function", "an_executor", "at_least", "not_none", "one_of", "seconds_of"]
+__all__ = [
+    "When",
+    "a_clock",
+    "a_function",
+    "a_value",
+    "an_executor",
+    "at_least",
+    "failures",
+    "not_none",
+    "one_of",
+    "seconds_of",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 E = TypeVar("E")
 C = TypeVar("C")
 S = TypeVar("S", bound=str)
+V = TypeVar("V")
+
+When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object]
+"""Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
 
 
 def a_function(operator: str, argument: str, value: F) -> F:
@@ -19,6 +34,25 @@ def a_function(operator: str, argument: str, value: F) -> F:
     if not callable(value):
         raise TypeError(f"{operator}: {argument} must be callable, not {type(value).__name__}")
     return value
+
+
+def a_value(operator: str, argument: str, value: V) -> V:
+    """`value`, or TypeError where it is None: it may come to be an element (2.13)."""
+    if value is None:
+        raise TypeError(f"{operator}: None is not an element (2.13), and {argument} may become one")
+    return value
+
+
+def failures(operator: str, when: When) -> Callable[[Exception], object]:
+    """`when` as a function of the failure; TypeError where it is neither a class, nor a tuple of them, or function."""
+    classes = when if isinstance(when, tuple) else (when,)
+    if all(isinstance(it, type) and issubclass(it, BaseException) for it in classes):
+        return lambda failure: isinstance(failure, classes)  # type: ignore[arg-type]  # they are classes
+    if isinstance(when, type | tuple) or not callable(when):
+        raise TypeError(
+            f"{operator}: when must be a class of exceptions, a tuple of them, or a function of the error, not {when!r}"
+        )
+    return when
 
 
 def an_executor(operator: str, value: E) -> E:

@@ -6,8 +6,10 @@ from its upstream (`_core.inbox`). The drain knows no difference, but that a bou
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, compress, islice, repeat
+from operator import length_hint
 from typing import Any, Final
 
 from reactive_runtime._core import hooks
@@ -20,7 +22,10 @@ __all__ = ["ColdFeed", "Feed", "paced"]
 class Feed:
     """One subscription's supply. All but `attach` and `connect` is called by the owner of its drain."""
 
-    __slots__ = ()
+    __slots__ = ("heard",)
+
+    heard: hooks.Listeners
+    """Who hears of what is discarded here and further upstream. Set before `attach`."""
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""
@@ -72,6 +77,10 @@ class Feed:
         """How many elements there are yet, at most; None: that is not known. A look, for the end of the interpreter."""
         return None
 
+    def where(self) -> str:
+        """Which source it is, and how far it has got, for an error about what it gave."""
+        return "the source"
+
     def close(self) -> None:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
@@ -92,24 +101,42 @@ _EMPTY: Final[tuple[Iterable[Any], ...]] = ((), [], range(0), range(2**63, 2**63
 _SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMPTY)
 """Iterators of Python itself whose length hint is exact: what is left can be known without pulling it."""
 
+_MANY: Final = sys.maxsize
+
 
 class ColdFeed(Feed):
     """The iterator of a supplier's iterable, made when the drain first runs."""
 
-    __slots__ = ("_iterator", "_supplier")
+    __slots__ = ("_count", "_iterable", "_iterator", "_supplier", "_title")
 
-    def __init__(self, supplier: Callable[[], Iterable[Any]]) -> None:
+    def __init__(self, supplier: Callable[[], Iterable[Any]], title: str) -> None:
         self._supplier = supplier
-        self._iterator: Iterator[Any] | None = None  # owned by the subscription's drain
+        self._title = title
+        # Owned by the subscription's drain:
+        self._iterator: Iterator[Any] | None = None
+        self._iterable: Any = None  # of an iterator whose length hint is exact
+        self._count: repeat[bool] | None = None  # of another: what is left of MANY
 
     def open(self) -> Iterator[Any]:
         iterable = self._supplier()
         try:
-            self._iterator = iter(iterable)
+            iterator: Iterator[Any] = iter(iterable)
         except TypeError as error:
             what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
             raise TypeError(f"the source gave a {type(iterable).__name__}: {what} ({error})") from error
-        return self._iterator
+        self._iterator = iterator
+        if self.at_hand() and iterator is not iterable:
+            self._iterable = iterable
+            return iterator
+        self._count = repeat(True, _MANY)  # counts, for `where`, at the cost of two nanoseconds an element
+        return compress(iterator, self._count)
+
+    def where(self) -> str:
+        if self._iterable is not None:
+            given = len(self._iterable) - length_hint(self._iterator)
+        else:
+            given = _MANY - length_hint(self._count)
+        return f"the source {self._title} at index {given - 1}"
 
     def at_hand(self) -> bool:
         return isinstance(self._iterator, _SIZED)
@@ -128,7 +155,7 @@ class ColdFeed(Feed):
         return iterator.__length_hint__() if isinstance(iterator, _SIZED) else None
 
     def close(self) -> None:
-        iterator, self._iterator = self._iterator, None
+        iterator, self._iterator, self._iterable = self._iterator, None, None
         close = getattr(iterator, "close", None)
         if close is None:
             return

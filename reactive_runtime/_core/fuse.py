@@ -21,14 +21,18 @@ at its heart, for unbounded demand: no generator is resumed and nothing is count
 
 A step with an `end` is the last of its loop, and the next loop iterates over it; one with other than one `yield` has
 a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to compile.
-What an operator remembers from element to element is kept in a local variable too, where `each` alone writes it.
+What an operator remembers from element to element is kept in a local variable too, where `each` alone writes it
+(`_core.reading`). Names of a step's module are read there, when they are used; its local variables get a number, and
+where one might still hold what it held for the element before, it is unbound first.
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). A `pull` then yields PENDING, which gives the drain a chance to
 look; a `drive` returns.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
-Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead.
+Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
+serves where fusing is turned off (`REACTIVE_RUNTIME_FUSE=0`, `fusing`): `each` is then called as it stands, so that a
+breakpoint in it is hit.
 """
 
 from __future__ import annotations
@@ -38,16 +42,38 @@ import copy
 import functools
 import inspect
 import linecache
-import textwrap
+import os
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType
-from typing import Any, Final, Protocol, TypeGuard
+from types import CodeType, FunctionType
+from typing import Any, Final, Protocol
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.reading import (
+    Method,
+    Source,
+    captured,
+    is_attribute_of_self,
+    is_builtin,
+    own_names,
+    source_of,
+)  # fmt: skip
 from reactive_runtime._core.step import STOP, Step
 
-__all__ = ["PENDING", "Chain", "Stoppable", "Unstopped", "chain_of", "none_element", "pulled", "unfused"]
+__all__ = [
+    "PENDING",
+    "Chain",
+    "Stoppable",
+    "Unstopped",
+    "chain_of",
+    "fusing",
+    "name_source",
+    "none_element",
+    "pulled",
+    "unfused",
+]
 
 
 class Pending:
@@ -61,9 +87,23 @@ PENDING: Final = Pending()
 """Yielded by an upstream that has nothing now and may have later. Every loop hands it on as it is."""
 
 
+_NONE: Final = "None came out of the source: None is not an element (2.13)"
+
+
 def none_element() -> TypeError:
-    """What a source is told that gave None."""
-    return TypeError("None came out of the source: None is not an element (2.13)")
+    """The error of a source that gave None; see `name_source`."""
+    return TypeError(_NONE)
+
+
+def name_source(error: BaseException, source: Callable[[], str]) -> None:
+    """Say which source gave None, and where, if that is the error. A loop does not know what it iterates over."""
+    if type(error) is TypeError and error.args == (_NONE,):
+        error.args = (_NONE.replace("the source", source()),)
+
+
+def none_yielded(step: Step[Any, Any]) -> TypeError:
+    """The error of a step that yields None."""
+    return TypeError(f"{step}: None came out of it, and None is not an element (2.13)")
 
 
 LOOP: Final = 16
@@ -75,16 +115,19 @@ class Stoppable(Protocol):
 
     _stop: bool
 
+
+class Signalling(Stoppable, Protocol):
+    """What a loop that calls `on_next` itself sees of a subscription."""
+
     def _subscriber_raised(self, error: BaseException) -> None: ...
+
+    def _too_late(self, element: Any) -> None: ...
 
 
 class Unstopped:
     """Stands in where nobody cancels: the one who iterates just stops."""
 
     _stop = False
-
-    def _subscriber_raised(self, error: BaseException) -> None:
-        raise error
 
 
 Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[Any, None, None]]
@@ -95,17 +138,44 @@ class Chain:
     """What was made of one sequence of step classes."""
 
     pull: Pull
-    drive: Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable, Callable[[Any], object]], bool] | None
+    drive: Callable[[Iterable[Any], Sequence[Step[Any, Any]], Signalling, Callable[[Any], object]], bool] | None
     """True: the end was reached; False: stopped by `subscription._stop`. None: can't be had here."""
 
 
-@functools.lru_cache(maxsize=1024)
+_fusing = os.environ.get("REACTIVE_RUNTIME_FUSE", "1") != "0"  # written by `fusing` alone; one store, one load
+
+
+@contextmanager
+def fusing(on: bool) -> Iterator[None]:
+    """Whether chains of operators that begin to run inside the block, on any thread, are fused into one loop.
+
+    Off, each operator's `each` is called for each element, as it is written: slower, and a debugger stops in it. The
+    environment variable `REACTIVE_RUNTIME_FUSE=0` turns it off for a whole process.
+
+    >>> from reactive_runtime import Flow
+    >>> with fusing(False):
+    ...     list(Flow.range(3).map(str))
+    ['0', '1', '2']
+    """
+    global _fusing
+    before, _fusing = _fusing, on
+    try:
+        yield
+    finally:
+        _fusing = before
+
+
 def chain_of(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
     """The loops for steps of these classes, in this order, each iterating over the one before."""
+    return _fused(kinds) if _fusing else _UNFUSED
+
+
+@functools.lru_cache(maxsize=1024)
+def _fused(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
     try:
         runs = _runs([_Stage.of(kind) for kind in kinds])  # type: ignore[arg-type]  # mypy: a class is hashable
     except OSError:  # the source is not at hand: zipped or frozen without it
-        return Chain(unfused, None)
+        return _UNFUSED
     loops = [(at, at + len(run), _loop(run, first=at == 0, drive=False)) for at, run in runs]
     last, run = runs[-1]
     driver = _loop(run, first=last == 0, drive=True)
@@ -118,7 +188,7 @@ def chain_of(kinds: tuple[type[Step[Any, Any]], ...]) -> Chain:
     def drive(
         upstream: Iterable[Any],
         steps: Sequence[Step[Any, Any]],
-        subscription: Stoppable,
+        subscription: Signalling,
         on_next: Callable[[Any], object],
     ) -> bool:
         for begin, end, loop in loops[:-1]:
@@ -170,45 +240,82 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any]) -> Generator[Any, None, 
         if element is PENDING:
             yield element
             continue
-        each = step.each(element)  # a step that yields nothing is a plain function
-        if (yield from each or ()) is STOP:
+        if (yield from _given(step, step.each(element))) is STOP:
             return
-    if _has_end(type(step)):
+    if type(step).end is not Step.end:
         step.done = True
-        yield from step.end()
+        yield from _given(step, step.end())
 
 
-def _has_end(kind: type[Step[Any, Any]]) -> bool:
-    return kind.end is not Step.end
+def _given(step: Step[Any, Any], given: Any) -> Generator[Any, None, Any]:
+    """What one of its methods gives: a generator's elements, or, of a plain function, nothing."""
+    if not inspect.isgenerator(given):
+        return given
+    while True:
+        try:
+            element = next(given)
+        except StopIteration as end:
+            return end.value
+        if element is None:
+            raise none_yielded(step)
+        yield element
+
+
+def _driven(
+    upstream: Iterable[Any], steps: Sequence[Step[Any, Any]], subscription: Signalling, on_next: Callable[[Any], object]
+) -> bool:
+    """`drive`, over the nested generators."""
+    for element in unfused(upstream, steps, subscription):
+        if element is PENDING:
+            return False
+        if subscription._stop:
+            subscription._too_late(element)
+            return False
+        try:
+            on_next(element)
+        except BaseException as error:
+            subscription._subscriber_raised(error)
+            return False
+        if subscription._stop:
+            return False  # type: ignore[unreachable]  # on_next may cancel
+    return True
+
+
+_UNFUSED: Final = Chain(unfused, None)
 
 
 # -- reading a step -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Stage:
-    """A step class, parsed."""
+    """A step class, read."""
 
     kind: type[Step[Any, Any]]
-    each: ast.FunctionDef
-    end: ast.FunctionDef | None
-    constants: frozenset[str]  # attributes of self that only __init__ and begin assign: read once, before the loop
-    memory: frozenset[str]  # attributes that only `each` assigns while the loop runs: kept in a local as well
+    source: Source
+
+    @property
+    def each(self) -> Method:
+        return self.source.each
+
+    @property
+    def end(self) -> Method | None:
+        return self.source.end
 
     @property
     def alone(self) -> bool:
         """Whether it needs a loop of its own."""
-        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.each)) != 1
+        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.each.tree)) != 1
 
     @property
     def loops(self) -> bool:
         """Whether one element may become several, in a loop of its own making."""
-        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.each))
+        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.each.tree))
 
     @property
     def stops(self) -> bool:
         """Whether it may end the stream."""
-        return any(isinstance(node, ast.Return) for node in ast.walk(self.each))
+        return any(isinstance(node, ast.Return) for node in ast.walk(self.each.tree))
 
     def follows(self, run: tuple[_Stage, ...]) -> bool:
         """Whether it can share the loop of those before it."""
@@ -220,67 +327,7 @@ class _Stage:
     @staticmethod
     @functools.cache
     def of(kind: type[Step[Any, Any]]) -> _Stage:
-        each = _method(kind.each)
-        end = _method(kind.end) if _has_end(kind) else None
-        methods = [each] if end is None else [each, end]
-        _refuse_what_cannot_be_fused(kind, methods)
-        used = {node.attr for method in methods for node in ast.walk(method) if _is_attribute_of_self(node)}
-        written = _written(kind, but=())
-        constants = used - written
-        memory = used & written - _written(kind, but=("each", "end", "close")) - _written_in_passing(methods) - {"done"}
-        return _Stage(
-            kind, each, end, frozenset(name for name in constants if not hasattr(kind, name)), frozenset(memory)
-        )
-
-
-def _method(function: Callable[..., Any]) -> ast.FunctionDef:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    method = tree.body[0]
-    assert isinstance(method, ast.FunctionDef)
-    if ast.get_docstring(method) is not None:
-        method.body = method.body[1:]
-    return method
-
-
-def _written(kind: type[Step[Any, Any]], but: Sequence[str]) -> set[str]:
-    """The attributes of self that any method assigns, but `__init__`, `begin` and those that are named."""
-    methods = (
-        function
-        for base in kind.__mro__[: kind.__mro__.index(Step)]
-        for name, function in vars(base).items()
-        if inspect.isfunction(function) and name not in ("__init__", "begin", *but)
-    )
-    nodes = (node for method in methods for node in ast.walk(_method(method)))
-    return {node.attr for node in nodes if _is_attribute_of_self(node) and not isinstance(node.ctx, ast.Load)}
-
-
-def _written_in_passing(methods: Iterable[ast.FunctionDef]) -> set[str]:
-    """The attributes of self that are assigned otherwise than by `self.x = …` or `self.x += …`."""
-    nodes = [node for method in methods for node in ast.walk(method)]
-    plain = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
-    plain += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-    stored = (it for it in nodes if _is_attribute_of_self(it) and not isinstance(it.ctx, ast.Load))
-    return {it.attr for it in stored if not any(it is target for target in plain)}
-
-
-def _is_attribute_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _refuse_what_cannot_be_fused(kind: type[Step[Any, Any]], methods: list[ast.FunctionDef]) -> None:
-    for method in methods:
-        for node in ast.walk(method):
-            if isinstance(node, ast.YieldFrom):
-                fault = "has `yield from`; write the loop"
-            elif isinstance(node, ast.Return) and not (isinstance(node.value, ast.Name) and node.value.id == "STOP"):
-                fault = "returns something other than STOP; use if/else"
-            elif isinstance(node, ast.Try) and any(isinstance(inner, ast.Yield) for inner in ast.walk(node)):
-                fault = "yields inside `try`, where it would catch what comes later in the pipeline"
-            elif isinstance(node, ast.Continue | ast.Break):
-                fault = "uses break or continue, which would leave the fused loop; use a condition or STOP"
-            else:
-                continue
-            raise SyntaxError(f"{kind.__qualname__}.{method.name} {fault} (its line {node.lineno})")
+        return _Stage(kind, source_of(kind))
 
 
 # -- writing a loop -------------------------------------------------------------------------------------------
@@ -302,7 +349,7 @@ def compiled(source: str, filename: str) -> CodeType:
 
 def forget() -> None:
     """Write the loops anew from now on."""
-    chain_of.cache_clear()
+    _fused.cache_clear()
     _loop.cache_clear()
 
 
@@ -313,7 +360,14 @@ class _Writer:
         self.stages = stages
         self.first = first
         self.drive = drive
-        self.namespace: dict[str, Any] = {"PENDING": PENDING, "none_element": none_element}
+        self.namespace: dict[str, Any] = {
+            "PENDING": PENDING,
+            "none_element": none_element,
+            "none_yielded": none_yielded,
+            "unfused": unfused,
+            "driven": _driven,
+            "look_up": look_up,
+        }
 
     def function(self) -> Callable[..., Any]:
         source = "\n".join(self._lines())
@@ -328,7 +382,7 @@ class _Writer:
         element = self._element(0)
         lines = [
             f"def loop(upstream, steps, subscription{', on_next' if self.drive else ''}):",
-            *(f"    {line}" for index in range(len(self.stages)) for line in self._prologue(index)),
+            *(f"    {line}" for line in self._prologue()),
             f"    for {element} in upstream:",
             *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *self._tail())),
         ]
@@ -341,10 +395,22 @@ class _Writer:
             ]
         return [*lines, "    return True"] if self.drive else lines
 
-    def _prologue(self, index: int) -> list[str]:
-        stage = self.stages[index]
-        kept = sorted(stage.constants | stage.memory)
-        return [f"s{index} = steps[{index}]", *(f"s{index}_{name} = s{index}.{name}" for name in kept)]
+    def _prologue(self) -> list[str]:
+        """The steps, and those of their attributes that are kept in local variables."""
+        lines = [f"s{index} = steps[{index}]" for index in range(len(self.stages))]
+        kept = [
+            f"    s{index}_{name} = s{index}.{name}"
+            for index, stage in enumerate(self.stages)
+            for name in sorted(stage.source.constants | stage.source.memory)
+        ]
+        if not kept:
+            return lines
+        if self.drive:
+            otherwise = ["    return driven(upstream, steps, subscription, on_next)"]
+        else:
+            otherwise = ["    yield from unfused(upstream, steps, subscription)", "    return"]
+        # An attribute that only some runs of __init__ assign: as it stands, `each` may never read it.
+        return [*lines, "try:", *kept, "except AttributeError:", *otherwise]
 
     def _head(self, element: str) -> list[str]:
         lines = [f"if {element} is None:", "    raise none_element()"] if self.first else []
@@ -360,7 +426,8 @@ class _Writer:
         return ["if subscription._stop:", "    return False" if self.drive else "    yield PENDING"]
 
     def _element(self, index: int) -> str:
-        return f"v{index}_{self.stages[index].each.args.args[1].arg}"
+        arguments = self.stages[index].each.tree.args
+        return f"v{index}_{[*arguments.posonlyargs, *arguments.args][1].arg}"
 
     def _inlined(self) -> str:
         """The bodies of the stages, from the last to the first, each put into the one before."""
@@ -368,17 +435,21 @@ class _Writer:
         text = ""
         for index in reversed(range(len(self.stages))):
             text = self._rewritten(index, self.stages[index].each, into)
-            into = functools.partial(_bound_and_run, self._element(index), ast.parse(text).body)
+            into = functools.partial(_bound_and_run, self._element(index), text)
         return text
 
-    def _rewritten(self, index: int, method: ast.FunctionDef, into: Sink) -> str:
+    def _rewritten(self, index: int, method: Method, into: Sink) -> str:
         stage = self.stages[index]
-        module = getattr(stage.kind, method.name).__globals__
         ends_later = index < len(self.stages) - 1 and self.stages[-1].end is not None
         stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
-        rename = _Rename(index, method, stage, module, self.namespace, into, stopped)
+        module = f"g{index}" if method is stage.each else f"g{index}_end"
+        self.namespace[module] = names_of(method.function)
+        rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped)
+        # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []
-        for statement in method.body:
+        for name in method.loose:
+            body += ast.parse(f"v{index}_{name} = None\ndel v{index}_{name}").body
+        for statement in method.tree.body:
             rewritten = rename.visit(copy.deepcopy(statement))
             body.extend(rewritten if isinstance(rewritten, list) else [rewritten])
         return ast.unparse(ast.fix_missing_locations(ast.Module(body, [])))
@@ -387,83 +458,191 @@ class _Writer:
         """What the last stage's `yield` becomes."""
         if not self.drive:
             return [ast.Expr(ast.Yield(value))]
+        named = [] if isinstance(value, ast.Name) else [ast.Assign([ast.Name("given", ast.Store())], value)]
+        element = value.id if isinstance(value, ast.Name) else "given"
         # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
         text = (
-            f"try:\n    on_next({ast.unparse(value)})\n"
+            f"if subscription._stop:\n    subscription._too_late({element})\n    return False\n"
+            f"try:\n    on_next({element})\n"
             "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
         )
-        if not self.first or any(stage.kind.expands or stage.alone or stage.end is not None for stage in self.stages):
+        if not self.first or any(stage.loops or stage.alone or stage.end is not None for stage in self.stages):
             text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
-        return ast.parse(text).body
+        return [*named, *ast.parse(text).body]
+
+
+def names_of(function: FunctionType) -> Any:
+    """The module that a function reads its names from; their dict, where that is no module's."""
+    module = sys.modules.get(function.__globals__.get("__name__", ""))
+    return module if getattr(module, "__dict__", None) is function.__globals__ else function.__globals__
+
+
+def look_up(names: Any, name: str) -> Any:
+    """A name of a module that it did not have when the loop was written."""
+    try:
+        return (names if isinstance(names, dict) else vars(names))[name]
+    except KeyError:
+        raise NameError(f"name {name!r} is not defined", name=name) from None
 
 
 Sink = Callable[[ast.expr], list[ast.stmt]]
 """From the element that is yielded, the statements that work on it."""
 
 
-def _bound_and_run(name: str, body: list[ast.stmt], value: ast.expr) -> list[ast.stmt]:
+def _bound_and_run(name: str, body: str, value: ast.expr) -> list[ast.stmt]:
     """`name = value`, then the body that works on it."""
-    return [ast.Assign([ast.Name(name, ast.Store())], value), *copy.deepcopy(body)]
+    return [ast.Assign([ast.Name(name, ast.Store())], value), *ast.parse(body).body]
 
 
 class _Rename(ast.NodeTransformer):
     """Gives a stage's names a number of their own, and puts the next body where it yields."""
 
     def __init__(
-        self,
-        index: int,
-        method: ast.FunctionDef,
-        stage: _Stage,
-        module: dict[str, Any],
-        namespace: dict[str, Any],
-        into: Sink,
-        stopped: ast.stmt,
+        self, index: int, method: Method, stage: _Stage, module: str, names: Any, into: Sink, stopped: ast.stmt
     ) -> None:
-        stored = {n.id for n in ast.walk(method) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         self.index = index
-        self.local = stored | {argument.arg for argument in method.args.args[1:]}
-        self.kept = stage.constants | stage.memory
+        self.method = method
+        self.kept = stage.source.constants | stage.source.memory
         self.module = module
-        self.namespace = namespace
+        self.names = names
         self.into = into
         self.stopped = stopped
+        self.scopes: list[tuple[set[str], bool]] = []  # of comprehensions and lambdas: their own names; is it a lambda
+        self.later = 0  # inside of a lambda, which may run later: attributes are read as they are then
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         name = node.id
+        for own, is_lambda in reversed(self.scopes):
+            if name in own:
+                return node if is_lambda else ast.Name(f"v{self.index}_{name}", node.ctx)
         if name == "self":
-            name = f"s{self.index}"
-        elif name in self.local:
-            name = f"v{self.index}_{name}"
-        elif name in self.module:
-            name = f"g{self.index}_{name}"
-            self.namespace[name] = self.module[node.id]
-        return ast.Name(name, node.ctx)
+            return ast.Name(f"s{self.index}", node.ctx)
+        if name in self.method.names:
+            return ast.Name(f"v{self.index}_{name}", node.ctx)
+        module = ast.Name(self.module, ast.Load())
+        if isinstance(self.names, dict):
+            known = name in self.names
+            there: ast.expr = ast.Subscript(module, ast.Constant(name), node.ctx)
+        else:
+            known = hasattr(self.names, name)
+            there = ast.Attribute(module, name, node.ctx)
+        if known:
+            return there
+        if is_builtin(name):
+            return node
+        return ast.Call(ast.Name("look_up", ast.Load()), [module, ast.Constant(name)], [])
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        return self._numbered(node, "name")
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> ast.AST:
+        return self._numbered(node, "name")
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> ast.AST:
+        return self._numbered(node, "name")
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
+        return self._numbered(node, "rest")
+
+    def _numbered(self, node: ast.AST, field: str) -> ast.AST:
+        name = getattr(node, field)
+        if name is not None:
+            setattr(node, field, f"v{self.index}_{name}")
+        return self.generic_visit(node)
+
+    def _comprehension(self, node: Any) -> ast.expr:
+        first = node.generators[0]
+        outside = self.visit(first.iter)  # before any of its names is there
+        first.iter = ast.Constant(None)
+        self.scopes.append((own_names(node), False))
+        node = self.generic_visit(node)
+        self.scopes.pop()
+        first.iter = outside
+        assert isinstance(node, ast.expr)
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        variables = self._variables(captured(node, self.method.names))
+        self.later += 1
+        rewritten = self._comprehension(node)
+        self.later -= 1
+        return _handed(variables, rewritten)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        variables = self._variables(captured(node, self.method.names))
+        node.args = self.visit(node.args)
+        self.scopes.append((own_names(node), True))
+        self.later += 1
+        node.body = self.visit(node.body)
+        self.later -= 1
+        self.scopes.pop()
+        return _handed(variables, node)
+
+    def _variables(self, names: set[str]) -> list[str]:
+        return [f"v{self.index}_{name}" for name in sorted(names)]
+
+    # -- attributes ----------------------------------------------------------------------------------------------
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if _is_attribute_of_self(node) and isinstance(node.ctx, ast.Load) and node.attr in self.kept:
+        if self._is_kept(node) and isinstance(node.ctx, ast.Load) and not self.later:
             return ast.Name(f"s{self.index}_{node.attr}", ast.Load())
         return self.generic_visit(node)
 
+    def _is_kept(self, node: ast.expr) -> bool:
+        return is_attribute_of_self(node) and node.attr in self.kept
+
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """`self.x = …` writes the local too."""
-        names = [target.attr for target in node.targets if _is_attribute_of_self(target) and target.attr in self.kept]
-        node = ast.Assign([self.visit(target) for target in node.targets], self.visit(node.value))
-        node.targets += [ast.Name(f"s{self.index}_{name}", ast.Store()) for name in names]
-        return node
+        value = self.visit(node.value)
+        targets: list[ast.expr] = []
+        for target in node.targets:
+            kept = self._is_kept(target)
+            targets.append(self.visit(target))
+            if kept:
+                assert isinstance(target, ast.Attribute)
+                targets.append(ast.Name(f"s{self.index}_{target.attr}", ast.Store()))
+        return ast.Assign(targets, value)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """`self.x += …` is written as an assignment, and so writes the local too."""
-        if not (_is_attribute_of_self(node.target) and node.target.attr in self.kept):
-            return self.generic_visit(node)
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """`self.x += …` is done with the local, and then stored."""
         target = node.target
-        before = ast.Attribute(target.value, target.attr, ast.Load())
-        return self.visit_Assign(ast.Assign([target], ast.BinOp(before, node.op, node.value)))
+        if not self._is_kept(target):
+            return self.generic_visit(node)
+        assert isinstance(target, ast.Attribute)
+        local = f"s{self.index}_{target.attr}"
+        there = ast.Attribute(ast.Name(f"s{self.index}", ast.Load()), target.attr, ast.Store())
+        return [
+            ast.AugAssign(ast.Name(local, ast.Store()), node.op, self.visit(node.value)),
+            ast.Assign([there], ast.Name(local, ast.Load())),
+        ]
+
+    # -- what goes on --------------------------------------------------------------------------------------------
 
     def visit_Expr(self, node: ast.Expr) -> Any:
-        if isinstance(node.value, ast.Yield):
-            assert node.value.value is not None
-            return self.into(self.visit(node.value.value))
-        return self.generic_visit(node)
+        if not isinstance(node.value, ast.Yield):
+            return self.generic_visit(node)
+        assert node.value.value is not None
+        something = isinstance(node.value.value, ast.Tuple | ast.List | ast.JoinedStr | ast.Constant)
+        value = self.visit(node.value.value)
+        if something or (node.lineno, node.col_offset) in self.method.sure:
+            return self.into(value)
+        # 2.13: the one place for what a step may yield, which it has not looked at itself.
+        name = f"y{self.index}"
+        check = f"if {name} is None:\n    raise none_yielded(s{self.index})"
+        assign = ast.Assign([ast.Name(name, ast.Store())], value)
+        return [assign, *ast.parse(check).body, *self.into(ast.Name(name, ast.Load()))]
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         return self.stopped
+
+
+def _handed(variables: list[str], function: ast.expr) -> ast.expr:
+    """A lambda that has the variables as they are now: `(lambda v0_x: function)(v0_x)`."""
+    if not variables:
+        return function
+    arguments = ast.arguments([], [ast.arg(it) for it in variables], None, [], [], None, [])
+    return ast.Call(ast.Lambda(arguments, function), [ast.Name(it, ast.Load()) for it in variables], [])

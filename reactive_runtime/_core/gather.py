@@ -41,12 +41,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checka
 from reactive_runtime._core import hooks
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.feed import Feed, paced
-from reactive_runtime._core.fuse import PENDING, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
 from reactive_runtime._core.place import Place, blame, blame_step
 from reactive_runtime._core.single import Single
-from reactive_runtime._core.step import Step, end_is_certain, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -90,7 +90,7 @@ class Clock(Protocol):
 class Lane:
     """One upstream of a gather. All methods are for the owner of the host's drain."""
 
-    __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_own", "_prefetch", "_seen", "_steps", "over")
+    __slots__ = ("_ahead", "_feed", "_heard", "_host", "_iterator", "_own", "_prefetch", "_seen", "_steps", "over")
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class Lane:
         source: Flow[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
+        heard: hooks.Listeners = (),
         *,
         apart: bool = False,
         depth: int = 0,
@@ -105,6 +106,7 @@ class Lane:
         """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator."""
         plan = source._origin.plan()
         self._host = host
+        self._heard = heard  # who hears of what is discarded downstream of its steps
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
@@ -118,8 +120,6 @@ class Lane:
             self._feed = Inbox(source._run, None, most=prefetch)
         elif plan.executor is None:
             self._steps = [step.fresh() for step in steps]
-            for step in self._steps:
-                step.enter(host._context)
             self._feed = plan.feed(self._upstream(prefetch))
             if isinstance(self._feed, Gather):
                 self._feed.depth = depth + 1
@@ -129,6 +129,7 @@ class Lane:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
+        self._feed.heard = heard_above(self._steps, heard)
         self._feed.attach(host)
         if self._own or prefetch == MAX_DEMAND or plan.pushes:  # it may come back with elements, without end
             host._later(self._feed.connect)
@@ -177,6 +178,7 @@ class Lane:
             if element is None:
                 raise none_element()
         except BaseException as error:
+            name_source(error, self._feed.where)
             blame_step(error)
             self.close()
             raise
@@ -242,18 +244,17 @@ class Lane:
         if self.over:
             return
         self.over = True
-        held: list[object] = []
+        held: hooks.Held = []
         try:
-            held = let_go(self._steps)
+            held = let_go(self._steps, self._heard)
         finally:
             if self._ahead is not NOTHING:
-                held.append(self._ahead)
+                held.append((self._ahead, self._feed.heard))
             try:
                 self._feed.close()
             finally:
                 self._iterator = None
-                if held:
-                    hooks.elements_dropped("a stream ended before it was delivered", held, self._host._context)
+                hooks.held_dropped("a stream ended before it was delivered", held)
 
 
 class Crowd:
@@ -422,7 +423,7 @@ class Gather(Feed):
     ) -> Lane:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole."""
         apart = self.apart if apart is None else apart
-        lane = Lane(self.host, source, prefetch, overflow, apart=apart, depth=self.depth)
+        lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, depth=self.depth)
         self.lanes[lane] = None
         if lane.relays():
             self._relaying[lane] = None
@@ -464,9 +465,9 @@ class Gather(Feed):
         blame(error, self.title, self.place)
         return error
 
-    def discard(self, *elements: Any) -> None:
-        """Tell the hook of elements that will not be delivered."""
-        hooks.elements_dropped(f"{self.title} did not deliver it", elements, self.host._context)
+    def discard(self, *elements: Any, wanted: bool = False) -> None:
+        """Tell the hook of elements that will not be delivered; `wanted`: because that is what the operator is for."""
+        hooks.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
 
     # -- the feed ----------------------------------------------------------------------------------------------
 
@@ -504,6 +505,9 @@ class Gather(Feed):
 
     def exhausted(self) -> bool:
         return self._over
+
+    def where(self) -> str:
+        return self.title
 
     def pushes(self) -> bool:
         return any(lane.pushes() for lane in self.lanes)

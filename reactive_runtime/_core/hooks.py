@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import exits, primitives
 
@@ -29,12 +29,14 @@ class Dropped:
     """One signal that could not be delivered.
 
     `reason` says in words what happened and where; `error` is set for errors, `element` for elements
-    (elements are never `None`, 2.13).
+    (elements are never `None`, 2.13). `wanted` is True where an operator dropped an element because that is what it is
+    for: sampling, conflating, a buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
     """
 
     reason: str
     error: BaseException | None = None
     element: Any = None
+    wanted: bool = False
 
 
 Handler = Callable[[Dropped], object]
@@ -45,7 +47,8 @@ def log_dropped(dropped: Dropped) -> None:
     if dropped.error is not None:
         logger.error("%s: %r", dropped.reason, dropped.error, exc_info=dropped.error)
     elif logger.isEnabledFor(logging.DEBUG):
-        logger.debug("%s: element %r discarded", dropped.reason, dropped.element)
+        what = "dropped, as is wanted" if dropped.wanted else "discarded"
+        logger.debug("%s: element %r %s", dropped.reason, dropped.element, what)
 
 
 _lock = primitives.Lock()
@@ -95,24 +98,36 @@ def raised(reason: str, error: BaseException) -> None:
     error_dropped(reason, error)
 
 
-def element_dropped(reason: str, element: object, context: Context | None = None) -> None:
-    """Report an element that was accepted and will not be delivered.
+Listeners = tuple[Callable[[Any], object], ...]
+"""Who hears of a discarded element, apart from the hook: each `do_on_discard` downstream of it, the nearest first."""
 
-    `context` is the stream's: whoever listens there (`do_on_discard`) is told as well.
+Held = list[tuple[object, Listeners]]
+"""Elements that were held back when their stream ended, and who hears of each."""
+
+
+def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
+    """Report an element that was accepted and will not be delivered; `heard`: by these as well.
+
+    `wanted`: an operator dropped it because that is what it is for.
     """
-    dropped = Dropped(reason, element=element)
-    listeners = () if context is None else context.get(_listeners, ())
-    if listeners:
-        exits.each([*(partial(_told, listen, element) for listen in listeners), partial(_report, dropped)])
+    dropped = Dropped(reason, element=element, wanted=wanted)
+    if heard:
+        exits.each([*(partial(_told, listen, element) for listen in heard), partial(_report, dropped)])
     else:
         _report(dropped)
 
 
-def elements_dropped(reason: str, elements: Iterable[object], context: Context | None = None) -> None:
+def elements_dropped(reason: str, elements: Iterable[object], heard: Listeners = (), *, wanted: bool = False) -> None:
     """`element_dropped` for each of them."""
-    calls = [partial(element_dropped, reason, element, context) for element in elements]
+    calls = [partial(element_dropped, reason, element, heard, wanted=wanted) for element in elements]
     if calls:
         exits.each(calls)
+
+
+def held_dropped(reason: str, held: Held) -> None:
+    """`element_dropped` for each of those that were held back."""
+    if held:
+        exits.each([partial(element_dropped, reason, element, heard) for element, heard in held])
 
 
 def _told(listen: Callable[[Any], object], element: object) -> None:
@@ -122,12 +137,28 @@ def _told(listen: Callable[[Any], object], element: object) -> None:
         raised(f"do_on_discard raised on {element!r}", error)
 
 
-_listeners: Final[ContextVar[tuple[Callable[[Any], object], ...]]] = ContextVar("discards", default=())
+_downstream: Final[ContextVar[Listeners]] = ContextVar("discards", default=())
+
+U = TypeVar("U")
 
 
-def listen_to_discards(context: Context, listener: Callable[[Any], object]) -> None:
-    """Tell `listener` of each element that is dropped by a stream in `context`, or further upstream."""
-    context.run(lambda: _listeners.set((*_listeners.get(), listener)))
+def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U) -> None:
+    """`subscribe(subscriber)`, for an upstream whose discarded elements are `heard`.
+
+    They are handed over in the context of this one call: the subscription that is made inside takes them
+    (`listening_downstream`), also where somebody else's publisher stands in between.
+    """
+    if heard:
+        _downstream.set(heard)
+    subscribe(subscriber)
+
+
+def listening_downstream() -> Listeners:
+    """Take what `subscribed` hands over to a subscription that is just being made."""
+    heard = _downstream.get()
+    if heard:
+        _downstream.set(())  # it is for this flow, and not for what its functions subscribe to
+    return heard
 
 
 _on_retry: Final[ContextVar[Callable[[], object] | None]] = ContextVar("retries", default=None)

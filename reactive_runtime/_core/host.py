@@ -19,7 +19,7 @@ from contextvars import Context, copy_context
 from types import TracebackType
 from typing import Final
 
-from reactive_runtime._core import trampoline
+from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import each
 
@@ -32,13 +32,14 @@ WORK: Final = 1024
 class Host(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
-    __slots__ = ("_calls", "_context", "_endings", "_raised", "_stop", "_work", "demanded")
+    __slots__ = ("_calls", "_context", "_endings", "_heard", "_raised", "_stop", "_work", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
         self._work = WORK  # the owner's; so many elements more, and the tree gives way
+        self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self._endings: list[Callable[[], object]] | None = None  # the owner's; called when all is over

@@ -126,7 +126,7 @@ class Inbox(Feed):
         if subscribe is None:
             return
         try:
-            self._drain._context.copy().run(subscribe, self)
+            self._drain._context.copy().run(hooks.subscribed, self.heard, subscribe, self)
         except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -275,7 +275,8 @@ class Inbox(Feed):
     def _overflowed(self, dropped: list[Any]) -> None:
         """Elements found no room: tell the hook, and, where that is an error, everybody."""
         assert self._overflow is not None
-        hooks.elements_dropped("it found the buffer full", dropped, self._drain._context)
+        wanted = self._overflow.drop != "error"
+        hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(full):
             with self._drain._lock:
@@ -299,7 +300,7 @@ class Inbox(Feed):
             if upstream is not None and not done:
                 upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         finally:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self._drain._context)
+            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
 
@@ -392,7 +393,7 @@ class Inbox(Feed):
         if dropped:
             self._overflowed(dropped)
         if not accepted:
-            hooks.elements_dropped("it came after its stream had ended", elements, self._drain._context)
+            hooks.elements_dropped("it came after its stream had ended", elements, self.heard)
         if idle:
             drain._launch()
             return drain._executor is None
@@ -403,7 +404,7 @@ class Inbox(Feed):
         with self._drain._lock:
             closed, done, upstream = self._closed, self._done, self._upstream
         reason = "it came after its stream had ended" if closed or done else "it came unasked"
-        hooks.element_dropped(reason, element, self._drain._context)
+        hooks.element_dropped(reason, element, self.heard)
         if closed and upstream is not None:
             upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
         elif not done:

@@ -95,7 +95,7 @@ class Origin(Generic[T]):
         raise NotImplementedError
 
     def pulled_here(self) -> bool:
-        """Whether its elements are pulled from a source by the thread that asks for them, and come from nowhere else."""
+        """Whether its elements are pulled by the thread that asks for them, and come from nowhere else."""
         return False
 
     def on(self, executor: Executor) -> Origin[T]:
@@ -120,10 +120,15 @@ class Cold(Origin[T]):
     """To iterate it runs none of the user's code, and never waits."""
 
     def plan(self) -> Plan:
-        supplier = self.supplier
+        supplier, title = self.supplier, self.title
         single = supplier if self.single else None
         return Plan(
-            lambda _: ColdFeed(supplier), (), self.executor, pulls=True, keeps=not self.at_hand, single=single
+            lambda _: ColdFeed(supplier, title),
+            (),
+            self.executor,
+            pulls=True,
+            keeps=not self.at_hand,
+            single=single,
         )
 
     def pulled_here(self) -> bool:

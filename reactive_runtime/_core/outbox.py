@@ -66,6 +66,7 @@ class Outbox(Feed):
         on_gone: Callable[[], object] = _nobody,
         on_connect: Callable[[], object] = _nobody,
     ) -> None:
+        self.heard = ()
         self.capacity = capacity
         self.on_room = on_room
         self.on_gone = on_gone
@@ -190,9 +191,8 @@ class Outbox(Feed):
             host, error, traceback = self._host, self._error, self._traceback
         if error is not None and host is not None:
             host._raised = error, traceback
-        context = None if host is None else host._context
         left, self._chunk = chain(self._chunk, items), iter(())
         try:
-            hooks.elements_dropped("a stream ended before it was delivered", left, context)
+            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
             self.on_gone()

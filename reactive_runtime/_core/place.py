@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
-__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step"]
+__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step", "raised_over"]
 
 Place = tuple[str, int]
 """A file, and a line in it."""
@@ -21,6 +21,7 @@ Place = tuple[str, int]
 _PACKAGE: Final = __name__.partition(".")[0]
 _STEP: Final = re.compile(r"\bs(\d+)(?:_|\b)")
 _NOTE: Final = "assembled at "
+_UNFUSED: Final = f"{_PACKAGE}._core.fuse"
 
 
 def assembled() -> Place | None:
@@ -48,6 +49,22 @@ def an_exception(error: BaseException) -> Exception:
     return fault
 
 
+def raised_over(error: BaseException, failure: BaseException) -> None:
+    """Note on `error` that it came up while `failure` was being dealt with, as Python does inside of `except`."""
+    first = _chain(error)
+    if not {id(it) for it in first} & {id(it) for it in _chain(failure)}:  # or it would be a circle
+        first[-1].__context__ = failure
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """An error, what it came out of, and so on."""
+    found: dict[int, BaseException] = {}
+    while error is not None and id(error) not in found:
+        found[id(error)] = error
+        error = error.__cause__ or error.__context__
+    return list(found.values())
+
+
 def blame(error: BaseException, operator: object, place: Place | None) -> None:
     """Note on `error` which operator it came out of, unless it is known already."""
     if any(_NOTE in note for note in getattr(error, "__notes__", ())):
@@ -59,8 +76,14 @@ def blame(error: BaseException, operator: object, place: Place | None) -> None:
 def blame_step(error: BaseException) -> None:
     """`blame`, where the error came out of a fused loop: out of a function that one of its steps called."""
     for trace in reversed(list(_frames(error.__traceback__))):
-        code = trace.tb_frame.f_code
-        if not code.co_filename.startswith("<fused"):
+        frame = trace.tb_frame
+        code = frame.f_code
+        if code.co_name == "_given" and frame.f_globals.get("__name__") == _UNFUSED:  # a step that is called as it is
+            blame(error, frame.f_locals["step"], frame.f_locals["step"].place)
+            return
+        if code.co_name == "_checked" and frame.f_globals.get("__name__") == _UNFUSED:
+            return  # out of the source
+        if not code.co_filename.startswith("<fused") or code.co_name != "loop":  # a comprehension has its own frame
             continue
         named = _STEP.search(linecache.getline(code.co_filename, trace.tb_lineno))
         if named is not None:

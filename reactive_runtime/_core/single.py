@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextvars import Context
 from functools import partial
 from itertools import chain
 from types import TracebackType
@@ -120,7 +119,7 @@ class Single(Feed):
             if future is not None:
                 future.cancel()
         finally:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self._host._context)
+            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
 
     # -- the task ----------------------------------------------------------------------------------------------
 
@@ -130,7 +129,7 @@ class Single(Feed):
             return
         context = self._host._context.copy()
         try:
-            future = submitted(self._executor, partial(context.run, self._work, context))
+            future = submitted(self._executor, partial(context.run, self._work))
         except BaseException as error:
             refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
             refused.__cause__ = error
@@ -150,22 +149,20 @@ class Single(Feed):
         with self._host._lock:
             return self._closed
 
-    def _work(self, context: Context) -> Outcome:
+    def _work(self) -> Outcome:
         """The task: what was made, and the error that came after it."""
-        return contained(self._made, context)
+        return contained(self._made)
 
-    def _made(self, context: Context) -> Outcome:
+    def _made(self) -> Outcome:
         made: list[Any] = []
         failure: BaseException | None = None
         try:
-            for step in self._steps:
-                step.enter(context)
             made.extend(pulled(iter(self._supplier()), self._steps, Unstopped()))
         except BaseException as error:
             if goes_up(error):
                 raise
             failure = error
-        hooks.elements_dropped("a stream ended before it was delivered", let_go(self._steps), context)
+        hooks.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
         return made, failure
 
     def _done(self, future: Future[Outcome]) -> None:
@@ -193,4 +190,4 @@ class Single(Feed):
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)
-        hooks.elements_dropped("a stream ended before it was delivered", items, host._context)
+        hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)

@@ -11,21 +11,23 @@ To write one:
 - `close(self)` lets go, and returns the elements that are kept back, for the hook.
 - State lives in `self`, made by `__init__`, or by `begin` where it is a container; each subscription works on a copy
   of its own (`fresh`).
-- A bare `return`, `try` around a `yield`, and `yield from` are not for fusing: `fuse` refuses them when the
-  step's class is first used.
+- What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
+  a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
+  the class, a function inside of `each`; an attribute that `each` is the first to assign; `self` handed to somebody
+  else, who might write to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextvars import Context
+from contextlib import suppress
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.exits import goes_up
 from reactive_runtime._core.place import Place
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "let_go"]
+__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,6 +47,9 @@ Each = Generator[R, None, Any]
 """What `each` is: a generator, which may return STOP."""
 
 
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
 class Step(Generic[T, R]):
     """One synchronous operator of one pipeline."""
 
@@ -61,6 +66,18 @@ class Step(Generic[T, R]):
     place: Place | None = None
     """Where it was put into a flow."""
 
+    hears: Callable[[Any], object] | None = None
+    """Called with each element that is discarded further upstream."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """SyntaxError where the step can't be fused."""
+        super().__init_subclass__(**more)
+        if cls.__module__.partition(".")[0] != _PACKAGE:  # ours are read when they are first used: it takes time
+            from reactive_runtime._core import reading
+
+            with suppress(OSError):  # its source is not at hand: it will not be fused
+                reading.refuse(cls)
+
     def each(self, element: T) -> Each[R] | None:
         """What `element` becomes."""
         raise NotImplementedError
@@ -76,9 +93,6 @@ class Step(Generic[T, R]):
     def close(self) -> Iterable[object]:
         """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
         return ()
-
-    def enter(self, context: Context) -> None:
-        """Called with the context of each new subscription, before anything runs in it."""
 
     def begin(self) -> None:
         """Make what a subscription must not share with another one: lists, sets."""
@@ -105,20 +119,30 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
     return exhausted()
 
 
-def let_go(steps: Sequence[Step[Any, Any]]) -> list[object]:
-    """Close all of them; what they held, for the hook."""
-    held: list[object] = []
+def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
+    """Who hears of what is discarded upstream of the steps; `heard`: downstream of them."""
+    own = tuple(step.hears for step in steps if step.hears is not None)
+    return (*own, *heard) if own else heard
+
+
+def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:
+    """Close all of them; what they held, for the hook, and who hears of it. `heard`: downstream of them."""
+    held: hooks.Held = []
     exit_: BaseException | None = None
-    for step in steps:
+    for at, step in enumerate(steps):
         try:
-            held.extend(step.close())
+            kept = list(step.close())
         except BaseException as error:
             if exit_ is None and goes_up(error):
                 exit_ = error
             else:
                 hooks.error_dropped(f"{step} raised when it was closed", error)
+        else:
+            if kept:
+                listeners = heard_above(steps[at + 1 :], heard)
+                held.extend((element, listeners) for element in kept)
     if exit_ is not None:
-        hooks.elements_dropped("a stream ended before it was delivered", held)
+        hooks.held_dropped("a stream ended before it was delivered", held)
         raise exit_
     return held
 

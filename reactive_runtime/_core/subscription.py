@@ -21,11 +21,11 @@ from reactive_runtime._core import hooks
 from reactive_runtime._core.drain import BATCH, CLOSED
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed, paced
-from reactive_runtime._core.fuse import PENDING, chain_of, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.place import an_exception, blame_step
-from reactive_runtime._core.step import Step, end_is_certain, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
@@ -74,8 +74,7 @@ class PulledSubscription(Host):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
-        for step in self._steps:
-            step.enter(self._context)
+        feed.heard = heard_above(self._steps, self._heard)
         feed.attach(self)
 
     # -- the subscriber's side: any thread, at any time --------------------------------------------------------
@@ -234,13 +233,16 @@ class PulledSubscription(Host):
             if element is None:
                 raise none_element()
             taken += 1
+            if self._stop:
+                self._too_late(element)
+                break
             try:
                 on_next(element)
             except BaseException as error:
                 self._subscriber_raised(error)
                 break
             if self._stop:
-                break
+                break  # type: ignore[unreachable]  # on_next may cancel
         return taken, False
 
     def _elements(self) -> Iterator[Any]:
@@ -297,6 +299,11 @@ class PulledSubscription(Host):
             return 0
         return None if any(step.expands for step in self._steps) else feed.still_to_come()
 
+    def _too_late(self, element: Any) -> None:
+        """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
+        assert self._feed is not None
+        hooks.element_dropped("it came after its stream was cancelled", element, self._feed.heard)
+
     def _rejected(self, error: RejectedError) -> None:
         with self._lock:
             cancelled = self._cancelled
@@ -308,6 +315,8 @@ class PulledSubscription(Host):
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
         assert subscriber is not None
+        if isinstance(outcome, Exception) and self._feed is not None:
+            name_source(outcome, self._feed.where)
         error = fault
         if isinstance(outcome, Exception):
             blame_step(outcome)
@@ -335,13 +344,15 @@ class PulledSubscription(Host):
         """Let go of source and subscriber (3.13)."""
         feed, self._feed = self._feed, None
         steps, self._steps = self._steps, ()
-        held: list[object] = [next(self._pulled)] if self._ahead and self._pulled is not None else []
+        held: hooks.Held = []
+        if self._ahead and self._pulled is not None and feed is not None:
+            held.append((next(self._pulled), feed.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
         with self._lock:
             self._stop = True
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
         try:
-            held = let_go(steps) + held
+            held = let_go(steps, self._heard) + held
         finally:
             try:
                 if feed is not None:
@@ -350,7 +361,7 @@ class PulledSubscription(Host):
                 try:
                     self._let_go()
                 finally:
-                    hooks.elements_dropped("a stream ended before it was delivered", held, self._context)
+                    hooks.held_dropped("a stream ended before it was delivered", held)
 
 
 def _broke(what: str, error: BaseException) -> BaseException:
@@ -379,11 +390,14 @@ def _drive_plain(
     for element in upstream:
         if element is None:
             raise none_element()
+        if subscription._stop:
+            subscription._too_late(element)
+            return False
         try:
             on_next(element)
         except BaseException as error:
             subscription._subscriber_raised(error)
             return False
         if subscription._stop:
-            return False
+            return False  # type: ignore[unreachable]  # on_next may cancel
     return True

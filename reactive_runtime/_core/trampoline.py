@@ -2,7 +2,7 @@
 
 The problem: where a drain has no executor, the thread that wakes it works it off there and then. What it does may wake
 the next drain: a request goes up through all the drains of a flow, and an element comes down through them. A chain of
-a thousand drains would need a stack a thousand drains deep, and a million subscriptions one after another as well (3.3).
+a thousand drains would need a stack that is a thousand drains deep; so would a million subscriptions in a row (3.3).
 
 The answer: jobs nest up to `LIMIT` on one thread. What would be deeper waits in a queue of the thread, and is worked
 off when the stack has come down: by the lowest frame, or by the next one that works off calls. A drain that finds the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import a_function, a_value, at_least
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -280,7 +280,7 @@ def first(source: Flow[T], default: T = MISSING) -> Flow[T]:
     >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
     (7, 0)
     """
-    return source._then(_ElementAt("first", 0, default))
+    return source._then(_ElementAt("first", 0, a_value("first", "default", default)))
 
 
 def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
@@ -292,7 +292,8 @@ def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
     >>> Flow.just("a", "b", "c").element_at(1).block()
     'b'
     """
-    return source._then(_ElementAt("element_at", at_least("element_at", "index", 0, index), default))
+    at_least("element_at", "index", 0, index)
+    return source._then(_ElementAt("element_at", index, a_value("element_at", "default", default)))
 
 
 class _ElementAt(Step[T, T]):
@@ -311,19 +312,15 @@ class _ElementAt(Step[T, T]):
             return STOP
 
     def end(self) -> Iterator[T]:
-        yield _or_default(self, self.default)
+        if self.default is MISSING:
+            raise LookupError(f"{self}: the flow had no such element, and there is no default")
+        yield self.default
 
     def upstream_demand(self, n: int) -> int:
         return self.left + 1
 
     def __str__(self) -> str:
         return "first()" if self.operator == "first" else f"element_at({self.index})"
-
-
-def _or_default(step: Step[Any, Any], default: T) -> T:
-    if default is MISSING:
-        raise LookupError(f"{step}: the flow had no such element, and there is no default")
-    return default
 
 
 def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
@@ -335,7 +332,7 @@ def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
     >>> Flow.range(5).last().block()
     4
     """
-    return source._then(_Last(default))
+    return source._then(_Last(a_value("last", "default", default)))
 
 
 class _Last(Step[T, T]):
@@ -348,7 +345,9 @@ class _Last(Step[T, T]):
         self.element = element
 
     def end(self) -> Iterator[T]:
-        yield _or_default(self, self.element)
+        if self.element is MISSING:
+            raise LookupError(f"{self}: the flow had no such element, and there is no default")
+        yield self.element
 
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND
@@ -367,9 +366,7 @@ def default_if_empty(source: Flow[T], default: T, /) -> Flow[T]:
     >>> list(Flow.empty().default_if_empty(1))
     [1]
     """
-    if default is None:
-        raise TypeError("default_if_empty: None is not an element (2.13)")
-    return source._then(_DefaultIfEmpty(default))
+    return source._then(_DefaultIfEmpty(a_value("default_if_empty", "default", default)))
 
 
 class _DefaultIfEmpty(Step[T, T]):

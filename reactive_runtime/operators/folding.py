@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core.arguments import a_function
+from reactive_runtime._core.arguments import a_function, a_value
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.operators.filtering import MISSING
 from reactive_runtime.spec import MAX_DEMAND
@@ -46,7 +46,8 @@ def reduce(source: Flow[T], fn: Callable[[S, T], S], initial: S = MISSING, /) ->
     >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
     120
     """
-    return source._then(_Reduce(a_function("reduce", "fn", fn), initial))
+    a_function("reduce", "fn", fn)
+    return source._then(_Reduce(fn, a_value("reduce", "initial", initial)))
 
 
 class _Reduce(_Fold[T, S]):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -258,8 +257,9 @@ def do_on_discard(source: Flow[T], fn: Callable[[Any], object], /) -> Flow[T]:
     """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
 
     An element that waits in a buffer at a cancel, that finds one full, a batch that is half full when its source fails:
-    each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, and those
-    downstream as far as the next boundary. Origin: `doOnDiscard` of Reactor.
+    each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, across
+    boundaries, and none downstream: not what becomes of an element that has passed here.
+    Origin: `doOnDiscard` of Reactor.
 
     >>> from reactive_runtime import Flow
     >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
@@ -274,16 +274,14 @@ class _DoOnDiscard(Step[T, T]):
     name = "do_on_discard"
 
     def __init__(self, fn: Callable[[Any], object]) -> None:
-        self.fn = fn
+        self.hears = fn
 
     def each(self, element: T) -> Each[T]:
         yield element
 
-    def enter(self, context: Context) -> None:
-        hooks.listen_to_discards(context, self.fn)
-
     def __str__(self) -> str:
-        return f"do_on_discard({describe(self.fn)})"
+        assert self.hears is not None
+        return f"do_on_discard({describe(self.hears)})"
 
 
 def do_on_request(source: Flow[T], fn: Callable[[int], object], /) -> Flow[T]:

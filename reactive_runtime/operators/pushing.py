@@ -238,6 +238,7 @@ class _OfAsync(Gather):
         self.room: asyncio.Event | None = None
 
     def elements(self) -> Elements:
+        self.outbox.heard = self.heard
         self.outbox.attach(self.host)
         elements = self.outbox.open()
         yield from self.demand()

@@ -11,9 +11,10 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.arguments import a_clock, a_function, at_least, seconds_of
+from reactive_runtime._core.arguments import When, a_clock, a_function, at_least, failures, seconds_of
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.place import raised_over
 from reactive_runtime._core.step import describe
 from reactive_runtime.spec import Publisher
 
@@ -65,39 +66,42 @@ class _Again(Gather):
         self.leave(lane)
         return news is not END
 
+    def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
+        """What a user's function says; where it raises, the failure it was asked about is the context of its error."""
+        try:
+            return self.call(fn, *arguments)
+        except BaseException as error:
+            if isinstance(arguments[0], BaseException):
+                raised_over(error, arguments[0])
+            raise
+
     def publisher_from(self, fn: Callable[..., Publisher[Any]], *arguments: Any) -> Flow[Any]:
         """What a user's function returns, as a flow."""
-        publisher = self.call(fn, *arguments)
+        publisher = self.asked(fn, *arguments)
         if not callable(getattr(publisher, "subscribe", None)):
             kind = type(publisher).__name__
             raise self.fault(TypeError(f"{self.title}: {describe(fn)} must return a publisher, not {kind}"))
         return as_flow(self.title, "the result", publisher)
 
 
-def on_error_resume(
-    source: Flow[T], fn: Callable[[Exception], Publisher[T]], /, when: type[Exception] = Exception
-) -> Flow[T]:
-    """The source; where it fails (with a `when`), then the publisher `fn(error)`, instead of the error.
+def on_error_resume(source: Flow[T], fn: Callable[[Exception], Publisher[T]], /, when: When = Exception) -> Flow[T]:
+    """The source; where it fails, then the publisher `fn(error)`, instead of the error.
 
-    It is asked for what is still demanded. An error of `fn` ends the flow. Cancellation passes to the one that is
-    under way. Origin: `onErrorResume` of Reactor.
+    `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The publisher is
+    asked for what is still demanded. An error of `fn` or `when` ends the flow, and has the source's as its context.
+    Cancellation passes to the one that is under way. Origin: `onErrorResume` of Reactor.
 
     >>> from reactive_runtime import Flow
     >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
     [1, -1]
     """
     a_function("on_error_resume", "fn", fn)
-    _an_exception("on_error_resume", when)
-    return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(source, fn, when), source)
-
-
-def _an_exception(operator: str, when: type[Exception]) -> None:
-    if not (isinstance(when, type) and issubclass(when, Exception)):
-        raise TypeError(f"{operator}: when must be a class of exceptions, not {when!r}")
+    wanted = failures("on_error_resume", when)
+    return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(source, fn, wanted), source)
 
 
 class _Resume(_Again):
-    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Any], when: type[Exception]) -> None:
+    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Any], when: Callable[[Exception], object]) -> None:
         super().__init__(source)
         self.fn = fn
         self.when = when
@@ -106,24 +110,25 @@ class _Resume(_Again):
         failure = yield from self.run(self.source)
         if failure is None:
             return
-        if not isinstance(failure, self.when):
+        if not self.asked(self.when, failure):
             raise failure
         yield from self.relay(self.lane(self.publisher_from(self.fn, failure)))
 
 
-def on_error_return(source: Flow[T], fn: Callable[[Exception], T], /, when: type[Exception] = Exception) -> Flow[T]:
-    """The source; where it fails (with a `when`), then the element `fn(error)`, and the end, instead of the error.
+def on_error_return(source: Flow[T], fn: Callable[[Exception], T], /, when: When = Exception) -> Flow[T]:
+    """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
 
-    The element waits for demand. An error of `fn` ends the flow, a result of None is a TypeError (2.13). Cancellation
-    passes through. Origin: `onErrorReturn` of Rx.
+    `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
+    waits for demand. An error of `fn` or `when` ends the flow, and has the source's as its context; a result of None is
+    a TypeError (2.13). Cancellation passes through. Origin: `onErrorReturn` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
     [1, -1]
     """
     a_function("on_error_return", "fn", fn)
-    _an_exception("on_error_return", when)
-    return gathered(f"on_error_return({describe(fn)})", lambda: _Return(source, fn, when), source)
+    wanted = failures("on_error_return", when)
+    return gathered(f"on_error_return({describe(fn)})", lambda: _Return(source, fn, wanted), source)
 
 
 class _Return(_Resume):
@@ -131,9 +136,9 @@ class _Return(_Resume):
         failure = yield from self.run(self.source)
         if failure is None:
             return
-        if not isinstance(failure, self.when):
+        if not self.asked(self.when, failure):
             raise failure
-        element = self.call(self.fn, failure)
+        element = self.asked(self.fn, failure)
         if element is None:
             raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
         yield from self.demand()
@@ -164,18 +169,19 @@ class _MapError(_Again):
         failure = yield from self.run(self.source)
         if failure is None:
             return
-        error = self.call(self.fn, failure)
+        error = self.asked(self.fn, failure)
         if not isinstance(error, BaseException):
             kind = type(error).__name__
             raise self.fault(TypeError(f"{self.title}: the function must return an exception, not {kind}"))
         raise error from (failure if error is not failure else failure.__cause__)
 
 
-def retry(source: Flow[T], n: int | None = None, /, when: Callable[[Exception], object] | None = None) -> Flow[T]:
+def retry(source: Flow[T], n: int | None = None, /, when: When | None = None) -> Flow[T]:
     """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
 
-    What it had given before it failed stays delivered. `when(error)` says which errors are worth it. The last error
-    ends the flow. What is still demanded is asked of the new subscription. Origin: `retry` of Rx.
+    What it had given before it failed stays delivered. `when` says which errors are worth it: a class, a tuple of
+    classes, or a function of the error, which ends the flow where it raises. The last error ends the flow. What is
+    still demanded is asked of the new subscription. Origin: `retry` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> attempts = iter([OSError("busy"), None])
@@ -188,13 +194,12 @@ def retry(source: Flow[T], n: int | None = None, /, when: Callable[[Exception], 
     """
     if n is not None:
         at_least("retry", "n", 0, n)
-    if when is not None:
-        a_function("retry", "when", when)
-    return gathered(f"retry({'' if n is None else n})", lambda: _Retry(source, n, when), source)
+    wanted = failures("retry", Exception if when is None else when)
+    return gathered(f"retry({'' if n is None else n})", lambda: _Retry(source, n, wanted), source)
 
 
 class _Retry(_Again):
-    def __init__(self, source: Flow[Any], n: int | None, when: Callable[[Exception], object] | None) -> None:
+    def __init__(self, source: Flow[Any], n: int | None, when: Callable[[Exception], object]) -> None:
         super().__init__(source)
         self.n = n
         self.when = when
@@ -202,7 +207,7 @@ class _Retry(_Again):
     def elements(self) -> Elements:
         attempt = 0
         while (failure := (yield from self.run(self.source))) is not None:
-            if attempt == self.n or not (self.when is None or self.call(self.when, failure)):
+            if attempt == self.n or not self.asked(self.when, failure):
                 raise failure
             attempt += 1
             yield from self.before(attempt, failure)
@@ -231,7 +236,7 @@ def retry_when(source: Flow[T], fn: Callable[[Exception, int], Publisher[Any]], 
 
 class _RetryWhen(_Retry):
     def __init__(self, source: Flow[Any], fn: Callable[[Exception, int], Publisher[Any]]) -> None:
-        super().__init__(source, None, None)
+        super().__init__(source, None, failures("retry_when", Exception))
         self.fn = fn
 
     def before(self, attempt: int, failure: Exception) -> Elements:
@@ -247,13 +252,13 @@ def retry_backoff(
     first: float = 0.1,
     most: float = 30.0,
     jitter: float = 0.5,
-    when: Callable[[Exception], object] | None = None,
+    when: When | None = None,
 ) -> Flow[T]:
     """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
 
     Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is an executor
     with a clock; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
-    Origin: `retryBackoff` of Reactor.
+    `when` is that of `retry`. Origin: `retryBackoff` of Reactor.
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -268,11 +273,10 @@ def retry_backoff(
     seconds_of("retry_backoff", "most", most, positive=True)
     if seconds_of("retry_backoff", "jitter", jitter) > 1:
         raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
-    if when is not None:
-        a_function("retry_backoff", "when", when)
+    wanted = failures("retry_backoff", Exception if when is None else when)
     return gathered(
         f"retry_backoff({n})",
-        lambda: _RetryBackoff(source, n, clock, first, most, jitter, when),
+        lambda: _RetryBackoff(source, n, clock, first, most, jitter, wanted),
         source,
         uses=(clock,),
     )
@@ -287,7 +291,7 @@ class _RetryBackoff(_Retry):
         first: float,
         most: float,
         jitter: float,
-        when: Callable[[Exception], object] | None,
+        when: Callable[[Exception], object],
     ) -> None:
         super().__init__(source, n, when)
         self.clock = clock

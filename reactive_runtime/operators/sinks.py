@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import suppress
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, not_none
 from reactive_runtime._core.exits import contained, goes_up
-from reactive_runtime._core.fuse import PENDING, Unstopped, none_element, pulled
+from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.place import an_exception, blame_step
@@ -52,7 +51,10 @@ class FlowHandle:
         self._subscription.request(n)
 
     def cancel(self) -> None:
-        """End the flow: at most the one signal that is under way may still come (1.8)."""
+        """End the flow: of the signals only the one that is being delivered goes on (1.8).
+
+        An element that is still being made then, by a slow iterator or function, goes to the hook.
+        """
         self._subscription.cancel()
 
     def __enter__(self) -> FlowHandle:
@@ -250,26 +252,24 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
     plan = source._origin.plan()
     feed = plan.feed(None)
     steps = [step.fresh() for step in (*plan.steps, *source._steps)]
-    context = copy_context()
-    for step in steps:
-        step.enter(context)
     try:
         for element in pulled(feed.open(), steps, Unstopped()):
             if element is None:
                 raise none_element()
             yield element
     except Exception as error:
+        name_source(error, feed.where)
         blame_step(error)
         raise
     finally:
-        held: list[object] = []
+        held: hooks.Held = []
         try:
-            held = let_go(steps)
+            held = let_go(steps, ())
         finally:
             try:
                 feed.close()
             finally:
-                hooks.elements_dropped("a loop ended before it was delivered", held, context)
+                hooks.held_dropped("a loop ended before it was delivered", held)
 
 
 def _wait_for_each(source: Flow[T], prefetch: int) -> Generator[T, None, None]:
@@ -323,7 +323,7 @@ class _Puller(Host):
     def __init__(self, source: Flow[Any], prefetch: int) -> None:
         super().__init__()
         self._failure: Exception | None = None  # _lock; ends the loop
-        self._lane = Lane(self, source, prefetch)
+        self._lane = Lane(self, source, prefetch, heard=self._heard)
 
     def fail(self, error: Exception) -> None:
         """End the loop with `error`; the element that its thread is at comes before."""

@@ -197,7 +197,11 @@ class _FlatMapIterable(_Many[T, R]):
         self.fn = fn
 
     def each(self, element: T) -> Each[R]:
-        self.iterator = _iterated(self, self.fn(element))
+        items = self.fn(element)
+        try:
+            self.iterator = iter(items)
+        except TypeError as error:
+            raise _not_iterable(f"{self}", items, error) from error
         for item in self.iterator:
             if item is None:
                 raise TypeError(f"{self}: None is not an element (2.13)")
@@ -223,7 +227,10 @@ class _Flatten(_Many[Iterable[R], R]):
     name = "flatten"
 
     def each(self, element: Iterable[R]) -> Each[R]:
-        self.iterator = _iterated(self, element)
+        try:
+            self.iterator = iter(element)
+        except TypeError as error:
+            raise _not_iterable(f"{self}", element, error) from error
         for item in self.iterator:
             if item is None:
                 raise TypeError(f"{self}: None is not an element (2.13)")
@@ -233,11 +240,8 @@ class _Flatten(_Many[Iterable[R], R]):
         return "flatten()"
 
 
-def _iterated(step: Step[Any, Any], iterable: Iterable[R]) -> Iterator[R]:
-    try:
-        return iter(iterable)
-    except TypeError as error:
-        raise TypeError(f"{step}: an iterable is needed, not {type(iterable).__name__} ({error})") from error
+def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:
+    return TypeError(f"{step}: an iterable is needed, not {type(value).__name__} ({error})")
 
 
 def enumerate(source: Flow[T], start: int = 0) -> Flow[tuple[int, T]]:
@@ -472,7 +476,9 @@ class _Denoticed(Step[Notice[T], T]):
             return STOP
         if element.error is not None:
             raise element.error
-        yield element.element  # type: ignore[misc]  # a notice of on_next has one
+        if element.element is None:
+            raise TypeError(f"{self}: {element!r} has no element")
+        yield element.element
 
     def upstream_demand(self, n: int) -> int:
         return min(n + 1, MAX_DEMAND)  # the end is an element there

@@ -13,7 +13,9 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, Processor, Publisher, Subscriber, Subscription, hooks
+from reactive_runtime._core import fuse
 from reactive_runtime.executors import TrampolineExecutor
+from reactive_runtime.hooks import Dropped
 
 
 @pytest.fixture
@@ -496,3 +498,68 @@ def test_importing_the_package_needs_the_standard_library_only() -> None:
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=".")
     assert done.stdout.strip() == "[]"
+
+
+# -- a cancel while the next element is being made ------------------------------------------------------------
+
+
+class Slow:
+    """An iterator whose second `next` takes until it is let through."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        self.n += 1
+        if self.n == 2:
+            self.inside.set()
+            assert self.go.wait(PATIENCE)
+        return self.n
+
+    def wait(self, n: int) -> int:
+        """The same as a function."""
+        return next(self)
+
+
+SLOW: dict[str, Callable[[Slow], Flow[Any]]] = {
+    "next": lambda slow: Flow.from_supplier(lambda: slow),
+    "next, and a step": lambda slow: Flow.from_supplier(lambda: slow).map(lambda n: n),
+    "a function": lambda slow: Flow.range(9).map(slow.wait),
+    "a function, and an end": lambda slow: Flow.range(9).map(slow.wait).default_if_empty(0),
+    "an iterator of a step": lambda slow: Flow.just(1).flat_map_iterable(lambda n: slow),
+    "a gather": lambda slow: Flow.from_supplier(lambda: slow).do_on_complete(lambda: None),
+    "a gather, and a step": lambda slow: Flow.from_supplier(lambda: slow).retry(1).map(lambda n: n),
+    "a boundary": lambda slow: Flow.from_supplier(lambda: slow).retry(1).publish_on(SAME_THREAD),
+}
+SAME_THREAD = TrampolineExecutor()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("demand", [9, MAX_DEMAND])
+@pytest.mark.parametrize("name", SLOW)
+def test_what_is_still_being_made_when_cancel_returns_is_not_delivered(
+    name: str, demand: int, fused: bool, dropped: list[Dropped]
+) -> None:
+    """It goes to the hook, and to do_on_discard."""
+    slow, sink = Slow(), Sink(demand)
+    heard: list[Any] = []
+    flow = SLOW[name](slow).do_on_discard(heard.append)
+
+    def run() -> None:
+        with fuse.fusing(fused):
+            flow.subscribe(sink)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert slow.inside.wait(PATIENCE)
+    sink.subscription.cancel()
+    slow.go.set()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert sink.elements == [1]
+    assert [drop.element for drop in dropped] == heard == [2]
+    assert slow.n == 2

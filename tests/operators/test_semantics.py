@@ -297,6 +297,90 @@ def test_a_batch_that_is_half_full_is_discarded_once() -> None:
     assert discarded == [2]
 
 
+def rows_that_fail(times: int) -> Flow[int]:
+    """1 and an error, some times; then 2 and another."""
+    turns = iter(range(times + 1))
+
+    def rows() -> Iterator[int]:
+        yield 1
+        if next(turns) < times:
+            raise OSError("busy")
+        yield 2
+        raise KeyError("final")
+
+    return Flow.from_supplier(rows)
+
+
+def test_each_attempt_is_heard_of_once() -> None:
+    """Also by those further downstream; and nothing of what is discarded there is heard further up."""
+    near: list[Any] = []
+    far: list[Any] = []
+    flow = rows_that_fail(3).batch(3).do_on_discard(near.append).retry(3)
+    flow.start_with(7).map(str).batch(9).do_on_discard(far.append).subscribe(Sink())
+    assert near == [1, 1, 1, 1, 2]
+    assert far == [1, 1, 1, 1, 2, "7"]
+
+
+def test_an_inner_flow_hears_of_its_own_only() -> None:
+    heard: dict[int, list[Any]] = {n: [] for n in range(3)}
+    outer: list[Any] = []
+
+    def inner(n: int) -> Flow[Any]:
+        return Flow.just(n, n + 10).concat_with(Flow.error(OSError())).batch(3).do_on_discard(heard[n].append)
+
+    flow = Flow.range(3).concat_map(lambda n: inner(n).on_error_resume(lambda error: Flow.empty()))
+    flow.do_on_discard(outer.append).start_with("outer").batch(9).concat_with(Flow.error(OSError())).subscribe(Sink())
+    assert heard == {0: [0, 10], 1: [1, 11], 2: [2, 12]}
+    assert outer == [0, 10, 1, 11, 2, 12]
+
+
+@pytest.mark.parametrize("through", ["nothing", "an executor", "a publisher", "a foreign publisher", "a gather", "all"])
+def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
+    through: str, pool: Executor, dropped: list[Dropped]
+) -> None:
+    """Once by each, the nearest first; and by the hook."""
+    heard: list[Any] = []
+    flow: Flow[Any] = Flow.range(2).concat_with(Flow.error(OSError())).batch(9)
+    flow = flow.do_on_discard(lambda it: heard.append(("near", it)))
+    if through in ("an executor", "all"):
+        flow = flow.subscribe_on(pool).publish_on(pool, 1)
+    if through in ("a publisher", "all"):
+        flow = flow.do_on_request(lambda n: None)
+    if through in ("a foreign publisher", "all"):
+        flow = Flow.from_publisher(Passing(flow))
+    if through in ("a gather", "all"):
+        flow = flow.retry(0)
+    sink = Sink()
+    flow.do_on_discard(lambda it: heard.append(("far", it))).subscribe(sink)
+    sink.wait()
+    wait_until(lambda: len(heard) == 4)
+    assert heard == [("near", 0), ("far", 0), ("near", 1), ("far", 1)]
+    assert [drop.element for drop in dropped] == [0, 1]
+    assert not any(drop.wanted for drop in dropped)
+
+
+class Passing:
+    """Somebody else's publisher."""
+
+    def __init__(self, flow: Flow[Any]) -> None:
+        self.flow = flow
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.flow.subscribe(subscriber)
+
+
+def test_what_a_function_subscribes_to_is_another_flow(pool: Executor) -> None:
+    heard: list[Any] = []
+
+    def other(n: int) -> int:
+        Flow.range(n).concat_with(Flow.error(OSError())).batch(9).subscribe(Sink())
+        return n
+
+    flow = Flow.range(3).map(other).subscribe_on(pool).map(other).retry(0).do_on_discard(heard.append)
+    assert list(flow) == [0, 1, 2]
+    assert heard == []
+
+
 @pytest.mark.parametrize("attempt", range(10))
 def test_what_waits_in_a_boundary_is_discarded_once_at_a_cancel(pool: Executor, attempt: int) -> None:
     discarded: list[int] = []
