@@ -81,9 +81,17 @@ class Lane:
     __slots__ = ("_ahead", "_feed", "_host", "_iterator", "_prefetch", "_seen", "_steps", "over")
 
     def __init__(
-        self, host: Host, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None
+        self,
+        host: Host,
+        source: Flow[Any],
+        prefetch: int | None = None,
+        overflow: Overflow | None = None,
+        *,
+        own: bool = False,
     ) -> None:
+        """`own`: an asynchronous operator upstream gets a drain of its own, and so goes on while it is not polled."""
         plan = source._origin.plan()
+        own = own and plan.gathers and plan.executor is None
         self._host = host
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
@@ -93,19 +101,19 @@ class Lane:
         self.over = False  # it has ended, or was closed
         self._feed: Feed
         steps = (*plan.steps, *source._steps)
-        if plan.executor is None:
+        if plan.executor is None and not own:
             self._steps = [step.fresh() for step in steps]
             for step in self._steps:
                 step.enter(host._context)
             self._feed = plan.feed(self._upstream(prefetch))
-        elif plan.single is not None and not any(step.expands for step in steps):
+        elif plan.executor is not None and plan.single is not None and not any(step.expands for step in steps):
             self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
         self._feed.attach(host)
-        if prefetch == MAX_DEMAND:  # it may come back with elements, without end
+        if prefetch == MAX_DEMAND or own:  # it may come back with elements, without end
             host._later(self._feed.connect)
         else:
             self._feed.connect()
@@ -202,6 +210,18 @@ class Lane:
             assert wanted is not None
             self._feed.want(wanted)
 
+    def begin(self) -> None:
+        """Subscribe now to what the upstream subscribes to, although its turn comes later."""
+        if isinstance(self._feed, Gather):
+            self.look()
+
+    def spent(self) -> bool:
+        """Whether a step has taken its last element: its upstream is of no use any more."""
+        for step in self._steps:  # noqa: SIM110  # for each element: a generator costs three times this
+            if step.done:
+                return True
+        return False
+
     def close(self) -> None:
         """Let go of the upstream."""
         if self.over:
@@ -217,23 +237,28 @@ class Lane:
 
 
 class Crowd:
-    """Lanes that are polled in turn: those that have something to give. For the owner of the host's drain."""
+    """Lanes that are polled in turn. For the owner of the host's drain.
+
+    Of the lanes that have something to give, the one whose last turn is longest ago comes next: between two turns of
+    one, each of the others has had its turn. A lane that was looked at, without demand, keeps its place.
+    """
 
     def __init__(self, gather: Gather) -> None:
         self._gather = gather
-        self._awake: deque[Lane] = deque()
+        self._awake: deque[Lane] = deque()  # in the order of their turns
         self._asleep = 0
         self._told: list[Lane] = []  # the host's lock; those that have been woken
+        self._last: Lane | None = None  # it gave an element, and has not been settled
 
     def __len__(self) -> int:
         return len(self._awake) + self._asleep
 
     def add(self, lane: Lane) -> None:
-        """One more, polled before the others."""
-        self._awake.appendleft(lane)
+        """One more; its turn comes after those of the others."""
+        self._awake.append(lane)
 
     def poll(self) -> Any:
-        """An element; PENDING where no lane has one; END when one of them has ended, which is no longer here.
+        """An element; PENDING where no lane has one; END when one or more have ended, which are no longer here.
 
         Raises the error of a lane, which is then no longer here either.
         """
@@ -243,6 +268,8 @@ class Crowd:
             self._told.clear()
         self._awake.extend(told)
         self._asleep -= len(told)
+        if not host.demanded:
+            return self._looked()
         for _ in range(len(self._awake)):
             lane = self._awake.popleft()
             try:
@@ -253,13 +280,51 @@ class Crowd:
             if element is END:
                 self._gather.leave(lane)
                 return END
-            if element is PENDING and host.demanded and lane.sleep(self._told):
+            if element is PENDING and lane.sleep(self._told):
                 self._asleep += 1
                 continue
             self._awake.append(lane)
             if element is not PENDING:
+                self._last = lane
                 return element
         return PENDING
+
+    def _looked(self) -> Any:
+        """See to what needs no demand. The order of the turns stays."""
+        lanes, self._awake = self._awake, deque()
+        result: Any = PENDING
+        while lanes:
+            lane = lanes.popleft()
+            try:
+                ended = lane.look() is END
+            except Exception:
+                self._gather.leave(lane)
+                self._awake.extend(lanes)
+                raise
+            if ended:
+                self._gather.leave(lane)
+                result = END
+            else:
+                self._awake.append(lane)
+        return result
+
+    def settle(self) -> None:
+        """Called when the last element has been handled: cancel its upstream now if a step has taken its last one.
+
+        So the upstream is cancelled before any other is asked for more, as if it had pushed the element.
+        """
+        lane, self._last = self._last, None
+        if lane is not None and lane.spent() and self._awake and self._awake[-1] is lane:
+            self._awake.pop()
+            try:
+                ended = lane.look() is END
+            except Exception:
+                self._gather.leave(lane)
+                raise
+            if ended:
+                self._gather.leave(lane)
+            else:
+                self._awake.append(lane)
 
 
 class Timer:
@@ -356,9 +421,11 @@ class Gather(Feed):
 
     # -- for operators -----------------------------------------------------------------------------------------
 
-    def lane(self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None) -> Lane:
+    def lane(
+        self, source: Flow[Any], prefetch: int | None = None, overflow: Overflow | None = None, *, own: bool = False
+    ) -> Lane:
         """Subscribe to one more upstream."""
-        lane = Lane(self.host, source, prefetch, overflow)
+        lane = Lane(self.host, source, prefetch, overflow, own=own)
         self.lanes[lane] = None
         if lane.relays():
             self._relaying[lane] = None

@@ -56,6 +56,8 @@ class Plan:
     """The feed is a cold source: whoever drains it runs it, and may do so anywhere."""
     single: Callable[[], Iterable[Any]] | None = None
     """The supplier of a cold source that has one element, whatever its steps make of it."""
+    gathers: bool = False
+    """The feed is an asynchronous operator: it is at work only while its host polls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ class Gathered(Origin[T]):
     place: Place | None = field(default_factory=assembled)
 
     def plan(self) -> Plan:
-        return Plan(self._made, (), self.executor, pulls=False)
+        return Plan(self._made, (), self.executor, pulls=False, gathers=True)
 
     def _made(self, prefetch: int | None) -> Gather:
         gather = self.make()

@@ -170,7 +170,7 @@ class _Merge(Gather):
     def elements(self) -> Elements:
         crowd = Crowd(self)
         errors: list[Exception] = []
-        for source in reversed(self.sources):
+        for source in self.sources:
             crowd.add(self.lane(source, self.prefetch))
         while len(crowd):
             try:
