@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
-from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather
+from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
 from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
@@ -387,7 +387,8 @@ def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T,
     """Deals the elements out to `n` rails (1 or more), which work at the same time.
 
     Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
-    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room.
+    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A rail
+    that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
     Origin: `parallel` of RxJava and Reactor.
 
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -470,7 +471,10 @@ class _Rails(_Passing):
         self.prefetch = prefetch
         self.executor = executor
         self.work = work
-        self.outboxes: list[Outbox] = []
+        # All of it belongs to the owner of the host's drain.
+        self.outboxes: list[Outbox] = []  # one for each rail
+        self.ended = False  # the rails know that the source has
+        self.held: Any = PENDING  # an element that no rail has had room for
 
     def _wake(self) -> None:
         self.host._add(0)
@@ -493,25 +497,38 @@ class _Rails(_Passing):
             if element is not END and not (dealt and element is PENDING):
                 yield element
 
-    def _deal(self, outer: Any) -> bool:
-        """Give the next element to the rail with the most room."""
-        best = max(self.outboxes, key=Outbox.room)
-        if not best.room():
+    def _deal(self, outer: Lane) -> bool:
+        """Give the next element to the rail with the most room. False: there is none, or no room."""
+        best, most = None, -1
+        for outbox in self.outboxes:
+            room = outbox.needs()
+            if room is not None and room > most:
+                best, most = outbox, room
+        if best is None:  # each rail has cancelled: what they still give needs no source
+            self.leave(outer)
             return False
-        element = outer.signal()
-        if element is PENDING or (element is END and not self.outboxes[0].end()):
+        if not most:
+            return False
+        element, self.held = self.held, PENDING
+        if element is PENDING:
+            element = outer.signal()
+        if element is PENDING:
             return False
         if element is END:
-            for outbox in self.outboxes:
-                outbox.end()
-                outbox.wake()
+            if not self.ended:
+                self.ended = True
+                for outbox in self.outboxes:
+                    outbox.end()
+                    outbox.wake()
             return False
         if best.put(element):
             best.wake()
-        else:
-            self.discard(element)
+        else:  # it cancelled just now: the next one gets it
+            self.held = element
         return True
 
     def closed(self) -> None:
         for outbox in self.outboxes:
             outbox.end()
+        if self.held is not PENDING:
+            self.discard(self.held)
