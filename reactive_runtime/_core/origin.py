@@ -38,6 +38,7 @@ __all__ = [
     "flow_type",
     "gathered",
     "make_flows_of",
+    "parts_of",
 ]
 
 T = TypeVar("T")
@@ -87,9 +88,30 @@ class Origin(Generic[T]):
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
         raise NotImplementedError
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        """The pipeline from here through `steps`."""
+    def upstream(self) -> Flow[Any] | None:
+        """The flow whose pipeline comes before this, as `explain` draws it."""
+        return None
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        """The pipeline through `steps`, where that of the upstream is `above`."""
         raise NotImplementedError
+
+    def free(self) -> bool:
+        """Whether it is pulled, and has no executor: it runs on the thread that asks."""
+        return False
+
+
+def parts_of(flow: Flow[Any]) -> list[Part]:
+    """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
+    chain: list[Flow[Any]] = []
+    at: Flow[Any] | None = flow
+    while at is not None:
+        chain.append(at)
+        at = at._origin.upstream()
+    parts: list[Part] = []
+    for at in reversed(chain):
+        parts = at._origin.parts(parts, at._steps)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +129,13 @@ class Cold(Origin[T]):
         single = supplier if self.single else None
         return Plan(lambda _: ColdFeed(supplier), (), self.executor, pulls=True, single=single)
 
+    def free(self) -> bool:
+        return self.executor is None
+
     def on(self, executor: Executor) -> Cold[T]:
         return self if self.executor else Cold(self.title, self.supplier, executor, self.single)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
 
 
@@ -131,11 +156,14 @@ class Foreign(Origin[T]):
     def on(self, executor: Executor) -> Foreign[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = [Part("", None)] if self.above is None else self.above._parts()
-        last = above.pop()
+    def upstream(self) -> Flow[Any] | None:
+        return self.above
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        last = above.pop() if above else Part("", None)
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        return [*above, Part(line, self.executor or last.executor, last.beside)]
+        above.append(Part(line, self.executor or last.executor, last.beside))
+        return above
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +180,7 @@ class Hot(Origin[T]):
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
 
 
@@ -160,27 +188,36 @@ class Hot(Origin[T]):
 class Boundary(Origin[T]):
     """`publish_on`: what the upstream flow gives, delivered on an executor."""
 
-    upstream: Flow[T]
+    source: Flow[T]
     executor: Executor
     prefetch: int
 
     def plan(self) -> Plan:
-        above = self.upstream._origin.plan()
-        if above.pulls and above.executor is None:
+        if self.source._origin.free():
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all.
-            return replace(above, steps=(*above.steps, *self.upstream._steps), executor=self.executor)
-        subscribe, prefetch = self.upstream.subscribe, self.prefetch
+            above = self.source._origin.plan()
+            return replace(above, steps=(*above.steps, *self.source._steps), executor=self.executor)
+        subscribe, prefetch = self.source.subscribe, self.prefetch
         return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
 
     def on(self, executor: Executor) -> Boundary[T]:
-        return replace(self, upstream=self.upstream._on(executor))
+        boundaries: list[Boundary[Any]] = [self]
+        while isinstance(above := boundaries[-1].source._origin, Boundary):
+            boundaries.append(above)
+        source = boundaries[-1].source._on(executor)
+        for below, boundary in zip(boundaries[-2::-1], boundaries[:0:-1], strict=True):
+            source = flow_of(replace(boundary, source=source), below.source._steps)
+        return replace(self, source=source)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = self.upstream._parts()
+    def upstream(self) -> Flow[Any] | None:
+        return self.source
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         if above[-1].executor is None:
             above[-1] = replace(above[-1], executor=self.executor)
-        return [*above, Part(_line("", steps), self.executor)]
+        above.append(Part(_line("", steps), self.executor))
+        return above
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +232,8 @@ class Gathered(Origin[T]):
     """The first is an argument like the others."""
     executor: Executor | None = None
     place: Place | None = field(default_factory=assembled)
+    beside: tuple[Executor, ...] = ()
+    """The executors of the other upstreams: known from the beginning, and not looked for through a tree of them."""
 
     def plan(self) -> Plan:
         return Plan(self._made, (), self.executor, pulls=False, gathers=True)
@@ -207,13 +246,25 @@ class Gathered(Origin[T]):
     def on(self, executor: Executor) -> Gathered[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = [Part("", None)] if self.inline or not self.sources else self.sources[0]._parts()
-        others = self.sources if self.inline else self.sources[1:]
-        last = above.pop()
+    def upstream(self) -> Flow[Any] | None:
+        return None if self.inline or not self.sources else self.sources[0]
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        last = above.pop() if above else Part("", None)
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        beside = {it: None for source in others for part in source._parts() for it in part.executors()}
-        return [*above, Part(line, self.executor or last.executor, (*last.beside, *beside))]
+        above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
+        return above
+
+    def longer(self, make: Callable[[], Gather], others: Sequence[Flow[Any]]) -> Flow[T]:
+        """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
+        shown = ", ".join(map(str, others))
+        title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
+        beside = tuple(dict.fromkeys((*self.beside, *_executors(others))))
+        return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
+
+
+def _executors(flows: Sequence[Flow[Any]]) -> list[Executor]:
+    return list(dict.fromkeys(it for flow in flows for part in parts_of(flow) for it in part.executors()))
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
@@ -228,7 +279,7 @@ def gathered(title: str, make: Callable[[], Gather], *sources: Flow[Any], inline
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    return flow_of(Gathered(title, make, sources, inline=inline))
+    return flow_of(Gathered(title, make, sources, inline=inline, beside=tuple(_executors(shown))))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -240,9 +291,9 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
     return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher))
 
 
-def flow_of(origin: Origin[T]) -> Flow[T]:
+def flow_of(origin: Origin[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:
     """The flow that begins at `origin`."""
-    return _flow_type[0](origin)
+    return _flow_type[0](origin, steps)
 
 
 def flow_type() -> type[Flow[Any]]:

@@ -7,7 +7,7 @@ overflows, since it is pulled by demand; what they do then is nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -400,7 +400,7 @@ def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T,
     """
     at_least("parallel", "n", 1, n)
     at_least("parallel", "prefetch", 1, prefetch)
-    return ParallelFlow(source, n, prefetch, None, lambda rail: rail)
+    return ParallelFlow(source, n, prefetch, None, ())
 
 
 class ParallelFlow(Generic[T, R]):
@@ -414,8 +414,9 @@ class ParallelFlow(Generic[T, R]):
         n: int,
         prefetch: int,
         executor: Executor | None,
-        work: Callable[[Flow[T]], Flow[R]],
+        work: tuple[Callable[[Flow[Any]], Flow[Any]], ...],
     ) -> None:
+        """For `parallel`; `work` is what is done with each rail, one after the other."""
         self._source = source
         self._n = n
         self._prefetch = prefetch
@@ -430,8 +431,7 @@ class ParallelFlow(Generic[T, R]):
     def rails(self, fn: Callable[[Flow[R]], Flow[Any]], /) -> ParallelFlow[T, Any]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
-        work = self._work
-        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, lambda rail: fn(work(rail)))
+        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
     def map(self, fn: Callable[[R], Any], /) -> ParallelFlow[T, Any]:
         """`map` on each rail."""
@@ -464,7 +464,7 @@ class _Rails(_Passing):
         n: int,
         prefetch: int,
         executor: Executor,
-        work: Callable[[Flow[Any]], Flow[Any]],
+        work: Sequence[Callable[[Flow[Any]], Flow[Any]]],
     ) -> None:
         super().__init__(source)
         self.n = n
@@ -485,7 +485,9 @@ class _Rails(_Passing):
             outbox = Outbox(self.prefetch, self._wake, self._wake)
             self.outboxes.append(outbox)
             rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.executor))
-            crowd.add(self.lane(self.call(self.work, rail), self.prefetch))
+            for fn in self.work:
+                rail = self.call(fn, rail)
+            crowd.add(self.lane(rail, self.prefetch))
         outer = self.lane(self.source, self.prefetch)
         begun = False
         while len(crowd):
