@@ -503,8 +503,7 @@ class _Rails(_Passing):
         """Give the next element to the rail with the most room. False: there is none, or no room."""
         best, most = None, -1
         for outbox in self.outboxes:
-            room = outbox.needs()
-            if room is not None and room > most:
+            if not outbox.has_cancelled() and (room := outbox.room()) > most:
                 best, most = outbox, room
         if best is None:  # each rail has cancelled: what they still give needs no source
             self.leave(outer)
