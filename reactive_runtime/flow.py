@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from reactive_runtime import sources
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.explain import drawing
-from reactive_runtime._core.origin import Origin, Part, make_flows_of
+from reactive_runtime._core.origin import Origin, Part, make_flows_of, parts_of
 from reactive_runtime._core.place import assembled
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscription import PulledSubscription
@@ -254,7 +254,7 @@ class Flow(Generic[T_co]):
         return Flow(self._origin.on(executor), self._steps)
 
     def _parts(self) -> list[Part]:
-        return self._origin.parts(self._steps)
+        return parts_of(self)
 
     def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
         plan = self._origin.plan()

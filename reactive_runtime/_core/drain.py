@@ -117,7 +117,7 @@ class Drain:
                 allowance = demand if demand < budget else budget
                 taken = self._turn(allowance)
                 if taken == CLOSED:
-                    return
+                    break
                 if executor is not None and taken:
                     patient = True
                 with self._lock:

@@ -101,9 +101,13 @@ class Lane:
         heard: hooks.Listeners = (),
         *,
         apart: bool = False,
+        ahead: bool = False,
         depth: int = 0,
     ) -> None:
-        """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator."""
+        """`apart`: with a drain of its own, if the source may keep the owner of this one. `depth`: of the operator.
+
+        `ahead`: an asynchronous operator upstream gets a drain of its own, and so goes on while it is not polled.
+        """
         plan = source._origin.plan()
         self._host = host
         self._heard = heard  # who hears of what is discarded downstream of its steps
@@ -115,8 +119,11 @@ class Lane:
         self.over = False  # it has ended, or was closed
         self._feed: Feed
         steps = (*plan.steps, *source._steps)
-        self._own = plan.executor is None and ((apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
-        if self._own:
+        ahead = ahead and plan.gathers and plan.executor is None
+        self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
+        if ahead:
+            self._feed = Inbox(source._run, prefetch)
+        elif self._own:
             self._feed = Inbox(source._run, None, most=prefetch)
         elif plan.executor is None:
             self._steps = [step.fresh() for step in steps]
@@ -224,6 +231,10 @@ class Lane:
         """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
         return self._feed.pushes()
 
+    def waits(self) -> bool:
+        """Whether its elements may come later, from elsewhere."""
+        return self._feed.waits
+
     def sleep(self, told: list[Lane]) -> bool:
         """Be put into `told` when there is news. False: there is some now, or may be at any time."""
         return self._feed.tell(told, self)
@@ -238,6 +249,18 @@ class Lane:
             wanted = self._upstream(n if self._prefetch is None or self._own else self._prefetch)
             assert wanted is not None
             self._feed.want(wanted)
+
+    def begin(self) -> None:
+        """Subscribe now to what the upstream subscribes to, although its turn comes later."""
+        if isinstance(self._feed, Gather):
+            self.look()
+
+    def spent(self) -> bool:
+        """Whether a step has taken its last element: its upstream is of no use any more."""
+        for step in self._steps:  # noqa: SIM110  # for each element: a generator costs three times this
+            if step.done:
+                return True
+        return False
 
     def close(self) -> None:
         """Let go of the upstream."""
@@ -258,23 +281,28 @@ class Lane:
 
 
 class Crowd:
-    """Lanes that are polled in turn: those that have something to give. For the owner of the host's drain."""
+    """Lanes that are polled in turn. For the owner of the host's drain.
+
+    Of the lanes that have something to give, the one whose last turn is longest ago comes next: between two turns of
+    one, each of the others has had its turn. A lane that was looked at, without demand, keeps its place.
+    """
 
     def __init__(self, gather: Gather) -> None:
         self._gather = gather
-        self._awake: deque[Lane] = deque()
+        self._awake: deque[Lane] = deque()  # in the order of their turns
         self._asleep = 0
         self._told: list[Lane] = []  # the host's lock; those that have been woken
+        self._last: Lane | None = None  # it gave an element, and has not been settled
 
     def __len__(self) -> int:
         return len(self._awake) + self._asleep
 
     def add(self, lane: Lane) -> None:
-        """One more, polled before the others."""
-        self._awake.appendleft(lane)
+        """One more; its turn comes after those of the others."""
+        self._awake.append(lane)
 
     def poll(self) -> Any:
-        """An element; PENDING where no lane has one; END when one of them has ended, which is no longer here.
+        """An element; PENDING where no lane has one; END when one or more have ended, which are no longer here.
 
         Raises the error of a lane, which is then no longer here either.
         """
@@ -284,6 +312,8 @@ class Crowd:
             self._told.clear()
         self._awake.extend(told)
         self._asleep -= len(told)
+        if not host.demanded:
+            return self._looked()
         for _ in range(len(self._awake)):
             lane = self._awake.popleft()
             try:
@@ -294,13 +324,51 @@ class Crowd:
             if element is END:
                 self._gather.leave(lane)
                 return END
-            if element is PENDING and host.demanded and lane.sleep(self._told):
+            if element is PENDING and lane.sleep(self._told):
                 self._asleep += 1
                 continue
             self._awake.append(lane)
             if element is not PENDING:
+                self._last = lane
                 return element
         return PENDING
+
+    def _looked(self) -> Any:
+        """See to what needs no demand. The order of the turns stays."""
+        lanes, self._awake = self._awake, deque()
+        result: Any = PENDING
+        while lanes:
+            lane = lanes.popleft()
+            try:
+                ended = lane.look() is END
+            except Exception:
+                self._gather.leave(lane)
+                self._awake.extend(lanes)
+                raise
+            if ended:
+                self._gather.leave(lane)
+                result = END
+            else:
+                self._awake.append(lane)
+        return result
+
+    def settle(self) -> None:
+        """Called when the last element has been handled: cancel its upstream now if a step has taken its last one.
+
+        So the upstream is cancelled before any other is asked for more, as if it had pushed the element.
+        """
+        lane, self._last = self._last, None
+        if lane is not None and lane.spent() and self._awake and self._awake[-1] is lane:
+            self._awake.pop()
+            try:
+                ended = lane.look() is END
+            except Exception:
+                self._gather.leave(lane)
+                raise
+            if ended:
+                self._gather.leave(lane)
+            else:
+                self._awake.append(lane)
 
 
 class Timer:
@@ -381,6 +449,9 @@ class Gather(Feed):
     hears: ClassVar[bool] = False
     """It hears from elsewhere than its upstreams: a clock, a switch, those who take from it."""
 
+    makes: ClassVar[bool] = False
+    """It has further upstreams, which it makes of elements."""
+
     calls: ClassVar[bool] = True
     """It may keep the owner of the drain, itself or by upstreams that are not given a drain of their own."""
 
@@ -396,6 +467,7 @@ class Gather(Feed):
         self.lanes: dict[Lane, None] = {}  # those that are open
         self._relaying: dict[Lane, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
+        self.elsewhere = False  # a lane had nothing to give at once, or may have: it will be heard from later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
         self._error: Exception | None = None  # it raised this, while there was no demand
@@ -420,11 +492,13 @@ class Gather(Feed):
         overflow: Overflow | None = None,
         *,
         apart: bool | None = None,
+        ahead: bool = False,
     ) -> Lane:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole."""
         apart = self.apart if apart is None else apart
-        lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, depth=self.depth)
+        lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)
         self.lanes[lane] = None
+        self.elsewhere = self.elsewhere or lane.waits()
         if lane.relays():
             self._relaying[lane] = None
         return lane

@@ -40,6 +40,7 @@ __all__ = [
     "foreign",
     "gathered",
     "make_flows_of",
+    "parts_of",
 ]
 
 T = TypeVar("T")
@@ -62,6 +63,8 @@ class Plan:
     """To connect the feed may bring elements, without end."""
     single: Callable[[], Iterable[Any]] | None = None
     """The supplier of a cold source that has one element, whatever its steps make of it."""
+    gathers: bool = False
+    """The feed is an asynchronous operator: it is at work only while its host polls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +97,34 @@ class Origin(Generic[T]):
         """What to subscribe with."""
         raise NotImplementedError
 
-    def pulled_here(self) -> bool:
-        """Whether its elements are pulled by the thread that asks for them, and come from nowhere else."""
-        return False
-
     def on(self, executor: Executor) -> Origin[T]:
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
         raise NotImplementedError
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        """The pipeline from here through `steps`."""
+    def upstream(self) -> Flow[Any] | None:
+        """The flow whose pipeline comes before this, as `explain` draws it."""
+        return None
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        """The pipeline through `steps`, where that of the upstream is `above`."""
         raise NotImplementedError
+
+    def free(self) -> bool:
+        """Whether it is pulled, and has no executor: it runs on the thread that asks."""
+        return False
+
+
+def parts_of(flow: Flow[Any]) -> list[Part]:
+    """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
+    chain: list[Flow[Any]] = []
+    at: Flow[Any] | None = flow
+    while at is not None:
+        chain.append(at)
+        at = at._origin.upstream()
+    parts: list[Part] = []
+    for at in reversed(chain):
+        parts = at._origin.parts(parts, at._steps)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +151,13 @@ class Cold(Origin[T]):
             single=single,
         )
 
-    def pulled_here(self) -> bool:
+    def free(self) -> bool:
         return self.executor is None
 
     def on(self, executor: Executor) -> Cold[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
 
 
@@ -159,11 +179,14 @@ class Foreign(Origin[T]):
     def on(self, executor: Executor) -> Foreign[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = [Part("", None)] if self.above is None else self.above._parts()
-        last = above.pop()
+    def upstream(self) -> Flow[Any] | None:
+        return self.above
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        last = above.pop() if above else Part("", None)
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        return [*above, Part(line, self.executor or last.executor, (*last.beside, *self.beside))]
+        above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
+        return above
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +205,7 @@ class Hot(Origin[T]):
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor, _uses(self.source) if self.source else ())]
 
 
@@ -190,27 +213,36 @@ class Hot(Origin[T]):
 class Boundary(Origin[T]):
     """`publish_on`: what the upstream flow gives, delivered on an executor."""
 
-    upstream: Flow[T]
+    source: Flow[T]
     executor: Executor
     prefetch: int
 
     def plan(self) -> Plan:
-        above = self.upstream._origin.plan()
-        if above.pulls and above.executor is None:
+        if self.source._origin.free():
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all.
-            return replace(above, steps=(*above.steps, *self.upstream._steps), executor=self.executor)
-        subscribe, prefetch = self.upstream.subscribe, self.prefetch
+            above = self.source._origin.plan()
+            return replace(above, steps=(*above.steps, *self.source._steps), executor=self.executor)
+        subscribe, prefetch = self.source.subscribe, self.prefetch
         return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
 
     def on(self, executor: Executor) -> Boundary[T]:
-        return replace(self, upstream=self.upstream._on(executor))
+        boundaries: list[Boundary[Any]] = [self]
+        while isinstance(above := boundaries[-1].source._origin, Boundary):
+            boundaries.append(above)
+        source = boundaries[-1].source._on(executor)
+        for below, boundary in zip(boundaries[-2::-1], boundaries[:0:-1], strict=True):
+            source = flow_of(replace(boundary, source=source), below.source._steps)
+        return replace(self, source=source)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = self.upstream._parts()
+    def upstream(self) -> Flow[Any] | None:
+        return self.source
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         if above[-1].executor is None:
             above[-1] = replace(above[-1], executor=self.executor)
-        return [*above, Part(_line("", steps), self.executor)]
+        above.append(Part(_line("", steps), self.executor))
+        return above
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,41 +256,45 @@ class Gathered(Origin[T]):
     inline: bool = False
     """The first is an argument like the others."""
     executor: Executor | None = None
-    beside: tuple[Any, ...] = ()
-    """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, a further flow."""
     place: Place | None = field(default_factory=assembled)
+    beside: tuple[Use, ...] = ()
+    """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, and what its further
+    upstreams need. Known from the beginning, and not looked for through a tree of them."""
 
     def plan(self) -> Plan:
         gather = self.make()
         gather.title, gather.place, gather.apart = self.title, self.place, self._apart(gather)
         keeps = gather.calls or (bool(self.sources) and not gather.apart)
-        return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps)
+        return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps, gathers=True)
 
     def _apart(self, gather: Gather) -> bool:
         """Whether it hears from elsewhere than the thread that pulls it."""
         if gather.hears:
             return True
-        return len(self.sources) > 1 and not all(source._origin.pulled_here() for source in self.sources)
+        return len(self.sources) + gather.makes > 1 and not all(source._origin.free() for source in self.sources)
 
     def on(self, executor: Executor) -> Gathered[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        above = [Part("", None)] if self.inline or not self.sources else self.sources[0]._parts()
-        others = self.sources if self.inline else self.sources[1:]
-        last = above.pop()
+    def upstream(self) -> Flow[Any] | None:
+        return None if self.inline or not self.sources else self.sources[0]
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        last = above.pop() if above else Part("", None)
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        beside = [use for source in others for use in _uses(source)]
-        own = [
-            use
-            for it in self.beside
-            for use in (_uses(it) if isinstance(it, _flow_type[0]) else (Use(self.title, it),))
-        ]
-        return [*above, Part(line, self.executor or last.executor, (*last.beside, *own, *beside))]
+        above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
+        return above
+
+    def longer(self, make: Callable[[], Gather], others: Sequence[Flow[Any]]) -> Flow[T]:
+        """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
+        shown = ", ".join(map(str, others))
+        title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
+        beside = tuple(dict.fromkeys((*self.beside, *_uses(*others))))
+        return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
 
 
-def _uses(source: Flow[Any]) -> tuple[Use, ...]:
-    return tuple(use for part in source._parts() for use in part.uses())
+def _uses(*sources: Flow[Any]) -> tuple[Use, ...]:
+    return tuple(use for source in sources for part in parts_of(source) for use in part.uses())
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
@@ -276,7 +312,8 @@ def gathered(
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    return flow_of(Gathered(title, make, sources, inline=inline, beside=tuple(uses)))
+    own = [use for it in uses for use in (_uses(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
+    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *_uses(*shown))))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -294,9 +331,9 @@ def foreign(publisher: Publisher[T]) -> Flow[T]:
     return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
 
 
-def flow_of(origin: Origin[T]) -> Flow[T]:
+def flow_of(origin: Origin[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:
     """The flow that begins at `origin`."""
-    return _flow_type[0](origin)
+    return _flow_type[0](origin, steps)
 
 
 def flow_type() -> type[Flow[Any]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
-from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.origin import Gathered, as_flow, gathered
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -50,6 +52,32 @@ def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[An
     return tuple(as_flow(operator, f"source {number}", publisher) for number, publisher in numbered)
 
 
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """Makes `concat_with` or `merge_with` of several sources, and knows which they are."""
+
+    kind: partial[Any]
+    sources: tuple[Flow[Any], ...]
+
+    def __call__(self) -> Gather:
+        return self.kind(self.sources)  # type: ignore[no-any-return]
+
+    def like(self, kind: partial[Any]) -> bool:
+        """Whether it means the same, but for its sources."""
+        return (self.kind.func, self.kind.keywords) == (kind.func, kind.keywords)
+
+
+def _longer(title: str, kind: partial[Any], source: Flow[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
+    """One operator for `a.concat_with(b).concat_with(c)`, however long: it means the same as one inside the other."""
+    origin = source._origin
+    if isinstance(origin, Gathered) and not origin.executor and not source._steps and others:
+        make = origin.make
+        if isinstance(make, _Several) and make.like(kind):
+            return origin.longer(_Several(kind, (*make.sources, *others)), others)
+    flows = (source, *others)
+    return gathered(title, _Several(kind, flows), *flows)
+
+
 def raise_all(errors: list[Exception]) -> None:
     """Raise what was delayed, if anything."""
     if len(errors) == 1:
@@ -80,8 +108,7 @@ def concat_with(source: Flow[T], *others: Publisher[T]) -> Flow[T]:
     >>> list(Flow.range(2).concat_with(Flow.just(7)))
     [0, 1, 7]
     """
-    flows = (source, *_flows("concat_with", others))
-    return gathered("concat_with", lambda: _Concat(flows, delay_error=False), *flows)
+    return _longer("concat_with", partial(_Concat, delay_error=False), source, _flows("concat_with", others))
 
 
 def start_with(source: Flow[T], *elements: T) -> Flow[T]:
@@ -155,9 +182,9 @@ def merge_with(source: Flow[T], *others: Publisher[T], prefetch: int = PREFETCH,
     >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
     [0, 1, 7]
     """
-    flows = (source, *_flows("merge_with", others))
+    flows = _flows("merge_with", others)
     at_least("merge_with", "prefetch", 1, prefetch)
-    return gathered("merge_with", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows)
+    return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), source, flows)
 
 
 class _Merge(Gather):
@@ -172,7 +199,7 @@ class _Merge(Gather):
     def elements(self) -> Elements:
         crowd = Crowd(self)
         errors: list[Exception] = []
-        for source in reversed(self.sources):
+        for source in self.sources:
             crowd.add(self.lane(source, self.prefetch))
         while len(crowd):
             try:

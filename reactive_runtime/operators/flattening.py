@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
+import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Executor, Future
@@ -42,24 +43,66 @@ PREFETCH = 32
 class _Bounded(Gather):
     """Works on several elements at once; the source begins with the first demand."""
 
+    hears = True  # from those that are under way
+
+    source: Flow[Any]
     concurrency: int
     begun = False
+    delay_error: bool = False
 
-    def room(self, outer: Lane, busy: int) -> bool:
-        """Whether one more element may be taken in; where not, the source is looked after."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.delayed: list[Exception] = []  # errors that come at the end; the owner's
+
+    def delay(self, error: Exception) -> None:
+        """Keep the error for the end, or raise it."""
+        if not self.delay_error:
+            raise error
+        self.delayed.append(error)
+
+    def raise_delayed(self) -> None:
+        """This is the end."""
+        errors, self.delayed = self.delayed, []
+        raise_all(errors)
+
+    def closed(self) -> None:
+        for error in self.delayed:
+            hooks.error_dropped(f"{self.title}: it was kept for the end, which did not come", error)
+
+    def outer(self) -> Lane:
+        """The source. It is asked for what can be worked on, and not for what is demanded downstream."""
+        lane = self.lane(self.source)
+        self._relaying.pop(lane, None)
+        return lane
+
+    def news(self, outer: Lane, busy: int) -> Any:
+        """What to begin next, where `busy` are under way; PENDING; or END."""
         if self.host._stop:
-            return False
+            return PENDING
         self.begun = self.begun or self.host.demanded
-        if self.begun and busy < self.concurrency:
-            return True
-        outer.look()
-        return False
+        if not self.begun or busy >= self.concurrency:
+            return outer.look()
+        news = self.pulled(outer)
+        if news is PENDING:
+            outer.want(self.lacking(busy))
+        return news
+
+    def pulled(self, outer: Lane) -> Any:
+        """The next element, PENDING, or END."""
+        return outer.signal()
+
+    def lacking(self, busy: int) -> int:
+        """How many more elements can be worked on."""
+        return self.concurrency - busy
 
 
 class _OfPublishers(_Bounded):
     """Each element becomes a publisher."""
 
-    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int) -> None:
+    ahead = False
+    """What a publisher does goes on while its elements are not polled."""
+
+    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
         self.source = source
         self.fn = fn
@@ -75,7 +118,9 @@ class _OfPublishers(_Bounded):
                     f" for {element!r}"
                 )
             )
-        return self.lane(as_flow(self.title, "the result", publisher), self.prefetch)
+        flow = as_flow(self.title, "the result", publisher)
+        # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
+        return self.lane(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead)
 
 
 @overload
@@ -127,7 +172,10 @@ def flat_map(
     title = f"flat_map({describe(fn)}, {concurrency})"
     if inspect.iscoroutinefunction(fn):
         return gathered(
-            title, lambda: _Coroutines(source, fn, concurrency, ordered=False), source, uses=(eventloop.OURS,)
+            title,
+            lambda: _Coroutines(source, fn, concurrency, ordered=False, delay_error=delay_error, after=delay_error),
+            source,
+            uses=(eventloop.OURS,),
         )
     return gathered(title, lambda: _FlatMap(source, fn, concurrency, prefetch, delay_error=delay_error), source)
 
@@ -147,28 +195,25 @@ class _FlatMap(_OfPublishers):
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
-        errors: list[Exception] = []
         crowd = Crowd(self)
-        outer = self.lane(self.source, self.concurrency)
+        outer = self.outer()
         while True:
-            news: Any = PENDING
             try:
-                if self.room(outer, len(crowd)):
-                    news = outer.signal()
-                    if news is not PENDING and news is not END:
-                        crowd.add(self.inner(news))
+                crowd.settle()
+                news = self.news(outer, len(crowd))
+                if news is not PENDING and news is not END:
+                    crowd.add(lane := self.inner(news))
+                    lane.begin()
                 element = crowd.poll()
             except Exception as error:
-                if not self.delay_error:
-                    raise
-                errors.append(error)
+                self.delay(error)
                 continue
             if element is END or (element is PENDING and news is not PENDING and news is not END):
                 continue  # there is room for another one
             if element is PENDING and outer.over and not len(crowd):
                 break
             yield element
-        raise_all(errors)
+        self.raise_delayed()
 
 
 def flat_map_sequential(
@@ -212,23 +257,26 @@ def concat_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, *, delay_err
 
 
 class _Sequential(_FlatMap):
+    ahead = True
+
     def elements(self) -> Elements:
-        errors: list[Exception] = []
         line: deque[Lane] = deque()
-        outer = self.lane(self.source, self.concurrency)
+        outer = self.outer()
         while True:
-            news: Any = PENDING
+            element: Any = PENDING
             try:
-                if self.room(outer, len(line)):
-                    news = outer.signal()
-                    if news is not PENDING and news is not END:
-                        line.append(self.inner(news))
-                element = line[0].poll() if line else PENDING
+                if line and line[0].spent() and line[0].look() is END:  # cancelled before the source is asked for more
+                    self.leave(line.popleft())
+                news = self.news(outer, len(line))
+                if news is not PENDING and news is not END:
+                    line.append(self.inner(news))
+                if line:
+                    element = line[0].poll()
             except Exception as error:
-                if not self.delay_error:
-                    raise
-                errors.append(error)
-                element = END if line and line[0].over else PENDING
+                self.delay(error)
+                if line and line[0].over:
+                    self.leave(line.popleft())
+                continue
             if element is END:
                 self.leave(line.popleft())
             elif element is not PENDING:
@@ -237,37 +285,43 @@ class _Sequential(_FlatMap):
                 break
             elif news is PENDING or news is END:
                 yield PENDING
-        raise_all(errors)
+        self.raise_delayed()
 
 
 class _ConcatMap(_OfPublishers):
+    hears = False  # but for its source, only one is under way
+    makes = True
+
     def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
-        super().__init__(source, fn, 1)
+        super().__init__(source, fn, None)  # exactly what is demanded
         self.delay_error = delay_error
 
-    def inner(self, element: Any) -> Lane:
-        self.prefetch = None  # type: ignore[assignment]  # exactly what is demanded
-        return super().inner(element)
-
     def elements(self) -> Elements:
-        errors: list[Exception] = []
         outer = self.lane(self.source, 2)
-        while (element := outer.poll()) is not END:
-            if element is PENDING:
-                yield element
-                continue
-            lane = self.inner(element)
+        lane: Lane | None = None
+        while True:
             try:
-                while (element := lane.poll()) is not END:
-                    if element is PENDING:
-                        outer.look()
-                    yield element
+                element = outer.poll() if lane is None else lane.poll()
+                if lane is None:
+                    if element is END:
+                        break
+                    if element is not PENDING:
+                        lane = self.inner(element)
+                        continue
+                elif element is PENDING:
+                    outer.look()
             except Exception as error:
-                if not self.delay_error:
-                    raise
-                errors.append(error)
-            self.leave(lane)
-        raise_all(errors)
+                self.delay(error)
+                if lane is not None and lane.over:
+                    self.leave(lane)
+                    lane = None
+                continue
+            if lane is not None and element is END:
+                self.leave(lane)
+                lane = None
+            else:
+                yield element
+        self.raise_delayed()
 
 
 def switch_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, prefetch: int = PREFETCH) -> Flow[R]:
@@ -444,12 +498,24 @@ class _Flight:
 class _Tasks(_Bounded):
     """Elements become tasks, at most `concurrency` at a time, delivered in order or as they are done."""
 
-    def __init__(self, source: Flow[Any], fn: Callable[[Any], Any], concurrency: int, *, ordered: bool) -> None:
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Any],
+        concurrency: int,
+        *,
+        ordered: bool,
+        delay_error: bool = False,
+        after: bool = True,
+    ) -> None:
+        """`delay_error`: errors come at the end. `after`: that of the source comes after what the tasks still give."""
         super().__init__()
         self.source = source
         self.fn = fn
         self.concurrency = concurrency
         self.ordered = ordered
+        self.delay_error = delay_error
+        self.after = after
         self.flying: dict[_Flight, None] = {}  # in the order of the source
         self.landed: list[_Flight] = []  # the host's lock; done, and not yet looked at
         self.shut = False  # the host's lock; nobody wants to know any more
@@ -457,10 +523,6 @@ class _Tasks(_Bounded):
     def launch(self, flight: _Flight) -> None:
         """Begin; `land` when it is done."""
         raise NotImplementedError
-
-    def next_elements(self, outer: Lane) -> Any:
-        """What one task works on; PENDING, or END."""
-        return outer.signal()
 
     def waits_for(self) -> str:
         """See `Gather.waits_for`."""
@@ -487,17 +549,21 @@ class _Tasks(_Bounded):
         self.discard(*(result for result in results or () if result is not None))
 
     def elements(self) -> Elements:
-        outer = self.lane(self.source, self.concurrency)
+        outer = self.outer()
         done: deque[_Flight] = deque()
         while True:
-            started = False
-            if self.room(outer, len(self.flying)):
-                news = self.next_elements(outer)
-                if news is not PENDING and news is not END:
-                    flight = _Flight(news)
-                    self.flying[flight] = None
-                    self.launch(flight)
-                    started = True
+            try:
+                news = self.news(outer, len(self.flying))
+            except Exception as error:
+                if not self.after:
+                    raise
+                self.delayed.append(error)
+                continue
+            started = news is not PENDING and news is not END
+            if started:
+                flight = _Flight(news)
+                self.flying[flight] = None
+                self.launch(flight)
             with self.host._lock:
                 if self.landed:
                     done.extend(self.landed)
@@ -506,6 +572,7 @@ class _Tasks(_Bounded):
             if flight_or_none is not None and (self.host.demanded or flight_or_none.error is not None):
                 yield from self._deliver(flight_or_none)
             elif outer.over and not self.flying:
+                self.raise_delayed()
                 return
             elif not started:
                 yield PENDING
@@ -519,25 +586,33 @@ class _Tasks(_Bounded):
         return first if first is not None and (first.results is not None or first.error is not None) else None
 
     def _deliver(self, flight: _Flight) -> Elements:
+        try:
+            yield from self._results(flight)
+        except Exception as error:
+            self.delay(error)
+        del self.flying[flight]
+        flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
+
+    def _results(self, flight: _Flight) -> Elements:
         for result in flight.results or ():
             if result is None:
                 raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
             yield from self.demand()
             yield result
-        if flight.error is not None:
-            raise flight.error
-        del self.flying[flight]
-        flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
+        error, flight.error = flight.error, None
+        if error is not None:
+            raise error
 
     def closed(self) -> None:
         with self.host._lock:
             self.shut = True
         flying, self.flying = self.flying, {}
         for flight in flying:  # nobody else changes them any more
-            if flight.results is not None:
-                self._too_late(flight.results, None)
-            elif flight.error is None and flight.task is not None:
+            if flight.results is not None or flight.error is not None:
+                self._too_late(flight.results, flight.error)
+            elif flight.task is not None:
                 flight.task.cancel()
+        super().closed()
 
 
 class _Calls(_Tasks):
@@ -563,7 +638,7 @@ class _Calls(_Tasks):
     def where(self) -> str:
         return repr(self.executor)
 
-    def next_elements(self, outer: Lane) -> Any:
+    def pulled(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
             self.gathered.append(news)
             if len(self.gathered) == self.chunk:
@@ -573,8 +648,11 @@ class _Calls(_Tasks):
         elements, self.gathered = self.gathered, []
         return elements
 
+    def lacking(self, busy: int) -> int:
+        return super().lacking(busy) * self.chunk - len(self.gathered)
+
     def launch(self, flight: _Flight) -> None:
-        task = partial(_apply, self.fn, flight.element)
+        task = partial(_apply, self.fn, flight.element, far=self.far)
         if not self.far:
             task = partial(self.host._context.copy().run, task)
         try:
@@ -587,17 +665,19 @@ class _Calls(_Tasks):
         flight.task.add_done_callback(partial(contained, self._done, flight))
 
     def _done(self, flight: _Flight, future: Future[Outcome]) -> None:
+        made: list[Any] = []
+        raised: BaseException | None = None
         if future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
+            self.discard(*flight.element)  # the function never saw them
         else:
             raised = future.exception()
-            made, raised = ([], raised) if raised is not None else future.result()
+            if raised is None:
+                made, raised = future.result()
             error = None if raised is None else an_exception(raised)
         if isinstance(error, Exception):
             self.fault(error)
-        results = None if future.cancelled() or (error is not None and not made) else iter(made)
-        if future.cancelled():
-            self.discard(*flight.element)  # the function never saw them
+        results = None if error is not None and not made else iter(made)
         if self.land(flight, results, error):
             self.host._add(0)
 
@@ -606,28 +686,44 @@ class _Calls(_Tasks):
         self.discard(*self.gathered)
 
 
-def _apply(fn: Callable[[Any], Any], elements: list[Any]) -> Outcome:
+def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
     """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
     made: list[Any] = []
-    try:
-        for element in elements:
+    for number, element in enumerate(elements, start=1):
+        try:
             made.append(fn(element))
-    except BaseException as error:
-        of = f"element {len(made)} of the chunk of {len(elements)}" if len(elements) > 1 else "the element"
-        error.add_note(f"for {of}, {reprlib.repr(element)}")
-        if not made or interrupts(error):  # as it is, with what the executor adds to it
-            raise
-        return made, error
+        except BaseException as error:
+            of = f"element {number} of a chunk of {len(elements)}" if len(elements) > 1 else "the element"
+            _note(error, f"for {of}: {reprlib.repr(element)}")
+            if not made or interrupts(error):  # as it is, with what the executor adds to it
+                raise
+            if far:  # what is pickled has no traceback
+                _note(error, f"in the worker:\n{traceback.format_exc()}")
+            return made, error
     return made, None
+
+
+def _note(error: BaseException, note: str) -> None:
+    """In place of the one before it, where one instance is raised again and again."""
+    kind = note.split(maxsplit=2)[:2]
+    others = [it for it in getattr(error, "__notes__", ()) if it.split(maxsplit=2)[:2] != kind]
+    error.__notes__ = [*others, note]
 
 
 class _Coroutines(_Tasks):
     """On the event loop."""
 
     def __init__(
-        self, source: Flow[Any], fn: Callable[[Any], Awaitable[Any]], concurrency: int, *, ordered: bool
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Awaitable[Any]],
+        concurrency: int,
+        *,
+        ordered: bool,
+        delay_error: bool = False,
+        after: bool = True,
     ) -> None:
-        super().__init__(source, fn, concurrency, ordered=ordered)
+        super().__init__(source, fn, concurrency, ordered=ordered, delay_error=delay_error, after=after)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.woken = False  # the loop's thread; the drain is about to be woken
 

@@ -7,14 +7,14 @@ overflows, since it is pulled by demand; what they do then is nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
-from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather
+from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
 from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
@@ -388,7 +388,8 @@ def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T,
     """Deals the elements out to `n` rails (1 or more), which work at the same time.
 
     Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
-    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room.
+    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A rail
+    that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
     Origin: `parallel` of RxJava and Reactor.
 
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -400,7 +401,7 @@ def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T,
     """
     at_least("parallel", "n", 1, n)
     at_least("parallel", "prefetch", 1, prefetch)
-    return ParallelFlow(source, n, prefetch, None, lambda rail: rail)
+    return ParallelFlow(source, n, prefetch, None, ())
 
 
 class ParallelFlow(Generic[T, R]):
@@ -414,8 +415,9 @@ class ParallelFlow(Generic[T, R]):
         n: int,
         prefetch: int,
         executor: Executor | None,
-        work: Callable[[Flow[T]], Flow[R]],
+        work: tuple[Callable[[Flow[Any]], Flow[Any]], ...],
     ) -> None:
+        """For `parallel`; `work` is what is done with each rail, one after the other."""
         self._source = source
         self._n = n
         self._prefetch = prefetch
@@ -430,8 +432,7 @@ class ParallelFlow(Generic[T, R]):
     def rails(self, fn: Callable[[Flow[R]], Flow[Any]], /) -> ParallelFlow[T, Any]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
-        work = self._work
-        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, lambda rail: fn(work(rail)))
+        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
     def map(self, fn: Callable[[R], Any], /) -> ParallelFlow[T, Any]:
         """`map` on each rail."""
@@ -464,14 +465,17 @@ class _Rails(_Passing):
         n: int,
         prefetch: int,
         executor: Executor,
-        work: Callable[[Flow[Any]], Flow[Any]],
+        work: Sequence[Callable[[Flow[Any]], Flow[Any]]],
     ) -> None:
         super().__init__(source)
         self.n = n
         self.prefetch = prefetch
         self.executor = executor
         self.work = work
-        self.outboxes: list[Outbox] = []
+        # All of it belongs to the owner of the host's drain.
+        self.outboxes: list[Outbox] = []  # one for each rail
+        self.ended = False  # the rails know that the source has
+        self.held: Any = PENDING  # an element that no rail has had room for
 
     def _wake(self) -> None:
         self.host._add(0)
@@ -482,7 +486,9 @@ class _Rails(_Passing):
             outbox = Outbox(self.prefetch, self._wake, self._wake)
             self.outboxes.append(outbox)
             rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.executor))
-            crowd.add(self.lane(self.call(self.work, rail), self.prefetch))
+            for fn in self.work:
+                rail = self.call(fn, rail)
+            crowd.add(self.lane(rail, self.prefetch))
         outer = self.lane(self.source, self.prefetch)
         begun = False
         while len(crowd):
@@ -494,25 +500,37 @@ class _Rails(_Passing):
             if element is not END and not (dealt and element is PENDING):
                 yield element
 
-    def _deal(self, outer: Any) -> bool:
-        """Give the next element to the rail with the most room."""
-        best = max(self.outboxes, key=Outbox.room)
-        if not best.room():
+    def _deal(self, outer: Lane) -> bool:
+        """Give the next element to the rail with the most room. False: there is none, or no room."""
+        best, most = None, -1
+        for outbox in self.outboxes:
+            if not outbox.has_cancelled() and (room := outbox.room()) > most:
+                best, most = outbox, room
+        if best is None:  # each rail has cancelled: what they still give needs no source
+            self.leave(outer)
             return False
-        element = outer.signal()
-        if element is PENDING or (element is END and not self.outboxes[0].end()):
+        if not most:
+            return False
+        element, self.held = self.held, PENDING
+        if element is PENDING:
+            element = outer.signal()
+        if element is PENDING:
             return False
         if element is END:
-            for outbox in self.outboxes:
-                outbox.end()
-                outbox.wake()
+            if not self.ended:
+                self.ended = True
+                for outbox in self.outboxes:
+                    outbox.end()
+                    outbox.wake()
             return False
         if best.put(element):
             best.wake()
-        else:
-            self.discard(element)
+        else:  # it cancelled just now: the next one gets it
+            self.held = element
         return True
 
     def closed(self) -> None:
         for outbox in self.outboxes:
             outbox.end()
+        if self.held is not PENDING:
+            self.discard(self.held)

@@ -1,0 +1,258 @@
+"""Groups and windows: no element is lost where one is cancelled and opened anew, and they outlive the outer flow."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sinks import PATIENCE, Numbers, Sink, wait_until
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.hooks import Dropped
+from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.testing import Recorder, TestPublisher, check
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4, "pool") as executor:
+        yield executor
+
+
+def third(n: int) -> int:
+    return n % 3
+
+
+# -- cancelled, and opened anew -------------------------------------------------------------------------------
+
+SHORT: dict[str, Callable[[Flow[int]], Flow[int]]] = {
+    "take(1)": lambda group: group.take(1),
+    "take(2)": lambda group: group.take(2),
+    "first": lambda group: group.first(),
+    "map, take": lambda group: group.map(lambda n: n).take(3),
+}
+
+
+@pytest.mark.parametrize("demand", [1, 3, 1_000])
+@pytest.mark.parametrize("fused", ["fused", "not fused", "on another thread"])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_group_that_has_had_enough_is_opened_anew_and_nothing_is_lost(
+    name: str, fused: str, demand: int, pool: ThreadPoolExecutor, dropped: list[Dropped]
+) -> None:
+    source: Flow[int] = Flow.range(200)
+    if fused == "not fused":
+        source = Flow.from_publisher(source)
+    elif fused == "on another thread":
+        source = source.subscribe_on(pool)
+    sink = Sink(demand, lambda it, element: it.subscription.request(1))
+    source.group_by(third).flat_map(lambda it: SHORT[name](it[1])).subscribe(sink)
+    assert sink.wait().end == ("on_complete",)
+    assert sorted(sink.elements) == list(range(200))
+    for key in range(3):
+        of_one = [n for n in sink.elements if third(n) == key]
+        assert of_one == sorted(of_one)
+    assert dropped == []
+
+
+def test_an_element_that_ends_a_group_is_the_groups_and_the_next_one_opens_it_anew() -> None:
+    groups: list[list[int]] = []
+    flow = Flow.range(40).group_by(third).flat_map(lambda it: it[1].take_while(lambda n: n % 4 != 0).to_list())
+    flow.subscribe(groups.append)
+    assert sorted(n for group in groups for n in group) == [n for n in range(40) if n % 4]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    elements=st.lists(st.integers(0, 3), max_size=40),
+    takes=st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    concurrency=st.integers(4, 6),
+    prefetch=st.integers(1, 3),
+    requests=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+)
+def test_groups_are_what_a_model_says(
+    elements: list[int], takes: list[int], concurrency: int, prefetch: int, requests: list[int]
+) -> None:
+    """Any demand, any lengths of groups: each key's elements, in order, cut into pieces."""
+    numbered = list(enumerate(elements))
+    lengths = itertools.cycle(takes)
+    sink = Sink(0)
+    groups = Flow.from_iterable(numbered).group_by(lambda it: it[1])
+    groups.flat_map(lambda it: it[1].take(next(lengths)), concurrency, prefetch).subscribe(sink)
+    for n in itertools.islice(itertools.cycle(requests), 80):
+        sink.subscription.request(n)
+    assert sink.end == ("on_complete",)
+    assert sorted(sink.elements) == numbered
+    for key in range(4):
+        of_one = [number for number, it in sink.elements if it == key]
+        assert of_one == sorted(of_one)
+
+
+def test_on_threads_of_their_own_nothing_is_lost_that_was_not_dropped(
+    pool: ThreadPoolExecutor, dropped: list[Dropped]
+) -> None:
+    for _ in range(20):
+        dropped.clear()
+        sink = Sink()
+        groups = Flow.range(1_000).subscribe_on(pool).group_by(lambda n: n % 4)
+        groups.flat_map(lambda it: it[1].publish_on(pool, 4).take(3)).subscribe(sink)
+        assert sink.wait().end == ("on_complete",)
+        wait_until(lambda: sorted([*sink.elements, *(it.element for it in dropped)]) == list(range(1_000)))  # noqa: B023
+
+
+def test_groups_under_demand_by_demand_give_all_their_elements() -> None:
+    source: TestPublisher[int] = TestPublisher()
+    sink = Sink(1)
+    Flow.from_publisher(source).filter(lambda n: True).group_by(third).flat_map(lambda it: it[1], 3, 1).subscribe(sink)
+    source.emit(*range(100))
+    assert sink.elements == [0]
+    for n in range(1, 100):
+        sink.subscription.request(1)
+        assert len(sink.elements) == n + 1
+    assert sorted(sink.elements) == list(range(100))
+    sink.subscription.cancel()
+
+
+# -- the outer flow is cancelled ------------------------------------------------------------------------------
+
+
+def test_a_group_that_was_taken_out_lives_on() -> None:
+    source, sink = Numbers(10), Sink()
+    flow: Flow[int] = Flow.from_supplier(lambda: source)
+    flow.group_by(lambda n: n % 2).take(1).flat_map(lambda it: it[1]).subscribe(sink)
+    assert sink.elements == [0, 2, 4, 6, 8]
+    assert sink.end == ("on_complete",)
+    assert source.closed == 1
+
+
+def test_the_source_is_cancelled_when_the_last_group_has_gone(dropped: list[Dropped]) -> None:
+    source: PublishProcessor[int] = PublishProcessor()
+    cancelled: list[str] = []
+    groups, outer = [Sink(), Sink()], Sink(2, lambda it, group: group[1].subscribe(groups[group[0]]))
+    source.do_on_cancel(lambda: cancelled.append("source")).group_by(third).subscribe(outer)
+    for n in range(5):
+        source.emit(n)
+    outer.subscription.cancel()
+    source.emit(6)
+    groups[0].subscription.cancel()
+    source.emit(7)
+    assert cancelled == []
+    assert groups[0].elements == [0, 3, 6]
+    assert groups[1].elements == [1, 4, 7]
+    source.emit(9)
+    groups[1].subscription.cancel()
+    assert cancelled == ["source"]
+    assert [it.element for it in dropped] == [2, 9], "of groups that have no subscriber"
+
+
+def test_a_group_without_a_subscriber_is_discarded_with_the_outer_flow(dropped: list[Dropped]) -> None:
+    given: list[Flow[int]] = []
+    source: PublishProcessor[int] = PublishProcessor()
+    cancelled: list[str] = []
+    groups = source.do_on_cancel(lambda: cancelled.append("source")).group_by(third)
+    handle = groups.subscribe(lambda it: given.append(it[1]))
+    source.emit(0)
+    source.emit(3)
+    handle.cancel()
+    assert cancelled == ["source"]
+    assert [it.element for it in dropped] == [0, 3]
+    late = Sink()
+    given[0].subscribe(late)
+    assert isinstance(late.error, RejectedError)
+    assert "the outer flow was cancelled" in str(late.error)
+
+
+def test_a_window_that_was_taken_out_has_all_its_elements() -> None:
+    source: PublishProcessor[int] = PublishProcessor()
+    cancelled: list[str] = []
+    sink = Sink()
+    windows = source.do_on_cancel(lambda: cancelled.append("source")).window(3)
+    windows.take(1).concat_map(lambda window: window).subscribe(sink)
+    for n in range(3):
+        assert cancelled == []
+        source.emit(n)
+    assert cancelled == ["source"]
+    assert sink.elements == [0, 1, 2]
+    assert sink.end == ("on_complete",)
+
+
+def test_an_error_of_the_source_reaches_the_groups_that_live_on() -> None:
+    source: PublishProcessor[int] = PublishProcessor()
+    sink = Sink()
+    source.group_by(third).take(1).flat_map(lambda it: it[1]).subscribe(sink)
+    source.emit(0)
+    source.on_error(OSError("broken"))
+    assert sink.elements == [0]
+    assert isinstance(sink.error, OSError)
+
+
+def test_what_is_over_is_let_go(pool: ThreadPoolExecutor) -> None:
+    class Element:
+        pass
+
+    sink = Sink(then=lambda it, element: it.signals.clear())
+    seen: list[weakref.ref[Element]] = []
+
+    def element(n: int) -> Element:
+        made = Element()
+        seen.append(weakref.ref(made))
+        return made
+
+    Flow.range(50).map(element).group_by(lambda it: 0).flat_map(lambda it: it[1].take(3)).subscribe(sink)
+    assert sink.end == ("on_complete",)
+    gc.collect()
+    assert [it for it in seen if it() is not None] == []
+
+
+# -- a clock, threads, loops ----------------------------------------------------------------------------------
+
+
+def test_one_thread_may_loop_over_the_groups_and_over_each_of_them() -> None:
+    assert [(key, list(group)) for key, group in Flow.range(6).group_by(lambda n: n % 2)] == [
+        (0, [0, 2, 4]),
+        (1, [1, 3, 5]),
+    ]
+    assert [list(window) for window in Flow.range(5).window(2)] == [[0, 1], [2, 3], [4]]
+
+
+def test_the_source_runs_on_the_executor_it_was_given(pool: ThreadPoolExecutor) -> None:
+    threads: set[str] = set()
+    source = Flow.range(300).do_on_next(lambda n: threads.add(threading.current_thread().name.partition("_")[0]))
+    with ThreadPoolExecutor(2, "groups") as others:
+        flow = source.group_by(third).subscribe_on(pool).flat_map(lambda it: it[1].publish_on(others, 4))
+        assert flow.count().block(PATIENCE) == 300
+    assert threads == {"pool"}
+
+
+def test_a_full_group_is_no_error_while_the_outer_flow_has_not_seen_it(pool: ThreadPoolExecutor) -> None:
+    """The source is ahead of the outer flow, which has an executor, and takes its time."""
+    for _ in range(10):
+        flow = Flow.range(2_000).group_by(third, prefetch=2).flat_map(lambda it: it[1]).subscribe_on(pool)
+        assert flow.count().block(PATIENCE) == 2_000
+
+
+def test_a_full_group_is_an_error_where_it_will_have_no_subscriber(pool: ThreadPoolExecutor) -> None:
+    for source in (Flow.range(2_000), Flow.range(2_000).subscribe_on(pool)):
+        sink = Sink()
+        source.group_by(third, prefetch=8).flat_map(lambda it: it[1], 2).subscribe(sink)
+        assert isinstance(sink.wait().error, OverflowError)
+        assert "group 2" in str(sink.error)
+
+
+@pytest.mark.parametrize("demand", [1, 2, 7])
+@pytest.mark.parametrize("operator", ["group_by", "window"])
+def test_groups_keep_the_rules_under_any_demand(operator: str, demand: int, pool: ThreadPoolExecutor) -> None:
+    recorder, sink = Recorder(), Sink(demand, lambda it, element: it.subscription.request(demand))
+    source: Flow[int] = Flow.range(60).subscribe_on(pool)
+    split: Any = source.group_by(third) if operator == "group_by" else source.window(4).map(lambda it: (0, it))
+    recorder.wrap(split.flat_map(lambda it: recorder.wrap(it[1]), 16, 3)).subscribe(sink)
+    assert sorted(sink.wait().elements) == list(range(60))
+    wait_until(lambda: check(recorder.records()) == [])
