@@ -105,8 +105,8 @@ class PublishProcessor(_HotProcessor[T]):
 class ReplayProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the last `n` elements first (0 or more).
 
-    After the end, they still do, and then the end. Before the first subscriber, an upstream goes on. Origin:
-    `ReplayProcessor` of RxJava, bounded.
+    After the end, they still do, and then the end. While there is no subscriber, an upstream goes on for up to
+    `capacity` elements. Origin: `ReplayProcessor` of RxJava, bounded.
 
     >>> from reactive_runtime.hot import ReplayProcessor
     >>> numbers = ReplayProcessor(2)
@@ -128,8 +128,8 @@ class ReplayProcessor(_HotProcessor[T]):
 class BehaviorProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the latest element first; in the beginning `initial`.
 
-    After the end, only the end. Before the first subscriber, an upstream goes on. Origin:
-    `BehaviorProcessor` of RxJava.
+    After the end, only the end. While there is no subscriber, an upstream goes on for up to `capacity` elements.
+    Origin: `BehaviorProcessor` of RxJava.
 
     >>> from reactive_runtime.hot import BehaviorProcessor
     >>> state = BehaviorProcessor("off")

@@ -180,7 +180,8 @@ class Hub:
         """`capacity`: how many elements may wait for each subscriber. None: any number, and the slowest holds up none.
 
         `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
-        upstream. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber leaves,
+        upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
+        subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber leaves,
         the upstream is cancelled, and that is the end.
         """
         self.capacity = capacity
@@ -224,13 +225,14 @@ class Hub:
         """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
         with self._lock:
             reader.gone = True
+            number = max(reader._position, reader._entered)
             left = self._waiting_for(reader)
             error, traceback = (self._error, self._traceback) if self._over else (None, None)
             was_there = reader in self._readers
             if was_there:
                 del self._readers[reader]
                 self._woken = None
-                self._stand(max(reader._position, reader._entered), -1)
+                self._stand(number, -1)
             upstream = self._upstream
             letting_go = was_there and self.lets_go and not self._readers and upstream is not None
             if letting_go:
@@ -380,7 +382,7 @@ class Hub:
             if upstream is not None:  # it takes what is raised here for a cancel (2.13), and signals no more
                 self.abandoned(error)
             raise
-        if upstream is not None:
+        if upstream is not None and hosts:
             self.more_room()
 
     def abandoned(self, error: BaseException) -> None:
