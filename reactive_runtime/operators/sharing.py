@@ -94,12 +94,13 @@ def cache(source: Flow[T], /) -> Flow[T]:
 class _Connection:
     """One subscription to the source, to be made or made, and the hub that has it."""
 
-    __slots__ = ("counted", "hub", "made")
+    __slots__ = ("counted", "entered", "hub", "made")
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self.made = False  # the line's lock; the source is subscribed to, or about to be
-        self.counted = 0  # the line's lock; subscribers of `ref_count` that are there
+        self.entered = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
+        self.counted = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
 
 
 class Line:
@@ -165,11 +166,13 @@ class Line:
     def disconnect(self, connection: _Connection) -> None:
         """Cancel the source, unless it has ended; who is still there will get nothing more, and no end."""
         with self._lock:
-            if connection.hub.over():
-                return
-            if self._connection is connection:
-                self._connection = _Connection(self.make())
+            self._replace(connection)
         connection.hub.disconnect()
+
+    def _replace(self, connection: _Connection) -> None:
+        """Whoever comes now belongs to another connection, unless it has ended. Called with the lock held."""
+        if self._connection is connection and not connection.hub.over():
+            self._connection = _Connection(self.make())
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
@@ -178,6 +181,7 @@ class Line:
     def _counting(self, n: int, *, stays: bool) -> Reader:
         with self._lock:
             connection = self._current()
+            connection.entered += 1
             reader = connection.hub.enter()
         counted = _Counted(self, connection, n, stays=stays)
         reader.on_connect, reader.on_gone = counted.come, counted.leave
@@ -185,7 +189,11 @@ class Line:
 
 
 class _Counted:
-    """One subscriber of `ref_count`. Counts from when it has its subscription until it leaves, which may come first."""
+    """One subscriber of `ref_count`.
+
+    It counts for the connection to be made once it has its subscription, so that one that cancels inside `on_subscribe`
+    connects nothing. It keeps the connection from when it entered: the one before may leave in the meantime.
+    """
 
     __slots__ = ("_connection", "_context", "_here", "_line", "_n", "_over", "_stays")
 
@@ -218,10 +226,10 @@ class _Counted:
         line, connection = self._line, self._connection
         with line._lock:
             self._over = True
-            if not self._here:
-                return
-            self._here = False
-            connection.counted -= 1
-            last = not connection.counted
-        if last and not self._stays:
-            line.disconnect(connection)
+            connection.entered -= 1
+            connection.counted -= self._here
+            last = connection.made and not connection.entered and not self._stays
+            if last:  # in the same breath, so that none comes in between
+                line._replace(connection)
+        if last:
+            connection.hub.disconnect()
