@@ -41,7 +41,7 @@ CAPACITY = 256
 class _HotProcessor(Flow[T]):
     """A flow that is a subscriber as well, of one upstream, or is fed by hand.
 
-    When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False.
+    When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False, and has completed.
     """
 
     __slots__ = ("__weakref__", "_hub")
@@ -84,8 +84,9 @@ class PublishProcessor(_HotProcessor[T]):
 
     At most `capacity` elements (1 or more) wait for each; the slowest holds an upstream back. With no subscriber,
     nothing is asked of the upstream, and what is emitted by hand is refused. After the end, a subscriber gets the end.
-    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False. Origin:
-    `PublishProcessor` of RxJava.
+    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False, and who comes later gets
+    the end (fed by hand, it goes on). Elements that an upstream was asked for find room, whatever is emitted by hand
+    beside them. Origin: `PublishProcessor` of RxJava, and `MulticastProcessor` for the end.
 
     >>> from reactive_runtime.hot import PublishProcessor
     >>> numbers = PublishProcessor()
@@ -308,9 +309,9 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T, /) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Returns the most that now wait for any of them. RuntimeError after `close`, and when a `close` comes before
-        every subscriber has the item: it is dropped then, to the hook. On a thread of the pool that the subscribers
-        need, it may wait for ever.
+        Those who wait are served in the order in which they came. Returns the most that now wait for any. RuntimeError
+        after `close`, and when a `close` comes before every subscriber has the item: it is dropped then, to the hook.
+        On a thread of the pool that the subscribers need, it may wait for ever.
         """
         return max(0, self._give(item, None, None))
 
@@ -321,11 +322,11 @@ class SubmissionPublisher(Flow[T]):
         on_drop: Callable[[T], object] | None = None,
         /,
     ) -> int:
-        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0).
+        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), whoever else submits.
 
-        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true;
-        then it is dropped, to the hook. Returns, if it was dropped, minus the number of subscribers that did not get
-        it; else the most that now wait for any. RuntimeError after `close`.
+        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true,
+        and no later item has come before it; then it is dropped, to the hook. Returns, if it was dropped, minus the
+        number of subscribers that did not get it; else the most that now wait for any. RuntimeError after `close`.
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:

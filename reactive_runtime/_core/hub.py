@@ -181,8 +181,8 @@ class Hub:
 
         `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
         upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
-        subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber leaves,
-        the upstream is cancelled, and that is the end.
+        subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber
+        leaves, the upstream is cancelled, and that is the end.
         """
         self.capacity = capacity
         self.replay = replay

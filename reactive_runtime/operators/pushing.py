@@ -122,7 +122,8 @@ def create(
 
     For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
     whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel` is
-    the place to unregister. Origin: `create` of Rx.
+    the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin: `create` of
+    Rx.
 
     >>> from reactive_runtime import Flow
     >>> def two(emitter):

@@ -1,7 +1,8 @@
 """One subscription to the source for many subscribers.
 
 Elements go through a hub: at most `capacity` (1 or more) wait for each subscriber, and the source is asked for no more
-than the slowest of them has room for. Subscribers without an executor are called on the source's thread.
+than the slowest of them has room for. Subscribers without an executor are called on the source's thread. With
+`subscribe_on`, the subscriber that connects subscribes to the source on its executor.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def publish(source: Flow[T], capacity: int = CAPACITY) -> ConnectableFlow[T]:
 def replay(source: Flow[T], n: int, /, capacity: int = CAPACITY) -> ConnectableFlow[T]:
     """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
 
-    Origin: `replay` of Rx, bounded.
+    A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing to
+    replay. What is replayed takes no room of `capacity`. While there is no subscriber, the source goes on for up to
+    `capacity` elements. Origin: `replay` of Rx, bounded.
 
     >>> from reactive_runtime import Flow
     >>> numbers = Flow.range(5).replay(2)
@@ -78,7 +81,8 @@ def share(source: Flow[T], capacity: int = CAPACITY) -> Flow[T]:
 def cache(source: Flow[T], /) -> Flow[T]:
     """The source is run once, for the first subscriber; all get all of its elements, however late they come.
 
-    Holds everything: for finite flows. Runs on when its subscribers have gone. Origin: `cache` of Rx.
+    Holds everything: for finite flows. The source is asked without bound; each subscriber reads at its own pace, and
+    none holds up another. Runs on when its subscribers have gone. Origin: `cache` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
