@@ -274,9 +274,9 @@ class ConnectableFlow(Flow[T]):
         self._line = line
 
     def connect(self) -> FlowHandle:
-        """Subscribe to the source, unless that is done; the handle's `cancel` cancels the source.
+        """Subscribe to the source, unless there is a connection that goes on; the handle's `cancel` cancels the source.
 
-        Those who are still subscribed then get nothing more, and no end.
+        Those who are still subscribed then get nothing more, and no end. After the end, or a cancel, it begins anew.
         """
         return FlowHandle(Connection(self._line.connect()))
 

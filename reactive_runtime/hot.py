@@ -7,14 +7,17 @@ the thread that emits, one signal at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, an_executor, at_least, not_none, seconds_of
-from reactive_runtime._core.hub import Emission, Hub
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.hub import Emission, Hub, wake_all
 from reactive_runtime._core.origin import Hot
 from reactive_runtime._core.outbox import Outbox
 from reactive_runtime.errors import RejectedError
@@ -38,16 +41,14 @@ CAPACITY = 256
 class _HotProcessor(Flow[T]):
     """A flow that is a subscriber as well, of one upstream, or is fed by hand.
 
-    When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False.
+    When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False, and has completed.
     """
 
     __slots__ = ("__weakref__", "_hub")
 
-    def __init__(self, hub: Hub, enter: Callable[[], Outbox], *, auto_cancel: bool = True) -> None:
+    def __init__(self, hub: Hub, enter: Callable[[], Feed]) -> None:
         super().__init__(Hot(f"{type(self).__name__}()", enter))
         self._hub = hub
-        if auto_cancel:
-            hub.on_empty = hub.disconnect
 
     def emit(self, element: T, /) -> Emission:
         """Give `element` to every subscriber, or, where one of them has no room, to none; see `Emission`.
@@ -75,7 +76,7 @@ class _HotProcessor(Flow[T]):
 
     def subscribers(self) -> int:
         """How many there are."""
-        return len(self._hub.outboxes())
+        return self._hub.size()
 
 
 class PublishProcessor(_HotProcessor[T]):
@@ -83,8 +84,9 @@ class PublishProcessor(_HotProcessor[T]):
 
     At most `capacity` elements (1 or more) wait for each; the slowest holds an upstream back. With no subscriber,
     nothing is asked of the upstream, and what is emitted by hand is refused. After the end, a subscriber gets the end.
-    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False. Origin:
-    `PublishProcessor` of RxJava.
+    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False, and who comes later gets
+    the end (fed by hand, it goes on). Elements that an upstream was asked for find room, whatever is emitted by hand
+    beside them. Origin: `PublishProcessor` of RxJava, and `MulticastProcessor` for the end.
 
     >>> from reactive_runtime.hot import PublishProcessor
     >>> numbers = PublishProcessor()
@@ -97,15 +99,15 @@ class PublishProcessor(_HotProcessor[T]):
     __slots__ = ()
 
     def __init__(self, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
-        hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity))
-        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
+        hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity), lets_go=auto_cancel)
+        super().__init__(hub, hub.enter)
 
 
 class ReplayProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the last `n` elements first (0 or more).
 
-    After the end, they still do, and then the end. Before the first subscriber, an upstream goes on. Origin:
-    `ReplayProcessor` of RxJava, bounded.
+    After the end, they still do, and then the end. While there is no subscriber, an upstream goes on for up to
+    `capacity` elements. Origin: `ReplayProcessor` of RxJava, bounded.
 
     >>> from reactive_runtime.hot import ReplayProcessor
     >>> numbers = ReplayProcessor(2)
@@ -120,15 +122,15 @@ class ReplayProcessor(_HotProcessor[T]):
 
     def __init__(self, n: int, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
         at_least("ReplayProcessor", "n", 0, n)
-        hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False)
-        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
+        hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, lets_go=auto_cancel)
+        super().__init__(hub, hub.enter)
 
 
 class BehaviorProcessor(_HotProcessor[T]):
     """As `PublishProcessor`, and those who come later get the latest element first; in the beginning `initial`.
 
-    After the end, only the end. Before the first subscriber, an upstream goes on. Origin:
-    `BehaviorProcessor` of RxJava.
+    After the end, only the end. While there is no subscriber, an upstream goes on for up to `capacity` elements.
+    Origin: `BehaviorProcessor` of RxJava.
 
     >>> from reactive_runtime.hot import BehaviorProcessor
     >>> state = BehaviorProcessor("off")
@@ -143,19 +145,10 @@ class BehaviorProcessor(_HotProcessor[T]):
 
     def __init__(self, initial: T, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
         not_none("BehaviorProcessor", initial)
-        hub = Hub(at_least("BehaviorProcessor", "capacity", 1, capacity), 1, waits=False)
+        at_least("BehaviorProcessor", "capacity", 1, capacity)
+        hub = Hub(capacity, 1, waits=False, forgets=True, lets_go=auto_cancel)
         hub.emit(initial)
-        super().__init__(hub, hub.enter, auto_cancel=auto_cancel)
-
-    def on_error(self, error: BaseException, /) -> None:
-        """Fail; those who come later get the error only."""
-        super().on_error(error)
-        self._hub.forget()
-
-    def on_complete(self) -> None:
-        """Complete; those who come later get the end only."""
-        super().on_complete()
-        self._hub.forget()
+        super().__init__(hub, hub.enter)
 
 
 class UnicastProcessor(_HotProcessor[T]):
@@ -172,20 +165,21 @@ class UnicastProcessor(_HotProcessor[T]):
     4
     """
 
-    __slots__ = ("_lock", "_outbox", "_taken")
+    __slots__ = ("_lock", "_reader", "_taken")
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity))
         self._lock = primitives.Lock()
         self._taken = False  # _lock; the subscriber has come
-        self._outbox = hub.enter()
+        self._reader = hub.enter()
+        self._reader.on_gone = hub.disconnect
         super().__init__(hub, self._enter)
 
-    def _enter(self) -> Outbox:
+    def _enter(self) -> Feed:
         with self._lock:
             refused, self._taken = self._taken, True
         if not refused:
-            return self._outbox
+            return self._reader
         outbox = Outbox(1)
         outbox.end(RejectedError("this UnicastProcessor has its one subscriber already"))
         return outbox
@@ -200,6 +194,60 @@ class UnicastProcessor(_HotProcessor[T]):
         with self._lock:
             taken = self._taken
         return super().subscribers() if taken else 0
+
+
+class _Box(Outbox):
+    """What waits for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room in it.
+
+    The publisher's `_changed` owns what is added here.
+    """
+
+    __slots__ = ("last", "line")
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self.line: deque[_Offer] = deque()  # ascending by number
+        self.last = 0  # the number of the item that was put last
+
+    def _freed(self) -> None:
+        self.on_room()  # at once: those who wait for room are on other threads, and need it more than this one does
+
+    def take(self, offer: _Offer, *, waits: bool) -> bool:
+        """Put its item, if that keeps the order in which items were submitted; False: there is no room.
+
+        Then the offer joins the line, if it `waits`.
+        """
+        first = not self.line or offer.number < self.line[0].number
+        if first and offer.number > self.last and self.put(offer.item):
+            offer.given, self.last = True, offer.number
+        elif waits and not (self.gone or self.over()):
+            self.line.append(offer)
+            self.room()  # it is full, for all we know, and says when it is not
+        return offer.given
+
+    def serve(self) -> bool:
+        """Put what waits in line, as far as there is room; whether anything was put."""
+        served = False
+        while self.line and self.put(self.line[0].item):
+            offer = self.line.popleft()
+            offer.given, self.last, served = True, offer.number, True
+        return served
+
+
+class _Offer:
+    """One item for one subscriber. The publisher's `_changed` owns it while others can see it."""
+
+    __slots__ = ("box", "given", "item", "number")
+
+    def __init__(self, item: Any, number: int, box: _Box) -> None:
+        self.item = item
+        self.number = number
+        self.box = box
+        self.given = False
+
+
+def _wake(boxes: Iterable[_Box]) -> None:
+    wake_all([host for box in boxes if (host := box.host()) is not None])
 
 
 class SubmissionPublisher(Flow[T]):
@@ -219,40 +267,51 @@ class SubmissionPublisher(Flow[T]):
     10
     """
 
-    __slots__ = ("__weakref__", "_changed", "_closed", "_hub", "_max_buffer", "_submitter")
+    __slots__ = ("__weakref__", "_boxes", "_changed", "_closed", "_error", "_max_buffer", "_submitted")
 
     def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
         """`max_buffer` (1 or more): how many elements may wait for each subscriber."""
         an_executor("SubmissionPublisher", executor)
         at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
         self._changed = primitives.Condition()
-        self._submitter = 0  # _changed; the thread whose turn it is to submit. A turn, not a lock: it calls out
+        self._boxes: dict[_Box, None] = {}  # _changed; one for each subscriber, until it leaves, or to the end
+        self._submitted = 0  # _changed; how many items there have been
         self._closed = False  # _changed; final
+        self._error: BaseException | None = None  # _changed; closed with this
         self._max_buffer = max_buffer
-        self._hub = Hub(max_buffer)
         super().__init__(Hot("SubmissionPublisher()", self._enter, executor))
 
     def _enter(self) -> Outbox:
-        outbox = self._hub.enter()
-        leave = outbox.on_gone
-
-        def gone() -> None:
-            leave()
-            self._notify()
-
-        outbox.on_room, outbox.on_gone = self._notify, gone
-        return outbox
-
-    def _notify(self) -> None:
+        box = _Box(self._max_buffer)
+        box.on_room, box.on_gone = partial(self._serve, box), partial(self._leave, box)
         with self._changed:
+            if self._closed:
+                box.end(self._error)
+            else:
+                self._boxes[box] = None
+        return box
+
+    def _serve(self, box: _Box) -> None:
+        """There is room: those that wait for it give their items, in the order in which they came."""
+        with self._changed:
+            served = box.serve()
+            if served:
+                self._changed.notify_all()
+        if served:
+            box.wake()
+
+    def _leave(self, box: _Box) -> None:
+        with self._changed:
+            self._boxes.pop(box, None)
+            box.line.clear()
             self._changed.notify_all()
 
     def submit(self, item: T, /) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Returns the most that now wait for any of them. RuntimeError after `close`, and when a `close` comes before
-        every subscriber has the item: it is dropped then, to the hook. On a thread of the pool that the subscribers
-        need, it may wait for ever.
+        Those who wait are served in the order in which they came. Returns the most that now wait for any. RuntimeError
+        after `close`, and when a `close` comes before every subscriber has the item: it is dropped then, to the hook.
+        On a thread of the pool that the subscribers need, it may wait for ever.
         """
         return max(0, self._give(item, None, None))
 
@@ -263,11 +322,11 @@ class SubmissionPublisher(Flow[T]):
         on_drop: Callable[[T], object] | None = None,
         /,
     ) -> int:
-        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0).
+        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), whoever else submits.
 
-        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true;
-        then it is dropped, to the hook. Returns, if it was dropped, minus the number of subscribers that did not get
-        it; else the most that now wait for any. RuntimeError after `close`.
+        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true,
+        and no later item has come before it; then it is dropped, to the hook. Returns, if it was dropped, minus the
+        number of subscribers that did not get it; else the most that now wait for any. RuntimeError after `close`.
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:
@@ -277,52 +336,58 @@ class SubmissionPublisher(Flow[T]):
     def _give(self, item: T, timeout: float | None, on_drop: Callable[[T], object] | None) -> int:
         not_none("submit", item)
         deadline = None if timeout is None else primitives.monotonic() + timeout
-        me = primitives.get_ident()
         with self._changed:
-            mine = self._submitter == me  # from inside `on_drop`, or from a subscriber that is called here
-            while not (mine or self._closed) and self._submitter:
-                self._changed.wait()
             if self._closed:
                 raise RuntimeError("this SubmissionPublisher is closed")
-            self._submitter = me
-        try:
-            return self._spread(item, deadline, on_drop)
-        finally:
-            with self._changed:
-                if not mine:
-                    self._submitter = 0
+            self._submitted += 1
+            served = [box for box in self._boxes if box.serve()]
+            if served:
                 self._changed.notify_all()
-
-    def _spread(self, item: T, deadline: float | None, on_drop: Callable[[T], object] | None) -> int:
-        outboxes = self._hub.outboxes()
-        if self._hub.over():  # since it was our turn
-            raise RuntimeError("this SubmissionPublisher is closed")
-        late = [outbox for outbox in outboxes if not outbox.put(item)]
-        for outbox in outboxes:
-            outbox.wake()
-        drops = 0
-        for outbox in late:
-            given = self._wait_for(outbox, item, deadline)
-            if not given and on_drop is not None and on_drop(item):
-                given = outbox.put(item)
-            if given:
-                outbox.wake()
-            elif not outbox.has_cancelled():  # who has misses nothing
-                drops += 1
-                hooks.element_dropped("a subscriber had no room for what was offered", item)
-        if drops and deadline is None:  # `submit` gives up for one reason only
+            offers = [_Offer(item, self._submitted, box) for box in self._boxes]
+            late = [offer for offer in offers if not offer.box.take(offer, waits=timeout != 0)]
+        try:
+            _wake(served)
+            _wake(offer.box for offer in offers if offer.given)
+            self._wait_for(late, deadline)
+            for offer in late:
+                if not offer.given and on_drop is not None and on_drop(item):
+                    self._once_more(offer)
+        finally:
+            drops = self._drop(late)
+        if drops and timeout is None:  # `submit` gives up for one reason only
             raise RuntimeError("this SubmissionPublisher was closed before every subscriber had room for the item")
         return -drops if drops else self.estimate_maximum_lag()
 
-    def _wait_for(self, outbox: Outbox, item: T, deadline: float | None) -> bool:
+    def _wait_for(self, late: list[_Offer], deadline: float | None) -> None:
+        """Until all of them are given, or have nothing to wait for, or the time is over."""
         with self._changed:
-            while True:
-                if outbox.put(item):
-                    return True
+            while any(offer in offer.box.line for offer in late):
                 left = None if deadline is None else deadline - primitives.monotonic()
-                if outbox.gone or self._closed or (left is not None and left <= 0):
-                    return False
+                if left is not None and left <= 0:
+                    break
                 self._changed.wait(left)
+        self._give_up(late)
+
+    def _give_up(self, late: list[_Offer]) -> None:
+        """Leave the lines."""
+        with self._changed:
+            for offer in late:
+                if offer in offer.box.line:
+                    offer.box.line.remove(offer)
+
+    def _drop(self, late: list[_Offer]) -> int:
+        """How many subscribers miss the item, each of which is an element dropped."""
+        self._give_up(late)
+        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]  # who has misses nothing
+        for offer in missing:
+            hooks.element_dropped("a subscriber had no room for what was offered", offer.item)
+        return len(missing)
+
+    def _once_more(self, offer: _Offer) -> None:
+        with self._changed:
+            given = offer.box.take(offer, waits=False)
+        if given:
+            offer.box.wake()
 
     def close(self) -> None:
         """Complete: each subscriber is told when it has had what waits for it."""
@@ -335,9 +400,15 @@ class SubmissionPublisher(Flow[T]):
 
     def _end(self, error: BaseException | None) -> None:
         with self._changed:
-            self._closed = True
+            if self._closed:
+                return
+            self._closed, self._error = True, error
+            boxes, self._boxes = self._boxes, {}
+            for box in boxes:
+                box.line.clear()
+                box.end(error)
             self._changed.notify_all()
-        self._hub.end(error)
+        _wake(boxes)
 
     def is_closed(self) -> bool:
         """Whether `close` or `close_exceptionally` was called."""
@@ -345,8 +416,9 @@ class SubmissionPublisher(Flow[T]):
             return self._closed
 
     def has_subscribers(self) -> bool:
-        """Whether anybody listens."""
-        return bool(self._hub.outboxes())
+        """Whether there is a subscriber."""
+        with self._changed:
+            return bool(self._boxes)
 
     def max_buffer(self) -> int:
         """How many elements may wait for each subscriber."""
@@ -354,11 +426,15 @@ class SubmissionPublisher(Flow[T]):
 
     def estimate_maximum_lag(self) -> int:
         """The most elements that wait for any subscriber."""
-        return max((outbox.lag() for outbox in self._hub.outboxes()), default=0)
+        return max((box.lag() for box in self._present()), default=0)
 
     def estimate_minimum_demand(self) -> int:
         """The least demand of any subscriber that is not yet met; negative: so many wait that are not asked for."""
-        return min((outbox.demand() for outbox in self._hub.outboxes()), default=0)
+        return min((box.demand() for box in self._present()), default=0)
+
+    def _present(self) -> list[_Box]:
+        with self._changed:
+            return list(self._boxes)
 
     def __enter__(self) -> Self:
         return self

@@ -1,28 +1,48 @@
-"""One line of elements to many subscribers, each with an outbox: the heart of every hot source.
+"""One line of elements, read by many subscribers: the heart of every hot source.
 
-Under the hub's lock an element is put into every outbox, so that all subscribers see one order, and a late one sees a
-suffix of it. They are woken afterwards, without the lock. An element goes to all or to none: where one subscriber has
-no room, the emission is refused. Behind an upstream that never happens, since the hub asks for no more than the
-slowest has room for.
+The problem: all subscribers see one order, a late one a suffix of it; each reads at its own pace, and the slowest has
+to hold the source back. A queue for each of them costs n copies of an element, n locks, and a look at n queues to know
+how much room there is.
+
+The answer: the elements are linked once, and each subscriber has a *reader*, a place in the line. What all of them have
+passed is garbage, and what late subscribers are to see is kept by the hub's own place. The room there is follows from
+the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a search. An
+element costs a step of each reader, and nothing else grows with their number.
+
+         _first (what a late one begins with)          _tail (empty; the next element goes here)
+           ▼                                             ▼
+    … ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node ──▶ node
+                    ▲                 ▲
+                  reader            reader
+
+Guarantees: one lock owns the line, the places, and what the upstream was asked for; so an element that was asked for
+always has its place. It is not held while a subscriber is woken, or the upstream asked. An element goes to all or to
+none: where one subscriber has no room, the emission is refused. Behind an upstream that never happens, since the hub
+asks for no more than the slowest has room for.
+
+    open ──end──▶ over (final)
+      └──released (auto_cancel, disconnect)──▶ the upstream is cancelled, now or as soon as it comes (final)
 """
 
 from __future__ import annotations
 
 import enum
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.exits import Unwinding, goes_up
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Upstream
-from reactive_runtime._core.outbox import Outbox, wake_all
 from reactive_runtime._core.place import an_exception
-from reactive_runtime.errors import ProtocolError
-from reactive_runtime.spec import Subscription
+from reactive_runtime.errors import ProtocolError, RejectedError
+from reactive_runtime.spec import MAX_DEMAND, Subscription
 
-__all__ = ["Emission", "Hub"]
+__all__ = ["Emission", "Hub", "Reader", "wake_all"]
 
 
 class Emission(enum.Enum):
@@ -36,152 +56,352 @@ class Emission(enum.Enum):
     TERMINATED = "terminated"
     """The source has completed or failed."""
     NO_SUBSCRIBER = "no subscriber"
-    """Nobody is there, and nothing is kept for those who come later."""
+    """There is no subscriber, and nothing is kept for those who come later."""
+
+
+class _Node:
+    """A place in the line. Empty while it is the last one; then `element` and `next` are set once."""
+
+    __slots__ = ("element", "next")
+
+    element: Any  # the hub's lock
+    next: _Node | None  # the hub's lock
+
+    def __init__(self) -> None:
+        self.next = None
+
+
+class Reader(Feed):
+    """Feeds one drain with the line, from the place where its subscriber came in."""
+
+    __slots__ = (
+        "__weakref__",
+        "_asking",
+        "_entered",
+        "_host",
+        "_hub",
+        "_node",
+        "_on_drain",
+        "_position",
+        "gone",
+        "on_connect",
+        "on_gone",
+    )
+
+    waits = True
+
+    def __init__(self, hub: Hub, node: _Node, position: int, entered: int) -> None:
+        """For `Hub.enter`: begin at `node`; `entered` is where the line ended when the subscriber came."""
+        self._hub = hub
+        self._node = node  # the hub's lock; what comes next
+        self._position = position  # the hub's lock; its number
+        self._entered = entered  # what lies before was replayed, and takes no room
+        self._host: Host | None = None  # the hub's lock; set once, by attach
+        self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
+        self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
+        self.gone = False  # the hub's lock; the subscriber wants no more
+        self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
+        self.on_gone: Callable[[], object] | None = None  # set before it is attached
+
+    def attach(self, host: Host) -> None:
+        self._on_drain = host._executor is not None
+        with self._hub._lock:
+            self._host = host
+            self._hub._woken = None
+
+    def connect(self) -> None:
+        if not self._on_drain:
+            self._connect()
+
+    def _connect(self) -> None:
+        assert self._host is not None
+        if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
+            self.on_connect()
+
+    def open(self) -> Iterator[Any]:
+        if self._on_drain:
+            assert self._host is not None
+            self._host._later(self._connect)
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        hub = self._hub
+        with hub._lock:
+            node = self._node
+            if node.next is not None:
+                self._node = node.next
+                ask = hub._passed(self)
+                if ask:
+                    self._asking = True
+            elif not hub._over:
+                return PENDING
+            elif hub._error is None:
+                raise StopIteration
+            else:
+                raise an_exception(hub._error)
+        if ask and self._host is not None:
+            self._host._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
+        return node.element
+
+    def _ask(self) -> None:
+        with self._hub._lock:
+            self._asking = False
+        self._hub.more_room()
+
+    def exhausted(self) -> bool:
+        with self._hub._lock:
+            return self._hub._over and self._node.next is None
+
+    def close(self) -> None:
+        hub, host = self._hub, self._host
+        left, error, traceback = hub.leave(self)
+        if error is not None and host is not None:
+            host._raised = error, traceback
+        try:
+            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+        finally:
+            if self.on_gone is not None:
+                self.on_gone()
 
 
 class Hub:
-    """Spreads elements, on any thread, to the outboxes of those who have entered."""
+    """Spreads elements, on any thread, to the readers that have entered."""
 
     def __init__(
         self,
-        capacity: int,
+        capacity: int | None,
         replay: int | None = 0,
         *,
         waits: bool = True,
+        forgets: bool = False,
+        lets_go: bool = False,
     ) -> None:
-        """`capacity`: how many elements may wait for each subscriber. `replay`: how many the late ones get; None: all.
+        """`capacity`: how many elements may wait for each subscriber. None: any number, and the slowest holds up none.
 
-        `waits`: while there is no subscriber, nothing is asked of the upstream.
+        `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
+        upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
+        subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber
+        leaves, the upstream is cancelled, and that is the end.
         """
         self.capacity = capacity
         self.replay = replay
         self.waits = waits
-        self.on_empty: Callable[[], object] | None = None  # set once, before anybody enters; the last one has gone
+        self.forgets = forgets
+        self.lets_go = lets_go
+        # 2.1: the upstream is asked in batches, of three quarters at least while something is under way.
+        self._batch = 0 if capacity is None else capacity - (capacity >> 2)
         self._lock = primitives.Lock()
-        self._outboxes: tuple[Outbox, ...] = ()  # _lock; replaced, never changed
-        self._history: deque[Any] = deque(maxlen=replay)  # _lock
-        self._over = False  # _lock
-        self._error: BaseException | None = None  # _lock
-        self._room = 0  # _lock; so many elements fit into every outbox, for certain
+        self._readers: dict[Reader, None] = {}  # _lock; empty once it is over
+        self._woken: tuple[Host, ...] | None = ()  # _lock; their hosts, for emissions; None: to be made anew
+        self._tail = _Node()  # _lock
+        self._end = 0  # _lock; the number of the tail: so many elements there have been
+        self._first = self._tail  # _lock
+        self._first_number = 0  # _lock; _end - replay <= _first_number <= _end
+        self._standing: dict[int, int] = {}  # _lock; how many readers stand at each number, where there are any
+        self._least = 0  # _lock; the least number with a reader, or _end; _end - _least <= capacity + _outstanding
+        self._over = False  # _lock; final
+        self._error: BaseException | None = None  # _lock; it ended with this
+        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
         self._upstream: Upstream | None = None  # _lock; set once
+        self._released = False  # _lock; final: the upstream is not wanted any more
         self._outstanding = 0  # _lock; asked of the upstream, and not yet here
 
     # -- the side of the subscribers ---------------------------------------------------------------------------
 
-    def enter(self) -> Outbox:
+    def enter(self) -> Reader:
         """The feed of one more subscriber, which begins with what is replayed."""
-        outbox = Outbox(self.capacity, self._more_room, lambda: self._leave(outbox), self._more_room)
         with self._lock:
-            history, over, error = tuple(self._history), self._over, self._error
-            outbox.capacity += len(history)  # what is replayed takes no room from what comes
-            for element in history:
-                outbox.put(element)
-            if over:
-                outbox.end(error)
-            else:
-                self._outboxes = (*self._outboxes, outbox)
-                self._room = 0
-        return outbox
+            reader = Reader(self, self._first, self._first_number, self._end)
+            if not self._over:
+                if not self._readers:
+                    self._least = self._end
+                self._readers[reader] = None
+                self._woken = None
+                self._stand(self._end, 1)
+        return reader
 
-    def _leave(self, outbox: Outbox) -> None:
+    def leave(self, reader: Reader) -> tuple[list[Any], BaseException | None, TracebackType | None]:
+        """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
         with self._lock:
-            was_there = outbox in self._outboxes
-            self._outboxes = tuple(it for it in self._outboxes if it is not outbox)
-            empty = was_there and not self._outboxes and not self._over
-            self._room = 0
-        if empty and self.on_empty is not None:
-            self.on_empty()
+            reader.gone = True
+            number = max(reader._position, reader._entered)
+            left = self._waiting_for(reader)
+            error, traceback = (self._error, self._traceback) if self._over else (None, None)
+            was_there = reader in self._readers
+            if was_there:
+                del self._readers[reader]
+                self._woken = None
+                self._stand(number, -1)
+            upstream = self._upstream
+            letting_go = was_there and self.lets_go and not self._readers and upstream is not None
+            if letting_go:
+                self._released = True
+                self._finish(None)
+        if letting_go and upstream is not None:
+            upstream.cancel()
         elif was_there:
-            self._more_room()
+            self.more_room()
+        return left, error, traceback
 
-    def outboxes(self) -> tuple[Outbox, ...]:
-        """Those that are there."""
+    def _waiting_for(self, reader: Reader) -> list[Any]:
+        """Called with the lock held. What is replayed to others is not lost."""
+        left = []
+        node, number = reader._node, reader._position
+        while number < self._first_number and node.next is not None:
+            left.append(node.element)
+            node, number = node.next, number + 1
+        reader._node, reader._position = self._tail, self._end
+        return left
+
+    def _stand(self, number: int, n: int) -> None:
+        """So many more readers stand at that number. Called with the lock held."""
+        if self.capacity is None:
+            return
+        standing = self._standing.get(number, 0) + n
+        if standing:
+            self._standing[number] = standing
+            return
+        del self._standing[number]
+        if number == self._least:  # each number is passed once, whoever stands there
+            while self._least < self._end and self._least not in self._standing:
+                self._least += 1
+
+    def _passed(self, reader: Reader) -> bool:
+        """The reader has taken one more; whether the upstream is to be asked. Called with the lock held."""
+        number = reader._position
+        reader._position = number + 1
+        if self._over or number < reader._entered or self.capacity is None:
+            return False
+        self._stand(number + 1, 1)
+        self._stand(number, -1)
+        return not reader._asking and self._lacking() > 0
+
+    def size(self) -> int:
+        """How many subscribers are there."""
         with self._lock:
-            return self._outboxes
+            return len(self._readers)
 
     # -- the side of those who emit ----------------------------------------------------------------------------
 
     def emit(self, element: Any) -> Emission:
-        """Put `element` into every outbox, or into none."""
+        """Put `element` into the line, or, where a subscriber has no room, nowhere."""
         with self._lock:
-            if self._over:
-                return Emission.TERMINATED
-            outboxes = self._outboxes
-            if not outboxes and self.replay == 0:
-                return Emission.NO_SUBSCRIBER
-            if not self._room:
-                self._room = self._least_room()
-                if not self._room:
-                    return Emission.OVERFLOW
-            self._room -= 1
-            taken = 0
-            for outbox in outboxes:
-                taken += outbox.put(element)
-            if not taken and self.replay == 0:
-                return Emission.NO_SUBSCRIBER  # those who are there have gone, and not left yet
-            self._history.append(element)
-        wake_all(outboxes)
+            emission = self._put(element, promised=False)
+            hosts = self._to_wake() if emission is Emission.OK else ()
+        wake_all(hosts)
+        return emission
+
+    def _put(self, element: Any, *, promised: bool) -> Emission:
+        """`promised`: there was room when the upstream was asked for it. Called with the lock held."""
+        if self._over:
+            return Emission.TERMINATED
+        if not self._readers and self.replay == 0:
+            return Emission.NO_SUBSCRIBER
+        if not promised and self._room() <= 0:
+            return Emission.OVERFLOW
+        tail = self._tail
+        tail.element = element
+        self._tail = tail.next = _Node()
+        self._end += 1
+        if not self._readers:
+            self._least = self._end
+        if self.replay is not None and self._end - self._first_number > self.replay:
+            assert self._first.next is not None
+            self._first, self._first_number = self._first.next, self._first_number + 1
         return Emission.OK
 
-    def _least_room(self) -> int:
-        """Called with the lock held. One who has gone, and has not left yet, needs none."""
-        rooms = [room for outbox in self._outboxes if (room := outbox.needs()) is not None]
-        return min(rooms, default=self.capacity)
+    def _to_wake(self) -> tuple[Host, ...]:
+        """Called with the lock held."""
+        if self._woken is None:
+            self._woken = tuple(reader._host for reader in self._readers if reader._host is not None)
+        return self._woken
+
+    def _room(self) -> int:
+        """How many elements the slowest has room for. Called with the lock held."""
+        if self.capacity is None:
+            return MAX_DEMAND
+        return self.capacity - (self._end - self._least if self._readers else 0)
 
     def end(self, error: BaseException | None = None) -> bool:
         """No more elements; False: it had ended."""
         with self._lock:
             if self._over:
                 return False
-            self._over, self._error = True, error
-            outboxes, self._outboxes = self._outboxes, ()
-        for outbox in outboxes:
-            outbox.end(error)
-        wake_all(outboxes)
+            hosts = self._to_wake()
+            self._finish(error)
+        wake_all(hosts)
         return True
+
+    def _finish(self, error: BaseException | None) -> None:
+        """Called with the lock held."""
+        self._over, self._error = True, error
+        self._traceback = None if error is None else error.__traceback__
+        self._readers = {}
+        self._woken = ()
+        self._standing = {}
+        if self.forgets:
+            self._first, self._first_number = self._tail, self._end
 
     def over(self) -> bool:
         """Whether it has ended."""
         with self._lock:
             return self._over
 
-    def forget(self) -> None:
-        """Keep nothing of the past."""
-        with self._lock:
-            self._history.clear()
-
     # -- the side of an upstream: a subscriber -----------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
         with self._lock:
-            refused = self._upstream is not None or self._over
+            refused = self._upstream is not None or self._over or self._released
             if not refused:
                 self._upstream = Upstream(subscription, self)
         if refused:
             subscription.cancel()  # 2.5
         else:
-            self._more_room()
+            self.more_room()
 
     def on_next(self, element: Any, /) -> None:
         not_none("on_next", element)
         with self._lock:
-            self._outstanding = max(0, self._outstanding - 1)
+            promised = self._outstanding > 0
+            if promised and self._outstanding != MAX_DEMAND:
+                self._outstanding -= 1
             upstream = self._upstream
+            emission = self._put(element, promised=promised)
+            hosts = self._to_wake() if emission is Emission.OK else ()
         try:
-            emission = self.emit(element)
+            wake_all(hosts)
         except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
             if not isinstance(error, Unwinding):
                 self.end(an_exception(error))
             raise
-        if emission is Emission.OK:
-            return
-        hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
+        if emission is not Emission.OK:
+            hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
         if emission is Emission.OVERFLOW and upstream is not None:
             self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
             upstream.cancel()
-        elif emission is Emission.NO_SUBSCRIBER:
-            self._more_room()
+            return
+        try:
+            wake_all(hosts)
+        except BaseException as error:
+            if upstream is not None:  # it takes what is raised here for a cancel (2.13), and signals no more
+                self.abandoned(error)
+            raise
+        if upstream is not None and hosts:
+            self.more_room()
+
+    def abandoned(self, error: BaseException) -> None:
+        """Something on the thread of the source raised what is never swallowed, and that is its end, for all."""
+        lost = RejectedError(
+            f"the thread of a shared source was left by {type(error).__name__}, raised by the source or by one of its"
+            " subscribers, and the source ends for all of them"
+        )
+        lost.__cause__ = error
+        self.disconnect()
+        self.end(lost)
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
@@ -201,20 +421,39 @@ class Hub:
         raise error
 
     def disconnect(self) -> None:
-        """Cancel the upstream."""
+        """Cancel the upstream, or the one that is about to come; not one that has ended (2.3, 2.4)."""
         with self._lock:
-            upstream = self._upstream
+            self._released = True
+            upstream = None if self._over else self._upstream
         if upstream is not None:
             upstream.cancel()
 
-    def _more_room(self) -> None:
+    def more_room(self) -> None:
         """Ask the upstream for what the slowest has room for; in batches, while there is something under way."""
         with self._lock:
-            upstream = self._upstream
-            if upstream is None or self._over or (self.waits and not self._outboxes):
+            upstream, n = self._upstream, self._lacking()
+            if upstream is None or not n:
                 return
-            n = self._least_room() - self._outstanding
-            if n <= 0 or (self._outstanding and n < self.capacity - (self.capacity >> 2)):
-                return
-            self._outstanding += n
+            self._outstanding = min(self._outstanding + n, MAX_DEMAND)
         upstream.request(n)
+
+    def _lacking(self) -> int:
+        """How much the upstream is to be asked for now. Called with the lock held."""
+        if self._upstream is None or self._over or self._released or (self.waits and not self._readers):
+            return 0
+        n = self._room() - self._outstanding
+        return 0 if n <= 0 or (self._outstanding and n < self._batch) else n
+
+
+def wake_all(hosts: Iterable[Host]) -> None:
+    """Let the subscribers see to what has come; all, also where one raises what is never swallowed."""
+    raised: BaseException | None = None
+    for host in hosts:
+        try:
+            host._add(0)
+        except BaseException as error:
+            if raised is not None:
+                hooks.error_dropped("a second subscriber raised out of the same emission", raised)
+            raised = error
+    if raised is not None:
+        raise raised

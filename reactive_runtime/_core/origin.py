@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from reactive_runtime._core.feed import ColdFeed, Feed
 from reactive_runtime._core.gather import Gather
 from reactive_runtime._core.inbox import Inbox
-from reactive_runtime._core.outbox import Outbox
 from reactive_runtime._core.place import Place, assembled
 from reactive_runtime._core.step import Step
 from reactive_runtime.spec import Publisher
@@ -191,10 +190,10 @@ class Foreign(Origin[T]):
 
 @dataclass(frozen=True, slots=True)
 class Hot(Origin[T]):
-    """A source that is there whether anybody subscribes or not: a subscriber gets an outbox of it."""
+    """A source that is there whether anybody subscribes or not: a subscriber gets a feed of its own from it."""
 
     title: str
-    enter: Callable[[], Outbox]
+    enter: Callable[[], Feed]
     executor: Executor | None = None
     source: Flow[Any] | None = None
     """Whose elements they are, where it is one of ours."""

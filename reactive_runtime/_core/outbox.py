@@ -1,8 +1,10 @@
 """The sending end of a hot source: what was offered to one subscriber, until it is demanded.
 
-An inbox asks its upstream; nobody asks for what comes into an outbox. So it has a capacity, and an offer tells whether
-there was room. It may be filled before it has a subscriber. Whoever fills it hears of it, without a lock held, when
-there is room again, and when the subscriber has gone.
+An inbox asks its upstream; what comes into an outbox comes by itself. So it has a capacity, and an offer tells whether
+there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock held, when there is
+room again, and when the subscriber has gone.
+
+One element at a time is handed on, and has left the outbox then: all that waits can still be counted, and dropped.
 
     open ──end──▶ ended ──taken to the last──▶ gone
       └──the subscriber cancels──▶ gone (final)
@@ -10,31 +12,23 @@ there is room again, and when the subscriber has gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from itertools import chain
+from collections import deque
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.place import an_exception
+from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["Outbox", "wake_all"]
-
-
-def _nobody() -> None:
-    """Nobody wants to hear of it."""
+__all__ = ["Outbox"]
 
 
-def wake_all(outboxes: Sequence[Outbox]) -> None:
-    """Let every subscriber see to what has come, also where one of them has an exit go up (`_core.exits`)."""
-    if len(outboxes) == 1:
-        outboxes[0].wake()
-    elif outboxes:
-        each([outbox.wake for outbox in outboxes])
+def _nothing() -> None:
+    """There is nothing to do."""
 
 
 class Outbox(Feed):
@@ -42,13 +36,14 @@ class Outbox(Feed):
 
     __slots__ = (
         "__weakref__",
-        "_chunk",
         "_error",
+        "_full",
+        "_given",
+        "_handed",
         "_host",
         "_items",
         "_lock",
         "_over",
-        "_taken",
         "_traceback",
         "capacity",
         "gone",
@@ -62,9 +57,9 @@ class Outbox(Feed):
     def __init__(
         self,
         capacity: int,
-        on_room: Callable[[], object] = _nobody,
-        on_gone: Callable[[], object] = _nobody,
-        on_connect: Callable[[], object] = _nobody,
+        on_room: Callable[[], object] = _nothing,
+        on_gone: Callable[[], object] = _nothing,
+        on_connect: Callable[[], object] = _nothing,
     ) -> None:
         self.heard = ()
         self.capacity = capacity
@@ -72,30 +67,42 @@ class Outbox(Feed):
         self.on_gone = on_gone
         self.on_connect = on_connect
         self._lock = primitives.Lock()
-        self._items: list[Any] = []  # _lock; len + _taken <= capacity
-        self._taken = 0  # _lock; out of _items, and not yet handed on
+        self._items: deque[Any] = deque()  # _lock; len <= capacity
+        self._full = False  # _lock; there was no room for somebody, who has not heard of any since
         self._over = False  # _lock; there will be no more
         self._error: BaseException | None = None  # _lock; and this is why
         self._traceback: TracebackType | None = None  # _lock; of that error, as it came
         self.gone = False  # _lock; the subscriber wants no more
         self._host: Host | None = None  # _lock; set once, by attach
-        self._chunk: Iterator[Any] = iter(())  # the drain's
+        self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the host's demand
+        self._given = 0  # the drain's; elements handed on since `on_room` was called
 
-    # -- whoever fills it: any thread --------------------------------------------------------------------------
+    # -- the filler: any thread --------------------------------------------------------------------------------
 
     def put(self, element: Any) -> bool:
         """Take `element`; False: there is no room for it, or no need. The subscriber is not woken: see `wake`."""
         with self._lock:
-            if self._over or self.gone or len(self._items) + self._taken >= self.capacity:
+            if self._over or self.gone:
+                return False
+            if len(self._items) >= self.capacity:
+                self._full = True
                 return False
             self._items.append(element)
             return True
 
-    def put_out(self) -> list[Any]:
-        """Take back the oldest element that waits, to make room."""
+    def push(self, element: Any) -> list[Any] | None:
+        """Take `element`, and make room for it: returns the oldest that waited, if it had to go. None: no need."""
         with self._lock:
-            oldest, self._items = self._items[:1], self._items[1:]
-        return oldest
+            if self._over or self.gone:
+                return None
+            dropped = [self._items.popleft()] if len(self._items) >= self.capacity else []
+            self._items.append(element)
+            return dropped
+
+    def put_out(self) -> list[Any]:
+        """Take back the oldest element that waits."""
+        with self._lock:
+            return [self._items.popleft()] if self._items else []
 
     def end(self, error: BaseException | None = None) -> bool:
         """There will be no more; False: that was known."""
@@ -116,36 +123,39 @@ class Outbox(Feed):
         with self._lock:
             return self.gone and not self._over
 
+    def host(self) -> Host | None:
+        """The drain that it feeds, once there is one."""
+        with self._lock:
+            return self._host
+
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
-        with self._lock:
-            host = self._host
+        host = self.host()
         if host is not None:
             host._add(0)
 
     def lag(self) -> int:
         """How many elements wait."""
         with self._lock:
-            return len(self._items) + self._taken
+            return len(self._items)
 
     def demand(self) -> int:
         """How many elements could be delivered beyond those that wait; less than 0: how many are not asked for."""
         with self._lock:
-            host, waiting = self._host, len(self._items) + self._taken
+            host, waiting, handed = self._host, len(self._items), self._handed
         if host is None:
             return -waiting
         with host._lock:
-            return host._demand - waiting
-
-    def needs(self) -> int | None:
-        """How many elements there is room for; None: the subscriber has gone, and needs none. Known in one look."""
-        with self._lock:
-            return None if self.gone else self.capacity - len(self._items) - self._taken
+            demand = host._demand
+        return demand - waiting if demand == MAX_DEMAND else demand - handed - waiting
 
     def room(self) -> int:
         """How many elements there is room for."""
         with self._lock:
-            return 0 if self._over or self.gone else self.capacity - len(self._items) - self._taken
+            room = 0 if self._over or self.gone else self.capacity - len(self._items)
+            if not room:
+                self._full = True
+            return room
 
     # -- the feed ----------------------------------------------------------------------------------------------
 
@@ -154,45 +164,60 @@ class Outbox(Feed):
             self._host = host
 
     def connect(self) -> None:
-        self.on_connect()
+        assert self._host is not None
+        if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to begin
+            self.on_connect()
 
     def open(self) -> Iterator[Any]:
-        return chain.from_iterable(self._chunks())
+        return self
 
-    def _chunks(self) -> Generator[Iterator[Any], None, None]:
-        most = max(1, self.capacity >> 2)
-        while True:
-            with self._lock:
-                items, self._items = self._items[:most], self._items[most:]
-                self._taken = len(items)
-                over, error = self._over, self._error
-            if items:
-                self._chunk = iter(items)
-                yield self._chunk
-                with self._lock:
-                    self._taken = 0
-                self.on_room()
-            elif not over:
-                yield iter((PENDING,))
-            elif error is not None:
-                raise an_exception(error)
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        given = self._given
+        if given and (given >= self.capacity >> 2 or not self.lag()):  # what was handed on has gone its way
+            self._given = 0
+            self.on_room()
+        with self._lock:
+            if self._items:
+                element = self._items.popleft()
+                full, self._full = self._full, False
+                self._handed += 1
+            elif not self._over:
+                return PENDING
+            elif self._error is None:
+                raise StopIteration
             else:
-                return
+                raise an_exception(self._error)
+        self._given += 1
+        if full:
+            self._freed()
+        return element
+
+    def _freed(self) -> None:
+        """There is room for one that found none. Called by the drain's owner, before the element goes its way."""
+        assert self._host is not None
+        self._host._later(self.on_room)  # as soon as it has
+
+    def want(self, n: int) -> None:
+        with self._lock:
+            self._handed = 0  # the turn is over
 
     def exhausted(self) -> bool:
         with self._lock:
-            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+            self._handed = 0
+            return self._over and not self._items
 
     def close(self) -> None:
         with self._lock:
             self.gone = True
-            items, self._items = self._items, []
-            self._taken = 0
+            items = list(self._items)
+            self._items.clear()
             host, error, traceback = self._host, self._error, self._traceback
         if error is not None and host is not None:
             host._raised = error, traceback
-        left, self._chunk = chain(self._chunk, items), iter(())
         try:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)
         finally:
             self.on_gone()

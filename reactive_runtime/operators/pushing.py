@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
@@ -36,30 +38,27 @@ class Emitter(Generic[T]):
         self._outbox = outbox
         self._overflow = overflow
         self._lock = primitives.Lock()
-        self._on_cancel: Callable[[], object] | None = None  # _lock
+        self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
         self._over = False  # _lock; the subscriber has gone, or was told the end
 
     def emit(self, element: T, /) -> Emission:
         """Push `element`; never blocks, never raises but TypeError for None (2.13).
 
-        It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped, or the oldest ("oldest"),
-        or the flow has failed ("error").
+        It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped ("newest"), or the flow
+        has failed ("error"); or `OK`, and the oldest that waits is dropped ("oldest").
         """
         not_none("emit", element)
         outbox = self._outbox
-        if outbox.put(element):
+        dropped = outbox.push(element) if self._overflow == "oldest" else [] if outbox.put(element) else None
+        if dropped is not None:
+            for oldest in dropped:
+                hooks.element_dropped("it found the buffer of its emitter full", oldest)
             outbox.wake()
             return Emission.OK
         if outbox.gone:
             return Emission.CANCELLED
         if outbox.over():
             return Emission.TERMINATED
-        if self._overflow == "oldest":
-            for oldest in outbox.put_out():
-                hooks.element_dropped("it found the buffer of its emitter full", oldest)
-            if outbox.put(element):
-                outbox.wake()
-                return Emission.OK
         hooks.element_dropped("it found the buffer of its emitter full", element)
         if self._overflow == "error":
             self.error(OverflowError(f"create: more than {outbox.capacity} elements wait to be asked for"))
@@ -92,18 +91,20 @@ class Emitter(Generic[T]):
             return self._over
 
     def on_cancel(self, fn: Callable[[], object], /) -> None:
-        """Call `fn()` once when the stream is over, whichever way; at once, if it is."""
+        """Call `fn()` once when the stream is over, whichever way; at once, if it is. Several: all, in order."""
         a_function("on_cancel", "fn", fn)
         with self._lock:
-            over, self._on_cancel = self._over, fn
+            over = self._over
+            if not over:
+                self._on_cancel.append(fn)
         if over:
             _quietly(fn)
 
     def _gone(self) -> None:
         with self._lock:
             self._over = True
-            fn = self._on_cancel
-        if fn is not None:
+            functions, self._on_cancel = self._on_cancel, []
+        for fn in functions:
             _quietly(fn)
 
 
@@ -124,7 +125,8 @@ def create(
 
     For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
     whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel` is
-    the place to unregister. Origin: `create` of Rx.
+    the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin: `create` of
+    Rx.
 
     >>> from reactive_runtime import Flow
     >>> def two(emitter):
@@ -143,6 +145,8 @@ def create(
         emitter = Emitter[T](outbox, overflow)
 
         def begin() -> None:
+            if emitter.is_cancelled():
+                return
             try:
                 fn(emitter)
             except BaseException as error:
@@ -179,15 +183,13 @@ class _OfFuture(Gather):
     def __init__(self, future: Any) -> None:
         super().__init__()
         self.future = future
+        self.waiting: _Waiting | None = None
 
     def elements(self) -> Elements:
-        loop = self.future.get_loop() if hasattr(self.future, "get_loop") else None
-        done = partial(contained, self._done)  # on a pool's worker, on a user's loop
-        if loop is None:
-            self.future.add_done_callback(done)
-        else:
-            loop.call_soon_threadsafe(self.future.add_done_callback, done)
+        self.waiting = _waiting_for(self.future)
+        self.waiting.add(self)
         while not self.future.done():
+            self.waiting.check()
             yield PENDING
         if self.future.cancelled():
             raise concurrent.futures.CancelledError("from_future: the future was cancelled")
@@ -198,11 +200,85 @@ class _OfFuture(Gather):
             yield from self.demand()
             yield result
 
-    def _done(self, future: Any) -> None:
+    def wake(self) -> None:
+        """The future is done."""
         self.host._add(0)
+
+    def closed(self) -> None:
+        if self.waiting is not None:
+            self.waiting.remove(self)
 
     def pushes(self) -> bool:
         return True
+
+
+class _Waiting:
+    """Those who wait for one future, by one callback: a future keeps its callbacks until it is done."""
+
+    def __init__(self) -> None:
+        self.lock = primitives.Lock()
+        self.flows: dict[_OfFuture, None] = {}  # lock
+        self.done = False  # lock; final
+        self.error: BaseException | None = None  # lock; the future took no callback
+
+    def add(self, flow: _OfFuture) -> None:
+        """Wake it when the future is done; one that comes later looks for itself."""
+        with self.lock:
+            if not self.done:
+                self.flows[flow] = None
+
+    def remove(self, flow: _OfFuture) -> None:
+        """It waits no more."""
+        with self.lock:
+            self.flows.pop(flow, None)
+
+    def fail(self, error: BaseException) -> None:
+        """There is no callback, and will be none."""
+        with self.lock:
+            self.error = error
+        self.called(None)
+
+    def check(self) -> None:
+        """Raise what the future answered when it was given the callback."""
+        with self.lock:
+            error = self.error
+        if error is not None:
+            raise RuntimeError(f"from_future: the future takes no callback: {error}") from error
+
+    def called(self, future: Any) -> None:
+        """The callback."""
+        with self.lock:
+            self.done = True
+            flows, self.flows = self.flows, {}
+        for flow in flows:
+            flow.wake()
+
+
+_lock: Final = primitives.Lock()
+_waiting: Final[WeakKeyDictionary[Any, _Waiting]] = WeakKeyDictionary()  # _lock; one for each future waited for
+
+
+def _waiting_for(future: Any) -> _Waiting:
+    """The one for this future; whoever is the first puts the callback in its place."""
+    mine = _Waiting()
+    try:
+        with _lock:
+            waiting = _waiting.setdefault(future, mine)
+    except TypeError:  # a future of another kind, which can't be a key: it gets a callback for each flow
+        waiting = mine
+    if waiting is mine:
+        called = partial(contained, waiting.called)  # on a pool's worker, on a user's loop
+        try:
+            if hasattr(future, "get_loop"):  # asyncio's, which belongs to the thread of its loop
+                future.get_loop().call_soon_threadsafe(future.add_done_callback, called)
+            else:
+                future.add_done_callback(called)
+        except BaseException as error:
+            with _lock, suppress(TypeError):
+                _waiting.pop(future, None)
+            waiting.fail(error)
+            raise
+    return waiting
 
 
 def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, prefetch: int = 16) -> Flow[T]:

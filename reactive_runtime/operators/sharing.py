@@ -1,19 +1,20 @@
 """One subscription to the source for many subscribers.
 
 Elements go through a hub: at most `capacity` (1 or more) wait for each subscriber, and the source is asked for no more
-than the slowest of them has room for. Subscribers without an executor are called on the source's thread.
+than the slowest of them has room for. Subscribers without an executor are called on the source's thread. With
+`subscribe_on`, the subscriber that connects subscribes to the source on its executor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
-from reactive_runtime._core.hub import Hub
+from reactive_runtime._core.hub import Hub, Reader
 from reactive_runtime._core.origin import Hot, connectable_of, flow_of
-from reactive_runtime._core.outbox import Outbox
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import ConnectableFlow, Flow
@@ -48,7 +49,9 @@ def publish(source: Flow[T], capacity: int = CAPACITY) -> ConnectableFlow[T]:
 def replay(source: Flow[T], n: int, /, capacity: int = CAPACITY) -> ConnectableFlow[T]:
     """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
 
-    Origin: `replay` of Rx, bounded.
+    A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing to
+    replay. What is replayed takes no room of `capacity`. While there is no subscriber, the source goes on for up to
+    `capacity` elements. Origin: `replay` of Rx, bounded.
 
     >>> from reactive_runtime import Flow
     >>> numbers = Flow.range(5).replay(2)
@@ -78,7 +81,8 @@ def share(source: Flow[T], capacity: int = CAPACITY) -> Flow[T]:
 def cache(source: Flow[T], /) -> Flow[T]:
     """The source is run once, for the first subscriber; all get all of its elements, however late they come.
 
-    Holds everything: for finite flows. Runs on when its subscribers have gone. Origin: `cache` of Rx.
+    Holds everything: for finite flows. The source is asked without bound; each subscriber reads at its own pace, and
+    none holds up another. Runs on when its subscribers have gone. Origin: `cache` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
@@ -87,12 +91,32 @@ def cache(source: Flow[T], /) -> Flow[T]:
     reading 1
     ([0, 1], [0, 1])
     """
-    line = Line(f"{source} cache()", source, lambda: Hub(CAPACITY, None, waits=False), keeps=True)
+    line = Line(f"{source} cache()", source, lambda: Hub(None, None, waits=False), keeps=True)
     return line.ref_count(1, stays=True)
 
 
+class _Connection:
+    """One subscription to the source, to be made or made, and the hub that has it."""
+
+    __slots__ = ("counted", "entered", "hub", "made")
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self.made = False  # the line's lock; the source is subscribed to, or about to be
+        self.entered = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
+        self.counted = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
+
+
 class Line:
-    """A source, and the hub that it is, or will be, connected to."""
+    """A source, and its present connection.
+
+        waiting ──connect──▶ connected ──end──▶ over
+           ▲                     │                │
+           └─────disconnect──────┘                │
+           └──connect, or, unless it `keeps`, the next subscriber
+
+    Each arrow to `waiting` is a new connection: those who are subscribed stay with the old one, and count there.
+    """
 
     def __init__(
         self,
@@ -102,72 +126,114 @@ class Line:
         *,
         keeps: bool = False,
     ) -> None:
-        """`keeps`: what has ended stays as it is; otherwise a new subscriber, or `connect`, begins anew."""
+        """`keeps`: what has ended stays as it is for new subscribers; otherwise they begin anew."""
         self.title = title
         self.source = source
         self.make = make
         self.keeps = keeps
         self._lock = primitives.Lock()
-        self._hub = make()  # _lock
-        self._connected = False  # _lock; that hub has the source
-        self._counted = 0  # _lock; subscribers of `ref_count` that are there
+        self._connection = _Connection(make())  # _lock
 
-    def _current(self) -> Hub:
-        """The hub that counts now. Called with the lock held."""
-        if self._hub.over() and not self.keeps:
-            self._hub, self._connected = self.make(), False
-        return self._hub
+    def _current(self) -> _Connection:
+        """What a new subscriber belongs to. Called with the lock held."""
+        if not self.keeps and self._connection.hub.over():
+            self._connection = _Connection(self.make())
+        return self._connection
 
     def origin(self) -> Hot[Any]:
         """Where the flow of its elements begins."""
         return Hot(self.title, self.enter, source=self.source)
 
-    def enter(self) -> Outbox:
+    def enter(self) -> Reader:
         """One more subscriber."""
         with self._lock:
-            hub = self._current()
-        return hub.enter()
+            return self._current().hub.enter()
 
     def connect(self) -> Callable[[], None]:
-        """Subscribe the hub to the source, unless it is; what ends that."""
+        """Subscribe to the source, unless there is a connection that goes on; what ends that."""
         with self._lock:
-            hub = self._current()
-            first, self._connected = not self._connected, True
+            if self._connection.hub.over():
+                self._connection = _Connection(self.make())
+            connection = self._connection
+            first, connection.made = not connection.made, True
         if first:
-            self.source._run(hub)
-        return lambda: self.disconnect(hub)
+            self._subscribe(connection.hub)
+        return lambda: self.disconnect(connection)
 
-    def disconnect(self, hub: Hub) -> None:
-        """Cancel the source; who is still there will get nothing more, and no end."""
+    def _subscribe(self, hub: Hub) -> None:
+        try:
+            self.source._run(hub)
+        except BaseException as error:  # 1.9: it never raises; what is never swallowed comes through all the same
+            hub.abandoned(error)
+            raise
+
+    def disconnect(self, connection: _Connection) -> None:
+        """Cancel the source, unless it has ended; who is still there will get nothing more, and no end."""
         with self._lock:
-            if self._hub is hub and not self.keeps:
-                self._hub, self._connected = self.make(), False
-        hub.disconnect()
+            self._replace(connection)
+        connection.hub.disconnect()
+
+    def _replace(self, connection: _Connection) -> None:
+        """Whoever comes now belongs to another connection, unless it has ended. Called with the lock held."""
+        if self._connection is connection and not connection.hub.over():
+            self._connection = _Connection(self.make())
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
-        return flow_of(Hot(self.title, lambda: self._count(n, stays=stays), source=self.source))
+        return flow_of(Hot(self.title, lambda: self._counting(n, stays=stays), source=self.source))
 
-    def _count(self, n: int, *, stays: bool) -> Outbox:
+    def _counting(self, n: int, *, stays: bool) -> Reader:
         with self._lock:
-            hub = self._current()
-            self._counted += 1
-            enough = self._counted >= n
-        outbox = hub.enter()
-        ready, leave = outbox.on_connect, outbox.on_gone
+            connection = self._current()
+            connection.entered += 1
+            reader = connection.hub.enter()
+        counted = _Counted(self, connection, n, stays=stays)
+        reader.on_connect, reader.on_gone = counted.come, counted.leave
+        return reader
 
-        def connected() -> None:
-            ready()
-            if enough:
-                self.connect()
 
-        def gone() -> None:
-            leave()
-            with self._lock:
-                self._counted -= 1
-                last = not self._counted
-            if last and not stays:
-                self.disconnect(hub)
+class _Counted:
+    """One subscriber of `ref_count`.
 
-        outbox.on_connect, outbox.on_gone = connected, gone
-        return outbox
+    It counts for the connection to be made once it has its subscription, so that one that cancels inside `on_subscribe`
+    connects nothing. It keeps the connection from when it entered: the one before may leave in the meantime.
+    """
+
+    __slots__ = ("_connection", "_context", "_here", "_line", "_n", "_over", "_stays")
+
+    def __init__(self, line: Line, connection: _Connection, n: int, *, stays: bool) -> None:
+        self._line = line
+        self._connection = connection
+        self._context = copy_context()  # the source runs in that of the one who connects, on whichever thread
+        self._n = n
+        self._stays = stays
+        self._here = False  # the line's lock
+        self._over = False  # the line's lock; it has left
+
+    def come(self) -> None:
+        """It is subscribed; the n-th connects."""
+        line, connection = self._line, self._connection
+        with line._lock:
+            if self._over:
+                return
+            self._here = True
+            connection.counted += 1
+            first = connection.counted >= self._n and not connection.made and line._connection is connection
+            if first:
+                connection.made = True
+        if first:
+            self._context.run(line._subscribe, connection.hub)
+        connection.hub.more_room()
+
+    def leave(self) -> None:
+        """It has cancelled, or has had the end; the last one disconnects."""
+        line, connection = self._line, self._connection
+        with line._lock:
+            self._over = True
+            connection.entered -= 1
+            connection.counted -= self._here
+            last = connection.made and not connection.entered and not self._stays
+            if last:  # in the same breath, so that none comes in between
+                line._replace(connection)
+        if last:
+            connection.hub.disconnect()
