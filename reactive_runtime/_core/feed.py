@@ -50,6 +50,13 @@ class Feed:
     def run_ahead(self) -> None:
         """Elements are wanted whatever the demand, as many as it was made for."""
 
+    def ask_exactly(self) -> None:
+        """From now on elements are wanted as they are demanded (`want`)."""
+
+    def failure(self) -> BaseException | None:
+        """The error that the upstream has ended with, as far as that is known, also where elements wait before it."""
+        return None
+
     def pump(self) -> None:
         """There is no demand: see to what needs none. Nothing is pulled."""
 

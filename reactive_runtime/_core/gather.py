@@ -44,7 +44,7 @@ from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
-from reactive_runtime._core.place import Place, blame, blame_step
+from reactive_runtime._core.place import Place, an_exception, blame, blame_step
 from reactive_runtime._core.single import Single
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError
@@ -230,6 +230,17 @@ class Lane:
     def pushes(self) -> bool:
         """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
         return self._feed.pushes()
+
+    def ask_exactly(self) -> None:
+        """From now on ask for what is demanded."""
+        self._prefetch = None
+        self._feed.ask_exactly()
+
+    def raise_failure(self) -> None:
+        """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
+        if not self.over and (error := self._feed.failure()) is not None:
+            self.close()
+            raise an_exception(error)
 
     def waits(self) -> bool:
         """Whether its elements may come later, from elsewhere."""
@@ -502,6 +513,11 @@ class Gather(Feed):
         if lane.relays():
             self._relaying[lane] = None
         return lane
+
+    def widen(self, lane: Lane) -> None:
+        """From now on ask the upstream for what is demanded, however it was asked before."""
+        lane.ask_exactly()
+        self._relaying[lane] = None
 
     def leave(self, lane: Lane) -> None:
         """Let go of an upstream."""

@@ -195,6 +195,14 @@ class Inbox(Feed):
         if n > 0:
             self._ask(n)
 
+    def ask_exactly(self) -> None:
+        self._prefetch = self._most = None
+        self._refill = 0
+
+    def failure(self) -> BaseException | None:
+        with self._drain._lock:
+            return self._error
+
     def want(self, n: int) -> None:
         if self._prefetch is not None:
             return

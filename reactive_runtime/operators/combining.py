@@ -246,9 +246,13 @@ class _InFront(Gather):
         self.discard(*front.values())
 
     def behind(self, lanes: Sequence[Lane]) -> list[Lane]:
-        """Take an element of each lane that has none in front; those that have none to give."""
+        """Take an element of each lane that has none in front; those that have none to give.
+
+        Raises the error that one has ended with, as soon as it is known: what waits before it goes to the hook.
+        """
         waiting = []
         for lane in lanes:
+            lane.raise_failure()
             if lane not in self.front:
                 element = lane.poll()
                 if element is PENDING:
@@ -277,8 +281,10 @@ class _MergeComparing(_InFront):
                     front = self.front[lane]
                     keys[lane] = front if self.key is None else self.call(self.key, front)
             best = self._least(lanes, keys)
+            if not self.host.demanded:
+                yield PENDING
+                continue
             del keys[best]
-            yield from self.demand()
             yield self.front.pop(best)
 
     def _least(self, lanes: list[Lane], keys: dict[Lane, Any]) -> Lane:
@@ -338,7 +344,9 @@ class _Zip(_InFront):
                 yield PENDING
             if self._one_is_over(lanes):
                 return
-            yield from self.demand()
+            if not self.host.demanded:
+                yield PENDING
+                continue
             front, self.front = self.front, {}
             yield tuple(front[lane] for lane in lanes)
 
@@ -416,7 +424,7 @@ class _Race(Gather):
         self.sources = sources
 
     def elements(self) -> Elements:
-        lanes = [self.lane(source, PREFETCH) for source in self.sources]
+        lanes = [self.lane(source, 1) for source in self.sources]  # no more than it takes to see who is first
         if not lanes:
             return
         while True:
@@ -429,6 +437,7 @@ class _Race(Gather):
                         self.leave(other)
                 if element is END:
                     return
+                self.widen(lane)
                 yield element
                 yield from self.relay(lane)
                 return
@@ -468,8 +477,6 @@ class _WithLatestFrom(_WithOther):
         while True:
             while (news := other.signal()) is not PENDING and news is not END:
                 latest = news
-                if not other.pushes():
-                    break  # pulled: one for each element, not all there are
             element = main.poll()
             if element is END:
                 return

@@ -167,10 +167,8 @@ class _Delay(_Timed):
         begun = False
         while True:
             begun = begun or self.host.demanded
-            if not begun and lane.look() is END:
-                return
-            while begun and not lane.over and len(self.waiting) < WAITING:
-                element = lane.signal()
+            while not lane.over and len(self.waiting) < WAITING:
+                element = lane.signal() if begun else lane.look()
                 if element is PENDING:
                     break
                 self.waiting.append((self.clock.now() + self.seconds, element))
@@ -390,7 +388,7 @@ class _Sample(_OfLatest):
             if due and self.latest is not PENDING and self.host.demanded:
                 due = False
                 yield self.take()
-            elif element is PENDING:
+            elif element is PENDING and (news is PENDING or sampler.pushes()):
                 yield PENDING
         yield from self.last_one()
 
@@ -425,11 +423,10 @@ class _BatchBy(_Timed):
         lane = self.lane(self.source, self.n)
         timer: Timer | None = None
         while True:
-            element: Any = PENDING
             if len(self.batch) < self.n and (self.host.demanded or self.batch):
                 element = lane.signal()
-            elif lane.over:
-                element = END
+            else:
+                element = lane.look()
             if element is not PENDING and element is not END:
                 self.batch.append(element)
                 if len(self.batch) == 1:
@@ -477,13 +474,16 @@ class _RateLimit(_Timed):
     def __init__(self, n: int, per: float, clock: Clock, source: Flow[Any]) -> None:
         super().__init__(per, clock, source)
         self.n = n
+        self.held = False  # no element can go on for now
 
     def elements(self) -> Elements:
         lane = self.lane(self.source, self.n)
         times: deque[float] = deque(maxlen=self.n)
         timer: Timer | None = None
         while True:
-            if len(times) == self.n and (left := times[0] + self.seconds - self.clock.now()) > 0:
+            self.held = len(times) == self.n and times[0] + self.seconds > self.clock.now()
+            if self.held:
+                left = times[0] + self.seconds - self.clock.now()
                 if timer is None:
                     timer = self.after(left)
                 elif timer.due():
@@ -502,6 +502,10 @@ class _RateLimit(_Timed):
             if element is not PENDING:
                 times.append(self.clock.now())
             yield element
+
+    def want(self, n: int) -> None:
+        if not self.held:
+            super().want(n)
 
     def pushes(self) -> bool:
         return super(_Timed, self).pushes()
