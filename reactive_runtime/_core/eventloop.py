@@ -13,7 +13,7 @@ parent, and do not go on in the child.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core import hooks, primitives
@@ -151,10 +151,13 @@ def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *argu
         loop.call_soon_threadsafe(function, *arguments)
 
 
-async def outcome(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a user's coroutine. `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors."""
+async def outcome(function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+    """Await a user's coroutine, made here: a task that is cancelled before it begins leaves none that nobody awaits.
+
+    `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors.
+    """
     try:
-        return await coroutine
+        return await function(*arguments)
     except (SystemExit, KeyboardInterrupt) as error:
         raise an_exception(error) from error
 

@@ -14,6 +14,7 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, Processor, Publisher, Subscriber, Subscription, hooks
 from reactive_runtime._core import fuse
+from reactive_runtime._core import hooks as hooks_of_core
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.hooks import Dropped
 
@@ -563,3 +564,21 @@ def test_what_is_still_being_made_when_cancel_returns_is_not_delivered(
     assert sink.elements == [1]
     assert [drop.element for drop in dropped] == heard == [2]
     assert slow.n == 2
+
+
+# -- what is dropped because it is wanted ---------------------------------------------------------------------
+
+
+def test_what_an_operator_is_there_to_drop_can_be_told_from_what_is_lost(
+    dropped: list[Dropped], caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks_of_core.element_dropped("sampled", 1, wanted=True)
+    hooks_of_core.element_dropped("cancelled", 2)
+    assert [(drop.element, drop.wanted) for drop in dropped] == [(1, True), (2, False)]
+    with caplog.at_level("DEBUG", "reactive_runtime"):
+        for drop in dropped:
+            hooks.log_dropped(drop)
+    assert [record.getMessage() for record in caplog.records] == [
+        "sampled: element 1 dropped, as is wanted",
+        "cancelled: element 2 discarded",
+    ]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -21,6 +22,7 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from operators.bounded import BOUNDARIES, HOT, PREFETCH
 from reactive_runtime import MAX_DEMAND, Flow, hooks
+from reactive_runtime._core import eventloop
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
 from reactive_runtime.hooks import Dropped
@@ -472,6 +474,31 @@ def test_async_for_gives_the_elements_and_cancels_when_it_is_left(pool: Executor
 
 
 @pytest.mark.usefixtures("no_thread_left")
+def test_a_coroutine_that_is_cancelled_before_it_begins_is_never_made(dropped: list[Dropped]) -> None:
+    loop, held = eventloop.borrow(), threading.Event()
+
+    async def plus(n: int) -> int:
+        return n + 1
+
+    try:
+        loop.call_soon_threadsafe(held.wait, PATIENCE)  # what follows runs in one turn of the loop
+        sink = Sink()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            Flow.range(1).flat_map(plus).subscribe(sink)
+            sink.subscription.cancel()
+            held.set()
+            wait_until(lambda: [drop.element for drop in dropped] == [0])
+            turned = threading.Event()
+            loop.call_soon_threadsafe(turned.set)
+            assert turned.wait(PATIENCE)
+            gc.collect()
+    finally:
+        eventloop.give_back(loop)
+    assert not warned
+    assert sink.elements == []
+
+
 def test_a_cancel_of_the_flow_cancels_its_coroutines_and_its_async_source() -> None:
     ended = threading.Semaphore(0)
     begun = threading.Semaphore(0)
