@@ -13,7 +13,7 @@ parent, and do not go on in the child.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core import hooks, primitives
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OURS", "Loop", "borrow", "call", "give_back", "outcome", "wait_until_ended"]
 
+E = TypeVar("E")
 T = TypeVar("T")
 
 _lock = primitives.Condition()
@@ -151,10 +152,10 @@ def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *argu
         loop.call_soon_threadsafe(function, *arguments)
 
 
-async def outcome(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await a user's coroutine. `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors."""
+async def outcome(function: Callable[[E], Awaitable[T]], element: E) -> T:
+    """Call a user's coroutine function. `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors."""
     try:
-        return await coroutine
+        return await function(element)
     except (SystemExit, KeyboardInterrupt) as error:
         raise an_exception(error) from error
 

@@ -764,7 +764,7 @@ class _Task:
             gather.discard(self.flight.element)
             return
         try:
-            coroutine = eventloop.outcome(gather.fn(self.flight.element))
+            coroutine = eventloop.outcome(gather.fn, self.flight.element)
             self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
         except BaseException as error:
             self._land(None, an_exception(error))
