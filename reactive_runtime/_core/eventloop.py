@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OURS", "Loop", "borrow", "call", "give_back", "outcome", "wait_until_ended"]
 
+E = TypeVar("E")
 T = TypeVar("T")
 
 _lock = primitives.Condition()

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
+from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
@@ -83,8 +84,12 @@ _began: float | None = None  # _lock; when a pool first refused since the interp
 
 
 def is_ending(refusal: BaseException) -> bool:
-    """Whether an executor refused a task because the interpreter is about to end."""
-    return isinstance(refusal, RuntimeError) and "after interpreter shutdown" in str(refusal)
+    """Whether an executor refused a task because the interpreter is about to end.
+
+    A pool of the standard library says so at first; when one of its workers has gone, it says that it was shut down.
+    """
+    ending = getattr(pools, "_shutdown", False) or "after interpreter shutdown" in str(refusal)
+    return isinstance(refusal, RuntimeError) and bool(ending)
 
 
 def going_on(left: int | None) -> bool:

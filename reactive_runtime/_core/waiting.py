@@ -39,7 +39,7 @@ def _of(subscription: PulledSubscription, depth: int) -> str:
         return "its end, which was being signalled"
     through = f" for {', '.join(map(str, steps))}" if steps else ""
     if busy:
-        return f"{_text(feed)}{through}, at work on {place}"
+        return f"{_text(feed)}{through}, under way on {place}"
     if not demand:
         return f"demand, which has all been met, at {_text(feed)}"
     return _feed(feed, subscription, depth)

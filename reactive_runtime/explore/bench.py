@@ -44,7 +44,18 @@ _HERE: Final = os.path.dirname(__file__) + os.sep
 
 _NO_FILE: Final = "<string>"  # of code from many places
 
-_UNWATCHED: Final = ("atomics", "_core.primitives", "cli", "explore", "interop", "spark", "stress", "tck", "testing")
+_UNWATCHED: Final = (
+    "atomics",
+    "_core.primitives",
+    "_core.trampoline",  # a thread's own
+    "cli",
+    "explore",
+    "interop",
+    "spark",
+    "stress",
+    "tck",
+    "testing",
+)
 """Rooms of the package that are not looked into, unless they are named."""
 
 

@@ -1,0 +1,128 @@
+"""A child of a fork, and the end of a script: programs of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEAD = """
+import asyncio, itertools, os, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from reactive_runtime import Flow
+from reactive_runtime.executors import ScheduledExecutor, SerialExecutor
+async def plus(n): return n + 1
+"""
+
+
+def ran(body: str) -> subprocess.CompletedProcess[str]:
+    code = HEAD + textwrap.dedent(body)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+
+
+FORKED = """
+pid = os.fork()
+if not pid:
+    {child}
+    sys.stdout.flush()
+    os._exit(0)
+os.waitpid(pid, 0)
+{parent}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "child", "parent", "printed"),
+    [
+        (
+            "gate = threading.Event()\n"
+            "async def held(n): await asyncio.get_running_loop().run_in_executor(None, gate.wait, 30); return n\n"
+            "running = Flow.range(2).flat_map(held).to_list().to_future()",
+            "print(Flow.range(2).flat_map(plus).to_list().block(30))",
+            "gate.set(); print(running.result(30)); print(Flow.range(2).flat_map(plus).to_list().block(30))",
+            "[1, 2]\n[0, 1]\n[1, 2]\n",
+        ),
+        (
+            "running = Flow.never().subscribe(print) and Flow.from_async(lambda: ticks()).take(1).to_future()\n"
+            "async def ticks():\n    yield 7\n"
+            "print(running.result(30))",
+            "print(Flow.from_async(lambda: ticks()).to_list().block(30))",
+            "print(Flow.from_async(lambda: ticks()).to_list().block(30))",
+            "7\n[7]\n[7]\n",
+        ),
+        (
+            "clock = ScheduledExecutor(); late = clock.schedule(.3, lambda: os.getpid()); clock.submit(int).result()",
+            "print(Flow.timer(.01, clock).block(30)); clock.shutdown()",
+            "print(late.result(30) == os.getpid()); print(Flow.timer(.01, clock).block(30)); clock.shutdown()",
+            "0\nTrue\n0\n",
+        ),
+        (  # the locks may be held by another thread at the fork
+            "clock = ScheduledExecutor()\n"
+            "def busy():\n    while True: clock.schedule(9, int).cancel(); Flow.just(1).flat_map(plus).block()\n"
+            "threading.Thread(target=busy, daemon=True).start(); time.sleep(.05)",
+            "print(Flow.timer(.01, clock).block(30), Flow.just(1).flat_map(plus).block(30))",
+            "print('parent'); sys.stdout.flush(); os._exit(0)",
+            "0 2\nparent\n",
+        ),
+    ],
+    ids=["coroutines", "async source", "clock", "while others use them"],
+)
+def test_coroutines_and_clocks_begin_anew_in_a_child(before: str, child: str, parent: str, printed: str) -> None:
+    done = ran(before + FORKED.format(child=child, parent=parent))
+    assert done.stdout == printed, done.stderr
+
+
+PIPELINES = {
+    "boundaries": "Flow.range(20000).subscribe_on(pool).map(lambda n: n).publish_on(pool)",
+    "one boundary": "Flow.range(20000).publish_on(pool)",
+    "a list": "Flow.from_iterable(list(range(20000))).subscribe_on(pool).publish_on(pool)",
+    "serial": "Flow.range(20000).subscribe_on(SerialExecutor(pool)).publish_on(pool)",
+    "operators": "Flow.range(20000).subscribe_on(pool).do_on_complete(lambda: None).publish_on(pool).retry(1)",
+    "a generator": "Flow.from_supplier(lambda: iter(n for n in range(20000))).subscribe_on(pool)",
+    "calls": "Flow.range(20000).subscribe_on(pool).map_parallel(lambda n: n, pool, chunk=50)",
+    "tasks": "Flow.range(2000).subscribe_on(pool).flat_map(lambda n: Flow.just(*range(10)).subscribe_on(pool))",
+}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_what_is_under_way_at_the_end_of_a_script_is_finished(pipeline: str) -> None:
+    done = ran(f"""
+        pool = ThreadPoolExecutor(2)
+        seen = []
+        {PIPELINES[pipeline]}.subscribe(seen.append, on_complete=lambda: print("done", len(seen)))""")
+    assert (done.stdout, done.stderr) == ("done 20000\n", "")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        "Flow.from_supplier(itertools.count).subscribe_on(pool)",
+        "Flow.from_supplier(itertools.count).subscribe_on(pool).publish_on(pool)",
+        "Flow.from_supplier(itertools.count).map_parallel(lambda n: n, pool)",
+        "Flow.range(2 ** 62).subscribe_on(pool)",
+        "Flow.just(1).subscribe_on(pool).repeat()",
+        "Flow.from_supplier(itertools.count).publish_on(SerialExecutor(pool))",
+    ],
+)
+def test_a_flow_without_end_does_not_keep_a_script_from_its_own(pipeline: str) -> None:
+    done = ran(f"""
+        pool = ThreadPoolExecutor(2)
+        begun = threading.Event()
+        {pipeline}.subscribe(lambda n: begun.set(), on_error=lambda error: print(type(error).__name__))
+        begun.wait(30)""")
+    assert done.returncode == 0
+    assert done.stdout == "RejectedError\n", done.stderr
+
+
+def test_a_pool_that_was_shut_down_by_hand_refuses_as_ever() -> None:
+    done = ran("""
+        pool = ThreadPoolExecutor(2)
+        pool.shutdown()
+        Flow.range(3).subscribe_on(pool).subscribe(print, on_error=lambda error: print(type(error).__name__))""")
+    assert done.stdout == "RejectedError\n", done.stderr
