@@ -457,7 +457,8 @@ def map_parallel(
 
     An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
     results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`), or an
-    executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the results of those that have are dropped, to the hook.
+    executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the results of
+    those that have are dropped, to the hook.
     Origin: `Executor.map`, with demand.
 
     >>> from concurrent.futures import ThreadPoolExecutor
