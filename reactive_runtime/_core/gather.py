@@ -335,6 +335,9 @@ class Crowd:
             if element is END:
                 self._gather.leave(lane)
                 return END
+            if element is PENDING and host._gives_way():
+                self._awake.appendleft(lane)  # it has not had its turn
+                return PENDING
             if element is PENDING and lane.sleep(self._told):
                 self._asleep += 1
                 continue

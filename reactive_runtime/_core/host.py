@@ -77,6 +77,10 @@ class Host(Drain):
         self._spend()
         return True
 
+    def _gives_way(self) -> bool:
+        """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
+        return self._work == WORK
+
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""
         with self._lock:

@@ -1,8 +1,9 @@
 """A flow of flows, or of tasks, to one: each element becomes a publisher, a call on an executor, a coroutine.
 
 `concurrency` bounds how many are in flight, and thereby the source: no more elements of it are asked for than can be
-worked on. An error of one, or of the function, cancels the others and ends the flow; what had been delivered before
-stays delivered. Cancellation passes to the source and to all that is in flight.
+worked on, and the next one when one that is in flight has ended. An error of one, or of the function, cancels the
+others and ends the flow; what had been delivered before stays delivered. Cancellation passes to the source and to all
+that is in flight.
 """
 
 from __future__ import annotations
@@ -156,7 +157,10 @@ def flat_map(
 
     Holds at most `concurrency` x `prefetch` elements (both 1 or more): that much is asked for ahead of publishers that
     have an executor, or are somebody else's; the others are pulled by demand, in turn, on the thread that asks. The
-    source begins with the first demand. With `delay_error`, errors of the publishers come at the end.
+    source begins with the first demand. Between two turns of one publisher each other that has an element has its turn.
+
+    With `delay_error`, errors of the source, of `fn` and of the publishers come when all publishers have ended, several
+    of them as an ExceptionGroup; where that end does not come, they go to the hook.
 
     `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread, where
     what follows goes on, up to the next boundary; cancelling the flow cancels them.
@@ -227,7 +231,8 @@ def flat_map_sequential(
 ) -> Flow[R]:
     """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
 
-    The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. Otherwise as
+    The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. A publisher
+    whose last operator is an asynchronous one goes on too, and is asked for `prefetch` elements. Otherwise as
     `flat_map`. Origin: `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
 
     >>> from reactive_runtime import Flow
@@ -374,9 +379,10 @@ class _SwitchMap(_OfPublishers):
 def expand(source: Flow[T], fn: Callable[[T], Publisher[T]], /, concurrency: int = 16) -> Flow[T]:
     """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
 
-    Up to `concurrency` publishers (1 or more) are under way; elements that wait to be expanded are kept, and their
-    number has no other bound than the tree's breadth. Errors and cancellation are those of `flat_map`.
-    Origin: `expand` of Rx.
+    The next element is expanded when no publisher under way has anything to give: so sources that are pulled give the
+    tree level by level. Up to `concurrency` publishers (1 or more) are under way, in turn; elements that wait to be
+    expanded are kept, and their number has no other bound than the tree's breadth. Errors and cancellation are those of
+    `flat_map`. Origin: `expand` of Reactor.
 
     >>> from reactive_runtime import Flow
     >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
@@ -449,9 +455,10 @@ def map_parallel(
     `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
     boundary, on the thread on which a call ended.
 
-    An error of `fn` ends the flow after what came before it; a result of None is a TypeError. A worker that dies
-    (`BrokenProcessPool`), or an executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that
-    have not begun; the results of those that have are dropped, to the hook.
+    An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
+    results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`), or an
+    executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the results of
+    those that have are dropped, to the hook.
     Origin: `Executor.map`, with demand.
 
     >>> from concurrent.futures import ThreadPoolExecutor

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +26,7 @@ from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.origin import Origin, Part, Plan, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
 from reactive_runtime._core.step import Step, describe
@@ -345,7 +347,10 @@ class _Taken(Origin[Any]):
 
 
 class _Given(Gather):
-    """The outer flow: the groups, as they begin."""
+    """The outer flow: the groups, as they begin. Its source has a drain of its own."""
+
+    hears = True
+    calls = False
 
     def __init__(self, make: Callable[[], _Split]) -> None:
         super().__init__()
@@ -358,17 +363,30 @@ class _Given(Gather):
         drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), self.host._executor)
         self.host._later(drain.start)
         lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)))
+        seen = 0
         while (group := lane.poll()) is not END:
-            if group is not PENDING:
+            if group is PENDING:
+                if split.doubts():
+                    self.host._later(partial(_pass_on, self.host, partial(split.assure, seen)))
+                yield PENDING
+            else:
                 yield split.given(group)
-                continue
-            if split.doubts():
-                self.host._later(split.assure)
-            yield PENDING
+                seen += 1
 
     def want(self, n: int) -> None:
         if self.split is not None:
             self.split.want_groups(n)
+
+
+def _pass_on(host: Host, assure: Callable[[], object]) -> None:
+    """Nobody owns the drain now; call `assure` when this holds for the drains behind it too, across each boundary."""
+    subscriber = host._subscriber if isinstance(host, PulledSubscription) else None  # of the owner; None once closed
+    if type(subscriber) is Inbox:
+        behind = subscriber._drain
+        behind._later(partial(_pass_on, behind, assure))
+        behind._add(0)
+    else:
+        assure()
 
 
 class _End:
@@ -399,6 +417,7 @@ class _Split(Gather):
         self.outer = _Box(self, MAX_DEMAND)
         self._lock = primitives.Lock()
         self._wanted = 0  # _lock; groups that are demanded, and not given
+        self._gave = 0  # _lock; groups that are given
         self._departed: list[_Box] = []  # _lock; subscribers that have cancelled, and were not looked at
         self._shut = False  # _lock; the drain is closed
         self._asked = False  # _lock; `assure` is waited for
@@ -450,10 +469,10 @@ class _Split(Gather):
         with self._lock:
             return self._asked and not self._assured
 
-    def assure(self) -> None:
-        """The outer flow's drain is idle: it has seen all groups that were given, and wants no more for now."""
+    def assure(self, seen: int) -> None:
+        """The outer flow has passed so many groups on, and those behind it have been idle since: they want no more."""
         with self._lock:
-            self._assured = self._asked
+            self._assured = self._asked and seen == self._gave
         self.wake()
 
     # -- what becomes of an element ----------------------------------------------------------------------------
@@ -529,6 +548,7 @@ class _Split(Gather):
                 if self._wanted <= 0:
                     return
                 self._wanted -= 1
+                self._gave += 1
                 self._assured = False
                 self.outer.put(self.fresh.popleft())
             self.outer.wake()
@@ -579,8 +599,7 @@ class _Split(Gather):
         if group.box.gone():
             self._close(group.box)
             return True
-        if not group.taken():
-            self._doubt(group)
+        self._doubt(group)
         return False
 
     def put(self, group: _Group, element: Any) -> bool:
@@ -595,6 +614,8 @@ class _Split(Gather):
         with self._lock:
             hopeless = self._assured and self.doubted is group
             self._asked, self._assured = True, hopeless
+        if group.taken():  # looked at last: the outer flow may have seen it just now
+            return
         if hopeless:
             raise self.full(group)
         self.doubted = group

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sinks import PATIENCE
+from sinks import PATIENCE, Sink
 
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import Flow
@@ -77,3 +77,31 @@ def test_work_on_rails_may_be_long(place: Place) -> None:
     for _ in range(2 * sys.getrecursionlimit()):
         rails = rails.rails(lambda rail: rail)
     assert sorted(rails.sequential()) == [0, 1, 2]
+
+
+MULTIPLY = {
+    "repeat",
+    "repeat_when",
+    "flat_map (on a pool)",
+    "flat_map_sequential (on a pool)",
+    "flat_map",
+    "concat_map",
+}
+MULTIPLY |= {"flat_map_sequential", "handle", "flat_map_iterable", "expand", "starmap"}
+"""What makes two of one, or takes other things than it gives: a thousand of them would never end, or mean nothing."""
+
+
+@pytest.mark.parametrize("case", [it for it in CASES if it.name not in MULTIPLY], ids=lambda case: case.name)
+def test_a_chain_of_a_thousand_runs(case: Case, place: Place) -> None:
+    """To its end, whichever that is for what has been through so many of them."""
+    sink = Sink()
+    chain(lambda it: case.apply(it, place), Flow.range(3)).subscribe(sink)
+    for _ in range(int(PATIENCE * 100)):
+        if sink.ended.wait(0.0 if sink.ended.is_set() else 0.001):
+            break
+        place.clock.advance(1)
+    assert sink.end is not None
+    reason: BaseException | None = sink.end[1] if sink.end[0] == "on_error" else None
+    while reason is not None:
+        assert not isinstance(reason, RecursionError)
+        reason = reason.__cause__ or reason.__context__

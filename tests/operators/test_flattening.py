@@ -49,8 +49,11 @@ def test_between_two_turns_of_one_publisher_each_other_has_had_its_turn(name: st
         sink.subscription.request(demand)
     sink.subscription.cancel()
     late = sink.elements[16 * demand :]
-    for at in range(len(late) - 8):
-        assert sorted(late[at : at + 8]) == list(range(8))
+    turns = [0] * 8
+    for name_of_one in late:
+        turns[name_of_one] += 1
+        # One may have had its next element at hand, while those of the others had been asked for: no further apart.
+        assert max(turns) - min(turns) <= (1 if demand == 1 else 2)
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
