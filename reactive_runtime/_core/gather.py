@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
@@ -472,6 +472,9 @@ class Gather(Feed):
     apart: bool = False
     """An upstream that may keep the owner gets a drain of its own. Set by `Gathered`, before anything else."""
 
+    executor: Executor | None = None
+    """Where the sources run that are known beforehand, unless they have an executor already. Set by `Gathered`."""
+
     depth: int = 0
     """How many operators stand below it on the same drain. Set by the lane."""
 
@@ -507,8 +510,11 @@ class Gather(Feed):
         *,
         apart: bool | None = None,
         ahead: bool = False,
+        made: bool = False,
     ) -> Lane:
-        """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole."""
+        """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
+        if self.executor is not None and not made:
+            source = source._on(self.executor)
         apart = self.apart if apart is None else apart
         lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)
         self.lanes[lane] = None

@@ -483,7 +483,7 @@ class _WithLatestFrom(_WithOther):
             if element is PENDING or latest is not PENDING:
                 yield element if element is PENDING else (element, latest)
             else:
-                self.discard(element)
+                self.discard(element, wanted=True)
 
 
 def switch_if_empty(source: Flow[T], other: Publisher[T], /) -> Flow[T]:
@@ -567,4 +567,4 @@ class _SkipUntil(_WithOther):
             if element is PENDING or not shut:
                 yield element
             else:
-                self.discard(element)
+                self.discard(element, wanted=True)

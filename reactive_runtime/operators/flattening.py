@@ -121,7 +121,7 @@ class _OfPublishers(_Bounded):
             )
         flow = as_flow(self.title, "the result", publisher)
         # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
-        return self.lane(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead)
+        return self.lane(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
 
 
 @overload

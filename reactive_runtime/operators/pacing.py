@@ -107,7 +107,10 @@ class _Buffer(_Passing):
         self.waiting: deque[Any] = deque()
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source, MAX_DEMAND, self.overflow)
+        # A source that pushes is asked for everything, whatever is demanded further down: through a drain of its own,
+        # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
+        pulled = self.source._origin.free()
+        lane = self.lane(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
         failure: Exception | None = None
         while True:
             try:
@@ -135,7 +138,7 @@ class _Buffer(_Passing):
         if len(self.waiting) > self.overflow.capacity and not self.host.demanded:
             if self.overflow.drop == "error":
                 raise self.fault(OverflowError(f"{self.title}: one more element has no room"))
-            self.discard(self.waiting.popleft() if self.overflow.drop == "oldest" else self.waiting.pop())
+            self.discard(self.waiting.popleft() if self.overflow.drop == "oldest" else self.waiting.pop(), wanted=True)
 
     def closed(self) -> None:
         self.discard(*self.waiting)
@@ -165,7 +168,7 @@ class _Drop(_Buffer):
         if self.host.demanded:
             self.waiting.append(element)
         else:
-            self.discard(element)
+            self.discard(element, wanted=True)
 
 
 def on_overflow_latest(source: Flow[T], /) -> Flow[T]:
@@ -189,7 +192,7 @@ def on_overflow_latest(source: Flow[T], /) -> Flow[T]:
 class _Latest(_Buffer):
     def keep(self, element: Any) -> None:
         if self.waiting and not self.host.demanded:
-            self.discard(self.waiting.popleft())
+            self.discard(self.waiting.popleft(), wanted=True)
         self.waiting.append(element)
 
 
@@ -459,6 +462,8 @@ def _itself(outbox: Outbox) -> Outbox:
 
 
 class _Rails(_Passing):
+    hears = True  # from the rails
+
     def __init__(
         self,
         source: Flow[Any],
@@ -488,7 +493,7 @@ class _Rails(_Passing):
             rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.executor))
             for fn in self.work:
                 rail = self.call(fn, rail)
-            crowd.add(self.lane(rail, self.prefetch))
+            crowd.add(self.lane(rail, self.prefetch, apart=False, made=True))
         outer = self.lane(self.source, self.prefetch)
         begun = False
         while len(crowd):

@@ -52,14 +52,14 @@ class Emitter(Generic[T]):
         dropped = outbox.push(element) if self._overflow == "oldest" else [] if outbox.put(element) else None
         if dropped is not None:
             for oldest in dropped:
-                hooks.element_dropped("it found the buffer of its emitter full", oldest)
+                hooks.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
             outbox.wake()
             return Emission.OK
         if outbox.gone:
             return Emission.CANCELLED
         if outbox.over():
             return Emission.TERMINATED
-        hooks.element_dropped("it found the buffer of its emitter full", element)
+        hooks.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
         if self._overflow == "error":
             self.error(OverflowError(f"create: more than {outbox.capacity} elements wait to be asked for"))
         return Emission.OVERFLOW

@@ -121,12 +121,12 @@ class _Interval(_Timed):
         if self.host.demanded and not self.waiting:
             yield tick
         elif self.overflow == "drop":
-            self.discard(tick)
+            self.discard(tick, wanted=True)
         else:
             self.waiting.append(tick)
             if len(self.waiting) > self.capacity:
                 oldest = self.waiting.popleft()
-                self.discard(oldest)
+                self.discard(oldest, wanted=self.overflow != "buffer")
                 if self.overflow == "buffer":
                     message = (
                         f"{self.title}: {self.capacity} ticks wait, and nobody asks for them (capacity=, overflow=)"
@@ -273,7 +273,7 @@ class _OfLatest(_Timed):
 
     def keep(self, element: Any) -> None:
         if self.latest is not PENDING:
-            self.discard(self.latest)
+            self.discard(self.latest, wanted=True)
         self.latest = element
 
     def take(self) -> Any:
@@ -338,7 +338,7 @@ class _Throttle(_Timed):
         while (element := lane.poll()) is not END:
             if element is not PENDING:
                 if until is not None and self.clock.now() < until:
-                    self.discard(element)
+                    self.discard(element, wanted=True)
                     continue
                 until = self.clock.now() + self.seconds
             yield element
@@ -423,10 +423,8 @@ class _BatchBy(_Timed):
         lane = self.lane(self.source, self.n)
         timer: Timer | None = None
         while True:
-            if len(self.batch) < self.n and (self.host.demanded or self.batch):
-                element = lane.signal()
-            else:
-                element = lane.look()
+            takes = len(self.batch) < self.n and (self.host.demanded or self.batch)
+            element = lane.signal() if takes else lane.look()
             if element is not PENDING and element is not END:
                 self.batch.append(element)
                 if len(self.batch) == 1:

@@ -53,7 +53,7 @@ BOUNDARIES: dict[str, Through] = {
     "group_by": lambda f, p: f.group_by(lambda it: 0).flat_map(lambda it: it[1]),
     "window": lambda f, p: f.window(PREFETCH).concat_map(lambda it: it),
     "batch_by": lambda f, p: f.batch_by(PREFETCH, 1, VirtualTimeExecutor()),
-    "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).limit_rate(1)),
+    "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).subscribe_on(p)),
     "publish": lambda f, p: f.publish(PREFETCH).ref_count(),
     "share": lambda f, p: f.share(PREFETCH),
     "replay": lambda f, p: f.replay(PREFETCH, PREFETCH).ref_count(),
