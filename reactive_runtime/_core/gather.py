@@ -472,7 +472,7 @@ class Gather(Feed):
     apart: bool = False
     """An upstream that may keep the owner gets a drain of its own. Set by `Gathered`, before anything else."""
 
-    executor: Executor | None = None
+    sources_on: Executor | None = None
     """Where the sources run that are known beforehand, unless they have an executor already. Set by `Gathered`."""
 
     depth: int = 0
@@ -513,8 +513,8 @@ class Gather(Feed):
         made: bool = False,
     ) -> Lane:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
-        if self.executor is not None and not made:
-            source = source._on(self.executor)
+        if self.sources_on is not None and not made:
+            source = source._on(self.sources_on)
         apart = self.apart if apart is None else apart
         lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)
         self.lanes[lane] = None

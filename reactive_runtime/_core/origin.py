@@ -265,7 +265,7 @@ class Gathered(Origin[T]):
         gather.title, gather.place, gather.apart = self.title, self.place, self._apart(gather)
         keeps = gather.calls or (bool(self.sources) and not gather.apart)
         if gather.apart and self.sources:  # its sources run there; what it hears from elsewhere must not wait for them
-            gather.executor = self.executor
+            gather.sources_on = self.executor
             return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True)
         return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps, gathers=True)
 
