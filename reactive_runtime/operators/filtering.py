@@ -274,17 +274,21 @@ class _DistinctUntilChanged(_Keyed[T]):
 def first(source: Flow[T], default: T = MISSING) -> Flow[T]:
     """The first element, or `default`; without a default, an empty flow is a LookupError.
 
+    A default of None ends an empty flow with TypeError: None is not an element (2.13).
+
     Asks for one, completes with it, and cancels the upstream. Origin: `first` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
     (7, 0)
     """
-    return source._then(_ElementAt("first", 0, a_value("first", "default", default)))
+    return source._then(_ElementAt("first", 0, default))
 
 
 def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
     """The element number `index`, counted from 0, or `default`; without a default, too short a flow is a LookupError.
+
+    A default of None ends such a flow with TypeError: None is not an element (2.13).
 
     Asks for no more than it takes to get there, completes, and cancels the upstream. Origin: `elementAt` of Rx.
 
@@ -293,7 +297,7 @@ def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
     'b'
     """
     at_least("element_at", "index", 0, index)
-    return source._then(_ElementAt("element_at", index, a_value("element_at", "default", default)))
+    return source._then(_ElementAt("element_at", index, default))
 
 
 class _ElementAt(Step[T, T]):
@@ -326,13 +330,15 @@ class _ElementAt(Step[T, T]):
 def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
     """The last element, or `default`; without a default, an empty flow is a LookupError.
 
+    A default of None ends an empty flow with TypeError: None is not an element (2.13).
+
     Asks for everything. Cancellation passes through. Origin: `last` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> Flow.range(5).last().block()
     4
     """
-    return source._then(_Last(a_value("last", "default", default)))
+    return source._then(_Last(default))
 
 
 class _Last(Step[T, T]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core.arguments import a_function, a_value
+from reactive_runtime._core.arguments import a_function
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.operators.filtering import MISSING
 from reactive_runtime.spec import MAX_DEMAND
@@ -39,7 +39,8 @@ def reduce(source: Flow[T], fn: Callable[[S, T], S], initial: S = MISSING, /) ->
     """`initial` folded with each element by `fn(so_far, element)`; one element, at the end.
 
     Without `initial` the first element takes its place, and an empty flow gives no element. An error of `fn` ends the
-    flow with `on_error`; a result of None is a TypeError. Asks for everything; cancellation passes through.
+    flow with `on_error`; a result of None is a TypeError, and so is an `initial` of None where the flow is empty. Asks
+    for everything; cancellation passes through.
     Origin: `reduce` of Rx, `functools.reduce`.
 
     >>> from reactive_runtime import Flow
@@ -47,7 +48,7 @@ def reduce(source: Flow[T], fn: Callable[[S, T], S], initial: S = MISSING, /) ->
     120
     """
     a_function("reduce", "fn", fn)
-    return source._then(_Reduce(fn, a_value("reduce", "initial", initial)))
+    return source._then(_Reduce(fn, initial))
 
 
 class _Reduce(_Fold[T, S]):

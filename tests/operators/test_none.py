@@ -37,6 +37,8 @@ VALUES = sorted(
     for name, parameter in parameters(it).items()
     if parameter.annotation in ("T", "S", "R") and (operator, name) not in STATE | ASKED_FOR
 )
+IF_NEEDED = {("first", "default"), ("last", "default"), ("element_at", "default"), ("reduce", "initial")}
+"""What an empty flow gives in place of an element. It may never be needed: it is looked at when it is."""
 
 
 def test_the_values_are_found() -> None:
@@ -45,7 +47,7 @@ def test_the_values_are_found() -> None:
     )
 
 
-@pytest.mark.parametrize(("operator", "argument"), VALUES)
+@pytest.mark.parametrize(("operator", "argument"), [it for it in VALUES if it not in IF_NEEDED])
 def test_a_value_that_may_become_an_element_is_not_none(operator: str, argument: str) -> None:
     given: list[Any] = [] if operator == "just" else [Flow.empty()]
     named: dict[str, Any] = {}
@@ -60,8 +62,26 @@ def test_a_value_that_may_become_an_element_is_not_none(operator: str, argument:
 
 
 def test_the_argument_is_named() -> None:
-    with pytest.raises(TypeError, match=r"^element_at: .* default may become one"):
-        Flow.empty().element_at(1, None)
+    with pytest.raises(TypeError, match=r"^default_if_empty: .* default may become one"):
+        Flow.empty().default_if_empty(None)
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        Flow.empty().first(None),
+        Flow.empty().last(None),
+        Flow.just(7).element_at(1, None),
+        Flow.empty().reduce(max, None),
+    ],
+    ids=str,
+)
+def test_a_default_of_none_ends_the_flow_that_needs_it(flow: Flow[Any]) -> None:
+    sink = Sink()
+    flow.subscribe(sink)
+    assert sink.wait().elements == []
+    assert isinstance(sink.error, TypeError)
+    assert "None is not an element" in str(sink.error)
 
 
 def test_a_behavior_begins_with_an_element() -> None:
