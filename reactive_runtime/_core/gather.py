@@ -121,10 +121,9 @@ class Lane:
         steps = (*plan.steps, *source._steps)
         ahead = ahead and plan.gathers and plan.executor is None
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
-        if ahead:
-            self._feed = Inbox(source._run, prefetch)
-        elif self._own:
-            self._feed = Inbox(source._run, None, most=prefetch)
+        if self._own:
+            self._feed = inbox = Inbox(source._run, prefetch) if ahead else Inbox(source._run, None, most=prefetch)
+            inbox.own = True
         elif plan.executor is None:
             self._steps = [step.fresh() for step in steps]
             self._feed = plan.feed(self._upstream(prefetch))

@@ -32,7 +32,7 @@ WORK: Final = 1024
 class Host(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
-    __slots__ = ("_calls", "_context", "_endings", "_heard", "_raised", "_stop", "_work", "demanded")
+    __slots__ = ("_calls", "_context", "_endings", "_heard", "_raised", "_root", "_stop", "_work", "demanded")
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
@@ -42,7 +42,8 @@ class Host(Drain):
         self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
-        self._endings: list[Callable[[], object]] | None = None  # the owner's; called when all is over
+        self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
+        self._root: Host | None = None  # set once, before it starts, and dropped at the end; see `root`
         self.demanded = True  # the owner's; False while the feed is only looked after, and no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:
@@ -53,18 +54,27 @@ class Host(Drain):
         """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
         raise NotImplementedError
 
+    def root(self) -> Host:
+        """The host at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
+        return self._root or self
+
     def at_end(self, ending: Callable[[], object]) -> None:
-        """Call `ending` when the host has let go of everything. For the owner."""
-        if self._endings is None:
-            self._endings = []
-        self._endings.append(ending)
+        """Call `ending` when the host has closed everything; at once, if it has."""
+        with self._lock:
+            over = self._endings is None
+            if self._endings is not None:
+                self._endings.append(ending)
+        if over:
+            ending()
 
     def _let_go(self) -> None:
         """The owner has closed everything."""
         if self._raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
             error, traceback = self._raised
             error.__traceback__, self._raised = traceback, None
-        endings, self._endings = self._endings, None
+        self._root = None
+        with self._lock:
+            endings, self._endings = self._endings, None
         if endings:
             each(endings)
 

@@ -74,6 +74,8 @@ class PulledSubscription(Host):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
+        if type(subscriber) is Inbox and subscriber.own:
+            self._root = subscriber._drain.root()
         feed.heard = heard_above(self._steps, self._heard)
         feed.attach(self)
 

@@ -201,11 +201,11 @@ class _Handle:
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._gathers: dict[Gather, None] = {}  # _lock
+        self._gathers: dict[Gather, Host] = {}  # _lock; and the host at the end of the tree of each
 
     def _enter(self, gather: Gather) -> None:
         with self._lock:
-            self._gathers[gather] = None
+            self._gathers[gather] = gather.host.root()
 
     def _leave(self, gather: Gather) -> None:
         with self._lock:
@@ -317,7 +317,9 @@ class KillSwitch(_Handle):
             return self._thrown
 
     def _too_late(self) -> None:
-        for host in self._hosts():
+        with self._lock:
+            roots = dict.fromkeys(self._gathers.values())
+        for host in roots:
             host.fail(TimeoutError("kill_switch: the flow had not ended in time"))
 
     def _check(self) -> None:
@@ -359,7 +361,7 @@ class _Switched(_Passing):
 
     def elements(self) -> Elements:
         self.switch._enter(self)
-        self.host.at_end(self._ended)
+        self.host.root().at_end(self._ended)
         lane = self.lane(self.source)
         while not self.switch.is_thrown():
             element = lane.poll()

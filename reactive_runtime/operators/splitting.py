@@ -360,9 +360,10 @@ class _Given(Gather):
     def elements(self) -> Elements:
         split = self.split = self.make()
         split.title, split.place = self.title, self.place
-        drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), self.host._executor)
+        executor = self.sources_on or self.host._executor
+        drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), executor)
         self.host._later(drain.start)
-        lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)))
+        lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)), made=True)
         seen = 0
         while (group := lane.poll()) is not END:
             if group is PENDING:
