@@ -636,14 +636,14 @@ class _Calls(_Tasks):
         chunk: int,
     ) -> None:
         super().__init__(source, fn, concurrency, ordered=ordered)
-        self.executor = executor
+        self.workers = executor
         self.chunk = chunk
         self.gathered: list[Any] = []
         kinds = {kind.__name__ for kind in type(executor).__mro__}
         self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
 
     def where(self) -> str:
-        return repr(self.executor)
+        return repr(self.workers)
 
     def pulled(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
@@ -663,10 +663,10 @@ class _Calls(_Tasks):
         if not self.far:
             task = partial(self.host._context.copy().run, task)
         try:
-            flight.task = submitted(self.executor, task)
+            flight.task = submitted(self.workers, task)
         except Exception as error:
             self.discard(*flight.element)
-            refused = RejectedError(f"{self.title}: {self.executor!r} refused a task: {error}")
+            refused = RejectedError(f"{self.title}: {self.workers!r} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
         flight.task.add_done_callback(partial(contained, self._done, flight))

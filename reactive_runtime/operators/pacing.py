@@ -477,7 +477,7 @@ class _Rails(_Passing):
         super().__init__(source)
         self.n = n
         self.prefetch = prefetch
-        self.executor = executor
+        self.workers = executor
         self.work = work
         # All of it belongs to the owner of the host's drain.
         self.outboxes: list[Outbox] = []  # one for each rail
@@ -492,7 +492,7 @@ class _Rails(_Passing):
         for _ in range(self.n):
             outbox = Outbox(self.prefetch, self._wake, self._wake)
             self.outboxes.append(outbox)
-            rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.executor))
+            rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.workers))
             for fn in self.work:
                 rail = self.call(fn, rail)
             crowd.add(self.lane(rail, self.prefetch, apart=False, made=True))

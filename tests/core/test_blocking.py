@@ -374,7 +374,7 @@ def test_what_was_made_before_an_error_comes_before_it(shape: str) -> None:
         assert isinstance(sink.wait().error, ZeroDivisionError)
         assert sink.elements == [-12.0]
         if shape != "a task":
-            assert "for element 1 of the chunk of 3, 5" in sink.error.__notes__
+            assert any("element 2 of a chunk of 3: 5" in note for note in sink.error.__notes__)
 
 
 def test_what_was_made_before_an_error_waits_for_demand_and_the_error_behind_it() -> None:

@@ -5,9 +5,10 @@ The source has 0 to 9; `FAILING` gives 0, 1, 2 and fails.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,10 @@ def plus(n: int) -> int:
 
 async def plus_async(n: int) -> int:
     return n + 1
+
+
+async def awaited(elements: AsyncIterator[Any]) -> list[Any]:
+    return [element async for element in elements]
 
 
 def odd(n: int) -> bool:
@@ -266,5 +271,7 @@ SINKS: dict[str, Callable[[Flow[int]], Any]] = {
     "block": lambda flow: flow.block(30),
     "run": lambda flow: flow.run(30),
     "for_each": lambda flow: flow.for_each(int, 30),
+    "iterate": lambda flow: list(flow.iterate(1)),
+    "iterate_async": lambda flow: asyncio.run(awaited(flow.iterate_async(1))),
     "explain": lambda flow: flow.explain(),
 }
