@@ -169,9 +169,12 @@ class Lane:
             self._feed.run_ahead()
         demanded, self._host.demanded = self._host.demanded, True
         try:
-            return self.poll()
+            element = self.poll()
         finally:
             self._host.demanded = demanded
+        if element is PENDING and self._prefetch is not None and isinstance(self._feed, Gather):
+            self.want(self._prefetch)  # of what it hangs on: the demand further down is not its measure
+        return element
 
     def _next(self) -> Any:
         self._seen = False

@@ -206,6 +206,7 @@ class PulledSubscription(Host):
         assert subscriber is not None
         assert feed is not None
         elements = islice(self._elements(), allowance)
+        self._ahead = False  # it is the first of them
         try:
             if type(subscriber) is Inbox:  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, at_hand=feed.at_hand() and not self._steps)
@@ -218,8 +219,6 @@ class PulledSubscription(Host):
         if dry:
             feed.want(self._upstream_demand(allowance, taken))
             return taken
-        if taken:
-            self._ahead = False
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")
         return CLOSED if self._ended_early() else taken

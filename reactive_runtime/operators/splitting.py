@@ -359,7 +359,7 @@ class _Given(Gather):
 
     def elements(self) -> Elements:
         split = self.split = self.make()
-        split.title, split.place = self.title, self.place
+        split.title, split.place, split.apart = self.title, self.place, True
         executor = self.sources_on or self.host._executor
         drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), executor)
         self.host._later(drain.start)
