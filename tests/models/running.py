@@ -6,11 +6,10 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.scripts import FAILED, Given, Item, Keeping, Script, numbers
+from models.scripts import Failed, Given, Item, Keeping, Script, numbers
 
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
@@ -76,6 +75,10 @@ class Entry:
     """An error may come before elements that wait."""
     eats: Callable[[Item], bool] | None = lambda item: False  # noqa: E731
     """Which elements of the source are used up by it. None: what becomes of an element can't be followed."""
+    fails: type[Exception] = Failed
+    """What its functions fail with."""
+    shares: bool = False
+    """The source is that of several: a listener to discards downstream hears nothing of it."""
     most: Callable[[int, int], int] | None = None
     """How many elements the source is asked for at most, when so many were asked for, and so many have passed."""
     bursts: bool = False
@@ -120,10 +123,11 @@ def hold(entry: Entry, script: Script) -> None:
     assert sink.wrong == "", sink.wrong
     assert not given.under_way, "the source was not ended, nor cancelled"
     errors = [drop for drop in drops if drop.error is not None]
-    assert all(drop.error is FAILED and sink.cancelled for drop in errors), errors
+    over = sink.cancelled or sink.end == "error"
+    assert all(isinstance(drop.error, Failed | entry.fails) and over for drop in errors), errors
     wrong = _account(entry, sink, given, drops)
     assert not wrong, f"{wrong}; delivered {sink.elements}, dropped {[drop.element for drop in drops]}"
-    if script.heard and not entry.waits:
+    if script.heard and not (entry.waits or entry.shares):
         dropped = [drop.element for drop in drops]
         assert Counter(numbers(heard)) == Counter(numbers(dropped)), f"do_on_discard: {heard}, the hook: {dropped}"
 
@@ -170,7 +174,3 @@ def _account(entry: Entry, sink: Keeping, given: Given, drops: list[hooks.Droppe
     went = Counter({number: times for number, times in went.items() if not entry.eats(given.items[number])})
     lost, twice = gave - went, went - gave
     return f"{f'lost: {sorted(lost)} ' if lost else ''}{f'twice: {sorted(twice)}' if twice else ''}"
-
-
-def pool(threads: int) -> Executor:
-    return ThreadPoolExecutor(threads, "models")

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from reactive_runtime import MAX_DEMAND, Flow, Subscriber, Subscription
 from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.operators.transforming import Notice
 
-__all__ = ["FAILED", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
+__all__ = ["Failed", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
 
-FAILED = OSError("the source is broken")
+class Failed(OSError):
+    """What a source fails with."""
 
 
 class Item(NamedTuple):
@@ -34,6 +36,8 @@ def numbers(it: Any) -> list[int]:
     """The numbers of the source's elements in something that was made of them."""
     if isinstance(it, Item | Made):
         return [it.number] if it.number >= 0 else []
+    if isinstance(it, Notice):
+        return numbers(it.element)
     if isinstance(it, list | tuple | set):
         return [number for part in it for number in numbers(part)]
     return []
@@ -108,7 +112,7 @@ class Given:
             for value in self.script.values:
                 yield self.item(value)
             if self.script.end == "error":
-                raise FAILED
+                raise Failed("the source is broken")
         finally:
             self.under_way -= 1
 
@@ -174,7 +178,7 @@ class _Giving:
                 return False
             self._leave()
             if self.given.script.end == "error":
-                self.subscriber.on_error(FAILED)
+                self.subscriber.on_error(Failed("the source is broken"))
             else:
                 self.subscriber.on_complete()
             return False

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from models.running import Entry, Items, Place
-from models.scripts import FAILED, Item, Made
+from models.scripts import Item, Made
 
-from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime import Flow
 from reactive_runtime.operators.looking import Listener, Metrics
 from reactive_runtime.operators.pacing import KillSwitch, Valve
 
 __all__ = ["TABLE"]
 
 POOL = ThreadPoolExecutor(2, "models")
-BROKEN = LookupError("the function is broken")
+
+
+class Broken(LookupError):
+    """What a function fails with."""
+
+
+BROKEN = Broken("the function is broken")
 
 
 def made(item: Item) -> Made:
     """The function of most entries. It fails for 7."""
     if item.value == 7:
-        raise BROKEN
+        raise Broken("the function is broken")
     return Made(*item)
 
 
@@ -52,7 +58,7 @@ def calls(
     apply: Callable[[Flow[Any], Place], Flow[Any]], most: Callable[[int, int], int] | None = None, **more: Any
 ) -> Entry:
     """Each element becomes what `made` makes of it."""
-    return Entry(apply, all_made, breaking, eats=breaks, most=most, **more)
+    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": Broken, **more})
 
 
 def even(item: Any) -> bool:
@@ -144,19 +150,20 @@ TABLE: dict[str, Entry] = {
         lambda f, p: f.flat_map(made_later, 2, delay_error=True),
         lambda xs: [Made(*x) for x in xs if not breaks(x)],
         lambda xs, end: end if end != "complete" or not any(map(breaks, xs)) else "error",
+        fails=Broken,
         eats=breaks,
         ordered=False,
         waits=True,
     ),
     # flows of flows
-    "flat_map": calls(lambda f, p: f.flat_map(lambda it: Flow.just(made(it))), overtakes=True),
+    "flat_map": calls(lambda f, p: f.flat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
     "flat_map, on an executor": calls(
-        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), 2), overtakes=True
+        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), 2), overtakes=True, eats=None
     ),
     "flat_map_sequential": calls(
-        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2), overtakes=True
+        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2), overtakes=True, eats=None
     ),
-    "concat_map": calls(lambda f, p: f.concat_map(lambda it: Flow.just(made(it))), overtakes=True),
+    "concat_map": calls(lambda f, p: f.concat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
     "expand": Entry(
         lambda f, p: f.expand(lambda it: Flow.just(Item(-1, it.value - 3)) if it.value >= 3 else Flow.empty()),
         expanded,
@@ -197,10 +204,10 @@ TABLE: dict[str, Entry] = {
     "delay": Entry(lambda f, p: f.delay(1, p.clock), overtakes=True),
     "timeout": passing(lambda f, p: f.timeout(1e9, p.clock)),
     "batch_by": Entry(lambda f, p: f.batch_by(3, 1e9, p.clock), by_end=lambda xs, end: full(xs, end, 3)),
-    "share": Entry(lambda f, p: f.share(4)),
-    "publish": Entry(lambda f, p: f.publish(4).ref_count()),
-    "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None),
-    "cache": Entry(lambda f, p: f.cache(), eats=None),
+    "share": Entry(lambda f, p: f.share(4), shares=True),
+    "publish": Entry(lambda f, p: f.publish(4).ref_count(), shares=True),
+    "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),
+    "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True),
     # several sources
     "start_with": passing(lambda f, p: f.start_with(number(1), number(2)), model=lambda xs: [number(1), number(2), *xs]),
     "end_with": passing(
@@ -242,7 +249,7 @@ TABLE: dict[str, Entry] = {
         lambda f, p: Flow.combine_latest(Flow.just("a"), f), lambda xs: [("a", x) for x in xs], overtakes=True
     ),
     "with_latest_from": Entry(lambda f, p: f.with_latest_from(Flow.just("a")), lambda xs: [(x, "a") for x in xs]),
-    "race": passing(lambda f, p: Flow.race(f, Flow.never())),
+    "race": Entry(lambda f, p: Flow.race(f, Flow.never())),
     "switch_if_empty": passing(
         lambda f, p: f.switch_if_empty(Flow.just(number(1))),
         by_end=lambda xs, end: xs or [number(1)] * (end == "complete"),
@@ -296,7 +303,7 @@ TABLE: dict[str, Entry] = {
     "metrics": passing(lambda f, p: f.metrics(Metrics())),
     "progress": passing(lambda f, p: f.progress(int, 2)),
     "transform": calls(lambda f, p: f.transform(lambda it: it.map(made)), exactly),
-    "materialize": passing(lambda f, p: f.materialize().dematerialize()),
+    "materialize": passing(lambda f, p: f.materialize().dematerialize(), most=lambda a, n: a + 1),
     "dematerialize": passing(lambda f, p: f.publish_on(p.clock, 2).materialize().dematerialize(), most=None),
     # those of one element and several, for what they drop
     "map": calls(lambda f, p: f.map(made), exactly),
@@ -355,9 +362,3 @@ def merged(xs: Items, others: Items, end: str) -> list[Any]:
 def key(it: Any) -> Any:
     return it.value
 
-
-def of_executor(executor: Executor) -> Executor:
-    return executor
-
-
-_ = (FAILED, MAX_DEMAND)
