@@ -356,6 +356,7 @@ class _Given(Gather):
         split = self.split = self.make()
         split.title, split.place = self.title, self.place
         drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), self.host._executor)
+        split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.host._later(drain.start)
         lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)))
         while (group := lane.poll()) is not END:

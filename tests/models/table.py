@@ -158,7 +158,10 @@ TABLE: dict[str, Entry] = {
     # flows of flows
     "flat_map": calls(lambda f, p: f.flat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
     "flat_map, on an executor": calls(
-        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), 2), overtakes=True, eats=None
+        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), 2),
+        overtakes=True,
+        ordered=False,
+        eats=None,
     ),
     "flat_map_sequential": calls(
         lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2), overtakes=True, eats=None
@@ -185,8 +188,14 @@ TABLE: dict[str, Entry] = {
     "publish_on, twice": Entry(lambda f, p: f.publish_on(p.clock, 2).map(keeping).publish_on(p.clock, 3)),
     "publish_on, on a pool": Entry(lambda f, p: f.publish_on(POOL, 3), waits=True),
     "subscribe_on": passing(lambda f, p: f.subscribe_on(p.clock)),
-    "parallel": calls(
-        lambda f, p: f.parallel(2, 3).run_on(p.clock).map(made).sequential(), ordered=False, overtakes=True
+    "parallel": Entry(
+        lambda f, p: f.parallel(2, 3).run_on(p.clock).map(made).sequential(),
+        lambda xs: [Made(*x) for x in xs if not breaks(x)],
+        breaking,
+        ordered=False,
+        overtakes=True,
+        eats=breaks,
+        fails=Broken,
     ),
     "parallel, rails": Entry(
         lambda f, p: f.parallel(3, 2).run_on(p.clock).filter(even).rails(lambda rail: rail.map(keeping)).sequential(),
@@ -279,7 +288,6 @@ TABLE: dict[str, Entry] = {
     "retry_when, until its companion completes": passing(
         lambda f, p: f.retry_when(lambda error, times: Flow.just(1) if times < 2 else Flow.empty()),
         by_end=again(1),
-        end=no_end,
     ),
     "retry_backoff": passing(lambda f, p: f.retry_backoff(2, p.clock, first=1), by_end=again(2)),
     "repeat": passing(lambda f, p: f.repeat(3), by_end=repeated(3)),
