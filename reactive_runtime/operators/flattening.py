@@ -498,7 +498,7 @@ class _Flight:
     def __init__(self, element: Any) -> None:
         self.element = element
         self.task: Any = None  # the owner's
-        self.results: Iterator[Any] | None = None  # the host's lock; set once: it is done
+        self.results: deque[Any] | None = None  # the host's lock; set once: it is done
         self.error: BaseException | None = None  # the host's lock; instead, or after them
 
 
@@ -539,7 +539,7 @@ class _Tasks(_Bounded):
         """What the calls run on."""
         return "the event loop of coroutines"
 
-    def land(self, flight: _Flight, results: Iterator[Any] | None, error: BaseException | None) -> bool:
+    def land(self, flight: _Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
         """It is done: any thread, without a lock. False: nobody wants to know any more."""
         with self.host._lock:
             shut = self.shut
@@ -550,7 +550,7 @@ class _Tasks(_Bounded):
             self._too_late(results, error)
         return not shut
 
-    def _too_late(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
+    def _too_late(self, results: deque[Any] | None, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         self.discard(*(result for result in results or () if result is not None))
@@ -601,11 +601,12 @@ class _Tasks(_Bounded):
         flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
 
     def _results(self, flight: _Flight) -> Elements:
-        for result in flight.results or ():
-            if result is None:
+        results = flight.results
+        while results:
+            if results[0] is None:
                 raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
             yield from self.demand()
-            yield result
+            yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
         error, flight.error = flight.error, None
         if error is not None:
             raise error
@@ -684,7 +685,7 @@ class _Calls(_Tasks):
             error = None if raised is None else an_exception(raised)
         if isinstance(error, Exception):
             self.fault(error)
-        results = None if error is not None and not made else iter(made)
+        results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
             self.host._add(0)
 
@@ -785,9 +786,9 @@ class _Task:
         else:
             raised = task.exception()
             error = None if raised is None else an_exception(raised)
-        self._land(iter((task.result(),)) if error is None else None, error)
+        self._land(deque((task.result(),)) if error is None else None, error)
 
-    def _land(self, results: Iterator[Any] | None, error: BaseException | None) -> None:
+    def _land(self, results: deque[Any] | None, error: BaseException | None) -> None:
         gather = self.gather
         if isinstance(error, Exception):
             gather.fault(error)

@@ -362,6 +362,7 @@ class _Given(Gather):
         split.title, split.place, split.apart = self.title, self.place, True
         executor = self.sources_on or self.host._executor
         drain = self.host._context.copy().run(PulledSubscription, _End(split), split, (), executor)
+        split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.host._later(drain.start)
         lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)), made=True)
         seen = 0

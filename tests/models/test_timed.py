@@ -1,0 +1,58 @@
+"""Each operator with a clock or a switch signals what its model signals, at the same times, for any demand and cancel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from models.scripts import Failed, numbers
+from models.timed import TIMED, Events, Run, Stage, Timed, events
+
+from reactive_runtime import hooks
+
+
+def ran(timed: Timed, happening: Events) -> list[Any]:
+    """The signals, with their times. What was given and not delivered has gone to the hook, once."""
+    stage = Stage()
+    out: list[Any] = []
+    ended: list[Any] = []
+
+    def error(it: BaseException) -> None:
+        ended.append(it)
+        out.append((stage.clock.now(), "error"))
+
+    def complete() -> None:
+        ended.append(None)
+        out.append((stage.clock.now(), "complete"))
+
+    with hooks.captured() as drops:
+        flow = timed.apply(stage.source(), stage)
+        first = happening[0][2]
+        handle = flow.subscribe(lambda it: out.append((stage.clock.now(), it)), error, complete, demand=first)
+        for time, what, *it in happening[1:]:
+            stage.clock.advance(time - stage.clock.now())
+            if what == "request":
+                handle.request(*it)
+            elif what == "cancel":
+                handle.cancel()
+            else:
+                stage.happens(what, *it)
+        stage.clock.advance(10**7 - stage.clock.now())
+        handle.cancel()
+    assert len(ended) <= 1
+    if timed.follows:
+        went = Counter(numbers([it for _, it in out])) + Counter(numbers([drop.element for drop in drops]))
+        assert went == Counter(item.number for item in stage.given), f"given {stage.given}, {out}, dropped {drops}"
+    assert all(isinstance(drop.error, Failed | type(None)) for drop in drops), drops
+    return out
+
+
+@pytest.mark.parametrize("name", TIMED)
+@settings(max_examples=60, deadline=None)
+@given(happening=events())
+def test_an_operator_signals_what_its_model_signals(name: str, happening: Events) -> None:
+    assert ran(TIMED[name], happening) == Run(happening).go(TIMED[name].model())
+
+
