@@ -1,0 +1,254 @@
+"""Plans: a source, operators, and what the subscriber asks for, as JSON. `plans()` draws them.
+
+    {"source": ["just", 1, 2], "ops": [["map", ["add", 1]], ["take", 3]], "demand": 2, "refill": 0,
+     "cancel_after": 0, "steps": [[1000003, 5], [7000021, 0]], "until": 60000000}
+
+`demand` is asked for at once; `steps` are times and what is asked for then, 0 for a cancel; `refill` is asked for with
+each element; `cancel_after` so many elements comes a cancel (0: none). Times are microseconds. No two times of a plan
+come from one number, so that nothing happens at the same time by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from reactive_runtime import MAX_DEMAND
+
+__all__ = ["OPERATORS", "plans"]
+
+Plan = dict[str, Any]
+Spec = list[Any]
+
+UNIT = 1_000_000
+UNTIL = 60 * UNIT
+
+
+class Draw:
+    """Draws the parts of one plan."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.times = 0
+        self.probes = 0
+
+    def one_of(self, *values: Any) -> Any:
+        return self.draw(st.sampled_from(values))
+
+    def int(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def bool(self) -> bool:
+        return self.draw(st.booleans())
+
+    def time(self, most: int = 5) -> int:
+        """A duration that no other one is a multiple, or a sum, of."""
+        self.times += 1
+        return self.int(1, most) * UNIT + self.times * self.times * 7919 % 100_003
+
+    def elements(self, most: int = 5) -> list[int]:
+        return self.draw(st.lists(st.integers(0, 9), max_size=most))
+
+    def fn(self) -> Spec:
+        return self.one_of(["add", 1], ["mul", 3], ["mod", 2], ["mod", 3], ["fail_on", 3], ["none_on", 4])
+
+    def key(self) -> Spec:
+        return self.one_of(["same"], ["mod", 2], ["mod", 3], ["fail_on", 3])
+
+    def test(self) -> Spec:
+        return self.one_of(["odd"], ["less", 3], ["less", 6], ["not", 2], ["fail_on", 3])
+
+    def timeline(self) -> Spec:
+        events = [[self.time(4), n] for n in self.elements()]
+        for event in events[1:]:
+            if self.int(0, 3) == 0:
+                event[0] = 0
+        return [events, self.one_of("complete", "complete", "error", "none"), self.time(4)]
+
+
+    def named(self, name: str, depth: int = 0) -> Spec:
+        return [name, *SOURCES[name](self)]
+
+    def simple(self) -> Spec:
+        return self.named(self.one_of(*SIMPLE))
+
+    def sources(self) -> list[Spec]:
+        return [self.simple() for _ in range(self.int(1, 3))]
+
+    def inner(self) -> Spec:
+        return self.one_of(
+            lambda: ["just_twice"],
+            lambda: ["just"],
+            lambda: ["empty"],
+            lambda: ["to_range", self.int(1, 4)],
+            lambda: ["fail_on", self.int(0, 4)],
+            lambda: ["raise_on", self.int(0, 4)],
+            lambda: ["later", self.time()],
+            lambda: ["now_and_later", self.time()],
+            lambda: ["fail_later", self.time()],
+            lambda: ["never"],
+            lambda: ["given", self.simple()],
+        )()
+
+    def companion(self) -> Spec:
+        return [self.int(0, 2), self.one_of(0, self.time()), self.one_of("empty", "error", "never")]
+
+    def op(self, name: str) -> Spec:
+        return [name, *OPERATORS[name](self)]
+
+    def some(self) -> Spec:
+        return self.elements(3)
+
+    def default(self) -> Spec:
+        return self.one_of([], [77])
+
+
+SOURCES: dict[str, Callable[[Draw], Spec]] = {
+    "just": Draw.elements,
+    "empty": lambda d: [],
+    "never": lambda d: [],
+    "error": lambda d: [],
+    "range": lambda d: [d.int(0, 5), d.int(0, 6)],
+    "from_iterable": lambda d: [d.elements(), d.bool()],
+    "from_supplier": lambda d: [d.elements(), d.bool()],
+    "from_callable": lambda d: [d.fn(), d.int(0, 9)],
+    "from_publisher": lambda d: [d.simple()],
+    "generate": lambda d: [d.int(0, 6)],
+    "create": lambda d: [d.elements(), d.bool()],
+    "defer": lambda d: [d.simple()],
+    "using": lambda d: [d.simple()],
+    "timer": lambda d: [d.time()],
+    "interval": lambda d: [d.time(), d.one_of("drop", "latest", "buffer")],
+    "timed": Draw.timeline,
+    "hot": Draw.timeline,
+    "concat": lambda d: [d.bool(), *d.sources()],
+    "merge": lambda d: [d.bool(), *d.sources()],
+    "merge_comparing": lambda d: d.sources(),
+    "zip": lambda d: d.sources(),
+    "combine_latest": lambda d: d.sources(),
+    "race": lambda d: d.sources(),
+}
+
+COMPOUND = ("from_publisher", "defer", "using", "concat", "merge", "merge_comparing", "zip", "combine_latest", "race")
+SIMPLE = tuple(it for it in SOURCES if it not in COMPOUND and it != "hot")
+
+
+def _none(d: Draw) -> Spec:
+    return []
+
+
+OPERATORS: dict[str, Callable[[Draw], Spec]] = {
+    "map": lambda d: [d.fn()],
+    "starmap": lambda d: [d.int(0, 3)],
+    "map_not_none": lambda d: [d.fn()],
+    "handle": lambda d: [d.test()],
+    "flat_map_iterable": lambda d: [d.int(1, 4)],
+    "flatten": _none,
+    "enumerate": lambda d: [d.int(0, 2)],
+    "pairwise": _none,
+    "scan": lambda d: [d.int(0, 3)],
+    "batch": lambda d: [d.int(1, 3)],
+    "start_with": Draw.some,
+    "end_with": Draw.some,
+    "materialize": _none,
+    "dematerialize": _none,
+    "transform": _none,
+    "filter": lambda d: [d.test()],
+    "distinct": lambda d: [d.key()],
+    "distinct_until_changed": lambda d: [d.key()],
+    "take": lambda d: [d.int(0, 4)],
+    "take_while": lambda d: [d.test()],
+    "skip": lambda d: [d.int(0, 3)],
+    "skip_while": lambda d: [d.test()],
+    "first": Draw.default,
+    "last": Draw.default,
+    "element_at": lambda d: [d.int(0, 3), *d.default()],
+    "default_if_empty": lambda d: [77],
+    "ignore_elements": _none,
+    "reduce": lambda d: d.one_of([], [1]),
+    "collect": _none,
+    "to_list": _none,
+    "to_dict": _none,
+    "count": _none,
+    "sum": _none,
+    "min": _none,
+    "max": _none,
+    "all": lambda d: [d.test()],
+    "any": lambda d: [d.test()],
+    "contains": lambda d: [d.int(0, 4)],
+    "concat_with": lambda d: [d.simple()],
+    "merge_with": lambda d: [d.simple()],
+    "zip_with": lambda d: [d.simple()],
+    "with_latest_from": lambda d: [d.simple()],
+    "switch_if_empty": lambda d: [d.simple()],
+    "take_until": lambda d: [d.simple()],
+    "skip_until": lambda d: [d.simple()],
+    "flat_map": lambda d: [d.inner(), d.int(1, 3), d.bool()],
+    "flat_map_sequential": lambda d: [d.inner(), d.int(1, 3), d.bool()],
+    "concat_map": lambda d: [d.inner(), d.bool()],
+    "switch_map": lambda d: [d.inner()],
+    "expand": _none,
+    "group_by": lambda d: [d.int(1, 3)],
+    "window": lambda d: [d.int(1, 3)],
+    "batch_by": lambda d: [d.int(1, 3), d.time()],
+    "debounce": lambda d: [d.time()],
+    "delay": lambda d: [d.time()],
+    "sample": lambda d: [d.simple()],
+    "throttle": lambda d: [d.time()],
+    "timeout": lambda d: [d.time(), *d.one_of(lambda: [], lambda: [d.simple()])()],
+    "publish_on": lambda d: [d.int(1, 4)],
+    "subscribe_on": _none,
+    "limit_rate": lambda d: [d.int(1, 5)],
+    "on_overflow_buffer": lambda d: [d.int(1, 3), d.one_of("error", "oldest", "newest")],
+    "on_overflow_drop": _none,
+    "on_overflow_latest": _none,
+    "serialize": _none,
+    "parallel": lambda d: [d.int(1, 3)],
+    "share": lambda d: [d.one_of(0, d.time())],
+    "publish": lambda d: [d.one_of(0, d.time())],
+    "replay": lambda d: [d.one_of(0, d.time()), d.int(1, 3)],
+    "cache": lambda d: [d.one_of(0, d.time())],
+    "on_error_resume": lambda d: [d.simple()],
+    "on_error_return": _none,
+    "map_error": _none,
+    "retry": lambda d: [d.int(0, 2)],
+    "retry_when": Draw.companion,
+    "retry_backoff": lambda d: [d.int(0, 3), d.time()],
+    "repeat": lambda d: [d.int(0, 3)],
+    "repeat_when": Draw.companion,
+    "finalize": _none,
+    "do_finally": _none,
+    "do_on_subscribe": _none,
+    "do_on_request": _none,
+    "do_on_next": _none,
+    "do_on_error": _none,
+    "do_on_complete": _none,
+    "do_on_cancel": _none,
+    "tap": _none,
+}
+
+
+@st.composite
+def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), sources: tuple[str, ...] = tuple(SOURCES)) -> Plan:
+    """A plan of 1 to 4 operators."""
+    d = Draw(draw)
+    source = d.named(d.one_of(*sources))
+    if d.bool():
+        source = ["probe", "source", source]
+    ops = [d.op(d.one_of(*operators)) for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4))]
+    plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
+    if d.bool():
+        plan["demand"] = d.int(0, 4)
+        plan["refill"] = d.one_of(0, 0, 1)
+        time = 0
+        for _ in range(d.int(0, 3)):
+            time += d.time(8)
+            plan["steps"].append([time, d.one_of(1, 1, 2, 3, MAX_DEMAND)])
+    if d.int(0, 3) == 0:
+        plan["cancel_after"] = d.int(1, 3)
+    elif d.int(0, 3) == 0:
+        time = d.time(20)
+        plan["steps"] = [it for it in plan["steps"] if it[0] < time] + [[time, 0]]
+    return {**plan, "until": UNTIL}
