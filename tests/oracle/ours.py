@@ -79,6 +79,7 @@ class _Sink:
         self.refill = plan["refill"]
         self.left = plan["cancel_after"]
         self.cancelled = False
+        self.over = False
         self.subscription: Any = None
 
     def on_subscribe(self, subscription: Any, /) -> None:
@@ -90,15 +91,22 @@ class _Sink:
         self.run.signals.append([self.run.now(), "next", json(element)])
         self.left -= 1
         if self.left == 0:
-            self.cancelled = True
-            self.subscription.cancel()
+            self.cancel()
         elif self.refill and not self.cancelled:
             self.subscription.request(self.refill)
 
+    def cancel(self) -> None:
+        if not self.over:
+            self.cancelled = True
+            self.subscription.cancel()
+            self.run.signals.append([self.run.now(), "cancel"])
+
     def on_error(self, error: BaseException, /) -> None:
+        self.over = True
         self.run.signals.append([self.run.now(), "error", kind_of(error)])
 
     def on_complete(self) -> None:
+        self.over = True
         self.run.signals.append([self.run.now(), "complete"])
 
 
@@ -141,12 +149,17 @@ class _Probe:
         self.subscription.cancel()
 
     def on_error(self, error: BaseException, /) -> None:
-        self.over = True
+        self.end()
         self.subscriber.on_error(error)
 
     def on_complete(self) -> None:
-        self.over = True
+        self.end()
         self.subscriber.on_complete()
+
+    def end(self) -> None:
+        if not self.over:
+            self.over = True
+            self.probed.see("end")
 
 
 class _Run:
@@ -176,8 +189,7 @@ class _Run:
             if n > 0:
                 sink.subscription.request(n)
             else:
-                sink.cancelled = True
-                sink.subscription.cancel()
+                sink.cancel()
             self.clock.advance()
         self.clock.advance(plan["until"] - self.now())
         probes = {name: list(seen) for name, seen in self.probes.items()}
@@ -337,15 +349,6 @@ def failing(elements: list[int], fails: bool) -> Iterator[int]:
         raise Fault("source")
 
 
-class _Iterable:
-    def __init__(self, elements: list[int], fails: bool) -> None:
-        self.elements = elements
-        self.fails = fails
-
-    def __iter__(self) -> Iterator[int]:
-        return failing(self.elements, self.fails)
-
-
 def _create(run: _Run, elements: list[int], fails: bool) -> Flow[Any]:
     def push(emitter: Any) -> None:
         for element in elements:
@@ -403,7 +406,7 @@ SOURCES: dict[str, Callable[..., Flow[Any]]] = {
     "never": lambda run: Flow.never(),
     "error": lambda run: Flow.error(Fault("source")),
     "range": lambda run, start, count: Flow.range(start, start + count),
-    "from_iterable": lambda run, elements, fails: Flow.from_iterable(_Iterable(elements, fails)),
+    "from_iterable": lambda run, elements: Flow.from_iterable(elements),
     "from_supplier": lambda run, elements, fails: Flow.from_supplier(lambda: failing(elements, fails)),
     "from_callable": _call,
     "from_publisher": lambda run, spec: Flow.from_publisher(run.source(spec)),

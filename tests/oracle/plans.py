@@ -32,7 +32,8 @@ class Draw:
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
         self.times = 0
-        self.probes = 0
+        self.at_once = True  # whether what the chain has so far may come at the moment of the subscription
+        self.unbounded = False
 
     def one_of(self, *values: Any) -> Any:
         return self.draw(st.sampled_from(values))
@@ -67,15 +68,27 @@ class Draw:
                 event[0] = 0
         return [events, self.one_of("complete", "complete", "error", "none"), self.time(4)]
 
-
-    def named(self, name: str, depth: int = 0) -> Spec:
+    def source(self, *names: str) -> Spec:
+        name = self.one_of(*names)
         return [name, *SOURCES[name](self)]
 
     def simple(self) -> Spec:
-        return self.named(self.one_of(*SIMPLE))
+        """A source that has no other one in it."""
+        return self.source(*SIMPLE)
 
-    def sources(self) -> list[Spec]:
+    def apart(self) -> Spec:
+        """A source whose elements do not come at one moment with those of the chain so far."""
+        return self.source(*LATER) if self.at_once else self.simple()
+
+    def several(self) -> list[Spec]:
         return [self.simple() for _ in range(self.int(1, 3))]
+
+    def several_apart(self) -> list[Spec]:
+        """No more than one of them has something at once."""
+        sources = [self.source(*LATER) for _ in range(self.int(1, 3))]
+        if self.bool():
+            sources[self.int(0, len(sources) - 1)] = self.simple()
+        return sources
 
     def inner(self) -> Spec:
         return self.one_of(
@@ -95,9 +108,6 @@ class Draw:
     def companion(self) -> Spec:
         return [self.int(0, 2), self.one_of(0, self.time()), self.one_of("empty", "error", "never")]
 
-    def op(self, name: str) -> Spec:
-        return [name, *OPERATORS[name](self)]
-
     def some(self) -> Spec:
         return self.elements(3)
 
@@ -111,7 +121,7 @@ SOURCES: dict[str, Callable[[Draw], Spec]] = {
     "never": lambda d: [],
     "error": lambda d: [],
     "range": lambda d: [d.int(0, 5), d.int(0, 6)],
-    "from_iterable": lambda d: [d.elements(), d.bool()],
+    "from_iterable": lambda d: [d.elements()],
     "from_supplier": lambda d: [d.elements(), d.bool()],
     "from_callable": lambda d: [d.fn(), d.int(0, 9)],
     "from_publisher": lambda d: [d.simple()],
@@ -123,16 +133,31 @@ SOURCES: dict[str, Callable[[Draw], Spec]] = {
     "interval": lambda d: [d.time(), d.one_of("drop", "latest", "buffer")],
     "timed": Draw.timeline,
     "hot": Draw.timeline,
-    "concat": lambda d: [d.bool(), *d.sources()],
-    "merge": lambda d: [d.bool(), *d.sources()],
-    "merge_comparing": lambda d: d.sources(),
-    "zip": lambda d: d.sources(),
-    "combine_latest": lambda d: d.sources(),
-    "race": lambda d: d.sources(),
+    "concat": lambda d: [d.bool(), *d.several()],
+    "merge": lambda d: [d.bool(), *d.several_apart()],
+    "merge_comparing": Draw.several,
+    "zip": Draw.several,
+    "combine_latest": Draw.several_apart,
+    "race": Draw.several_apart,
 }
 
 COMPOUND = ("from_publisher", "defer", "using", "concat", "merge", "merge_comparing", "zip", "combine_latest", "race")
 SIMPLE = tuple(it for it in SOURCES if it not in COMPOUND and it != "hot")
+LATER = ("timed", "timer", "interval", "never")
+"""Nothing comes from these at the moment of the subscription."""
+
+BETWEEN = {
+    "merge", "merge_with", "combine_latest", "flat_map", "expand", "group_by", "parallel", "share", "publish", "replay", "cache"
+}
+"""What these make of several sources has an order only by time. Where that does not settle it, nothing follows them."""
+
+KEEPS_TIME = {
+    "map", "starmap", "map_not_none", "handle", "flat_map_iterable", "flatten", "enumerate", "pairwise", "scan", "batch",
+    "filter", "distinct", "distinct_until_changed", "take", "take_while", "skip", "skip_while", "first",
+    "element_at", "transform", "finalize", "do_finally", "do_on_subscribe", "do_on_request", "do_on_next", "do_on_error",
+    "do_on_complete", "do_on_cancel", "tap", "serialize", "delay", "retry", "repeat", "map_error", "on_overflow_drop", "on_overflow_latest",
+}
+"""Behind these, what comes later than the subscription still does."""
 
 
 def _none(d: Draw) -> Spec:
@@ -179,12 +204,12 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "any": lambda d: [d.test()],
     "contains": lambda d: [d.int(0, 4)],
     "concat_with": lambda d: [d.simple()],
-    "merge_with": lambda d: [d.simple()],
+    "merge_with": lambda d: [d.apart()],
     "zip_with": lambda d: [d.simple()],
-    "with_latest_from": lambda d: [d.simple()],
+    "with_latest_from": lambda d: [d.apart()],
     "switch_if_empty": lambda d: [d.simple()],
-    "take_until": lambda d: [d.simple()],
-    "skip_until": lambda d: [d.simple()],
+    "take_until": lambda d: [d.apart()],
+    "skip_until": lambda d: [d.apart()],
     "flat_map": lambda d: [d.inner(), d.int(1, 3), d.bool()],
     "flat_map_sequential": lambda d: [d.inner(), d.int(1, 3), d.bool()],
     "concat_map": lambda d: [d.inner(), d.bool()],
@@ -195,7 +220,7 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "batch_by": lambda d: [d.int(1, 3), d.time()],
     "debounce": lambda d: [d.time()],
     "delay": lambda d: [d.time()],
-    "sample": lambda d: [d.simple()],
+    "sample": lambda d: [d.apart()],
     "throttle": lambda d: [d.time()],
     "timeout": lambda d: [d.time(), *d.one_of(lambda: [], lambda: [d.simple()])()],
     "publish_on": lambda d: [d.int(1, 4)],
@@ -234,12 +259,22 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
 def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), sources: tuple[str, ...] = tuple(SOURCES)) -> Plan:
     """A plan of 1 to 4 operators."""
     d = Draw(draw)
-    source = d.named(d.one_of(*sources))
+    d.unbounded = d.bool()
+    source = d.source(*sources)
+    d.at_once = source[0] not in (*LATER, "hot")
+    settled = source[0] not in BETWEEN or d.unbounded
     if d.bool():
         source = ["probe", "source", source]
-    ops = [d.op(d.one_of(*operators)) for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4))]
+    ops: list[Spec] = []
+    for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
+        name = d.one_of(*operators)
+        if not settled or (name in ("switch_map", "timeout") and not d.unbounded):
+            break
+        ops.append([name, *OPERATORS[name](d)])
+        settled = name not in BETWEEN or (d.unbounded and not d.at_once)
+        d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
-    if d.bool():
+    if not d.unbounded:
         plan["demand"] = d.int(0, 4)
         plan["refill"] = d.one_of(0, 0, 1)
         time = 0

@@ -182,8 +182,7 @@ public final class Oracle {
         if (n > 0) {
           sink.subscription.request(n);
         } else {
-          sink.cancelled = true;
-          sink.subscription.cancel();
+          sink.cancel();
         }
         clock.triggerActions();
       }
@@ -199,6 +198,7 @@ public final class Oracle {
     final class Sink implements FlowableSubscriber<Object> {
       Subscription subscription;
       boolean cancelled;
+      boolean over;
       long left = plan.get("cancel_after").getAsLong();
       final long refill = plan.get("refill").getAsLong();
 
@@ -215,8 +215,7 @@ public final class Oracle {
       public void onNext(Object element) {
         signal("next", json(element));
         if (--left == 0) {
-          cancelled = true;
-          subscription.cancel();
+          cancel();
         } else if (refill > 0 && !cancelled) {
           subscription.request(refill);
         }
@@ -224,12 +223,22 @@ public final class Oracle {
 
       @Override
       public void onError(Throwable error) {
+        over = true;
         signal("error", kindOf(error));
       }
 
       @Override
       public void onComplete() {
+        over = true;
         signal("complete", null);
+      }
+
+      void cancel() {
+        if (!over) {
+          cancelled = true;
+          subscription.cancel();
+          signal("cancel", null);
+        }
       }
 
       void signal(String name, JsonElement value) {
@@ -294,14 +303,21 @@ public final class Oracle {
 
                   @Override
                   public void onError(Throwable error) {
-                    over = true;
+                    end();
                     subscriber.onError(error);
                   }
 
                   @Override
                   public void onComplete() {
-                    over = true;
+                    end();
                     subscriber.onComplete();
+                  }
+
+                  void end() {
+                    if (!over) {
+                      over = true;
+                      see(seen, "end", 0);
+                    }
                   }
                 });
           });
@@ -332,15 +348,23 @@ public final class Oracle {
           return Flowable.range(it.get(1).getAsInt(), it.get(2).getAsInt()).map(n -> (Object) n.longValue());
         case "from_iterable":
           {
-            Object[] elements = elements(it.get(1).getAsJsonArray(), 0);
-            boolean fails = it.get(2).getAsBoolean();
-            return Flowable.fromIterable(() -> new Failing(elements, fails));
+            return Flowable.fromIterable(Arrays.asList(elements(it.get(1).getAsJsonArray(), 0)));
           }
-        case "from_supplier":
+        case "from_supplier": // an iterator that is asked for its end only with demand
           {
             Object[] elements = elements(it.get(1).getAsJsonArray(), 0);
             boolean fails = it.get(2).getAsBoolean();
-            return Flowable.defer(() -> Flowable.fromIterable(() -> new Failing(elements, fails)));
+            return Flowable.generate(
+                () -> new int[1],
+                (next, emitter) -> {
+                  if (next[0] < elements.length) {
+                    emitter.onNext(elements[next[0]++]);
+                  } else if (fails) {
+                    emitter.onError(new Fault("source"));
+                  } else {
+                    emitter.onComplete();
+                  }
+                });
           }
         case "from_callable":
           {
@@ -420,7 +444,7 @@ public final class Oracle {
         case "merge":
           return it.get(1).getAsBoolean() ? Flowable.mergeArrayDelayError(sources(it, 2)) : Flowable.mergeArray(sources(it, 2));
         case "merge_comparing":
-          return Flowable.fromPublisher(Flux.mergeComparing(256, Comparator.comparingLong(Oracle::num), sources(it, 1)));
+          return Flowable.fromPublisher(mergeComparing(sources(it, 1)));
         case "zip":
           return Flowable.zipArray(list -> (Object) Arrays.asList(list), false, 256, sources(it, 1));
         case "combine_latest":
@@ -430,6 +454,12 @@ public final class Oracle {
         default:
           throw new IllegalArgumentException("no source: " + name);
       }
+    }
+
+    @SuppressWarnings("unchecked")
+    static Flux<Object> mergeComparing(Flowable<Object>[] sources) {
+      Publisher<Object>[] publishers = Arrays.copyOf(sources, sources.length, Publisher[].class);
+      return Flux.mergeComparing(256, Comparator.comparingLong(Oracle::num), publishers);
     }
 
     interface Emit {
@@ -476,30 +506,6 @@ public final class Oracle {
           };
       schedule.run();
       return worker;
-    }
-
-    static final class Failing implements java.util.Iterator<Object> {
-      final Object[] elements;
-      final boolean fails;
-      int next;
-
-      Failing(Object[] elements, boolean fails) {
-        this.elements = elements;
-        this.fails = fails;
-      }
-
-      @Override
-      public boolean hasNext() {
-        return next < elements.length || fails;
-      }
-
-      @Override
-      public Object next() {
-        if (next == elements.length) {
-          throw new Fault("source");
-        }
-        return elements[next++];
-      }
     }
 
     Object[] elements(JsonArray it) {
@@ -572,7 +578,7 @@ public final class Oracle {
     /** What an element becomes: a publisher. */
     Flowable<Object> inner(JsonArray it, Object element) {
       String name = it.get(0).getAsString();
-      long k = it.size() > 1 ? it.get(1).getAsLong() : 0;
+      long k = it.size() > 1 && it.get(1).isJsonPrimitive() ? it.get(1).getAsLong() : 0;
       long n = num(element);
       return switch (name) {
         case "just_twice" -> Flowable.just(n, n + 100);
@@ -664,7 +670,7 @@ public final class Oracle {
         case "enumerate":
           return flux(Flux.from(f).index((n, x) -> list(n + it.get(1).getAsLong(), x)));
         case "pairwise":
-          return f.buffer(2, 1).filter(pair -> pair.size() == 2).map(pair -> (Object) pair);
+          return f.map(x -> list(x, x)).scan((before, x) -> list(((List<?>) before).get(1), ((List<?>) x).get(1))).skip(1);
         case "scan":
           return f.startWithItem(it.get(1).getAsLong()).scan(Run::add).skip(1);
         case "batch":
@@ -766,7 +772,7 @@ public final class Oracle {
         case "debounce":
           return f.debounce(it.get(1).getAsLong(), UNIT, clock).onBackpressureLatest();
         case "delay":
-          return f.delay(it.get(1).getAsLong(), UNIT, clock);
+          return f.delay(it.get(1).getAsLong(), UNIT, clock).onBackpressureBuffer();
         case "sample":
           return f.sample(source(it.get(1).getAsJsonArray()), true).onBackpressureLatest();
         case "throttle":
