@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from oracle.plans import BETWEEN
+from oracle.plans import BETWEEN, LAZY, OVERTAKEN, names
 from reactive_runtime import MAX_DEMAND
 
 __all__ = ["ROWS", "Row", "difference"]
@@ -16,25 +16,9 @@ EXACT = {
     "map", "starmap", "map_not_none", "handle", "enumerate", "scan", "batch", "pairwise", "transform", "filter", "distinct",
     "distinct_until_changed", "take", "take_while", "skip", "skip_while",
     "do_on_request", "do_on_next", "serialize", "finalize",
-    "do_finally", "do_on_subscribe", "do_on_error", "do_on_complete", "do_on_cancel", "tap", "limit_rate",
+    "do_finally", "do_on_subscribe", "do_on_error", "do_on_complete", "do_on_cancel", "tap",
 }
 """A chain of these asks its source for exactly the same, here and there."""
-
-
-def names(plan: Json) -> set[str]:
-    """All operators and sources that a plan has, the inner ones too."""
-    found: set[str] = set()
-
-    def visit(it: Json) -> None:
-        if isinstance(it, list):
-            if it and isinstance(it[0], str):
-                found.add(it[0])
-            for part in it:
-                visit(part)
-
-    visit(plan["source"])
-    visit(plan["ops"])
-    return found
 
 
 def requests(seen: list[Json]) -> dict[int, int]:
@@ -50,9 +34,19 @@ def requests(seen: list[Json]) -> dict[int, int]:
     return by_time
 
 
-def events(seen: list[Json], *, cancels: bool) -> list[Json]:
-    """When a source is subscribed to, and when it is over; and, with `cancels`, why."""
-    return sorted([time, what if cancels or what == "subscribe" else "over"] for time, what, _ in seen if what != "request")
+def events(seen: list[Json]) -> list[Json]:
+    """When a source is subscribed to, and when it ends or is cancelled."""
+    return sorted([time, what] for time, what, _ in seen if what != "request")
+
+
+def left_running(signals: list[Json], seen: list[Json]) -> bool:
+    """Whether the flow is over, and a source is not."""
+    end = next((it[0] for it in signals if it[1] != "next"), None)
+    if end is None:
+        return False
+    begun = sum(1 for time, what, _ in seen if what == "subscribe")
+    over = sum(1 for time, what, _ in seen if what in ("cancel", "end") and time <= end)
+    return begun > over
 
 
 def logged(log: list[Json]) -> dict[str, list[Json]]:
@@ -73,9 +67,13 @@ def plain(plan: Json, ours: Json, theirs: Json) -> str:
     exact = all(op[0] in EXACT for op in plan["ops"])
     for name in theirs["probes"]:
         here, there = ours["probes"].get(name, []), theirs["probes"][name]
-        if events(here, cancels=exact) != events(there, cancels=exact):
+        if left_running(ours["signals"], here) and "cache" not in names(plan):
+            return "left running"
+        if exact and events(here) != events(there):
             return "source"
-        if exact and requests(here) != requests(there):
+        if [it for it in events(here) if it[1] == "subscribe"] != [it for it in events(there) if it[1] == "subscribe"]:
+            return "subscriptions"
+        if exact | (names(plan) <= EXACT | {"limit_rate"}) and requests(here) != requests(there):
             return "requests"
     return ""
 
@@ -117,9 +115,16 @@ def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json]
     return ours, _with(theirs, signals=signals[: at + 1])
 
 
-def _take_none(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    probes = {name: [it for it in seen if it[0]] if ours["probes"][name] == [] else seen for name, seen in theirs["probes"].items()}
-    return ours, _with(theirs, probes=probes)
+def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    probes = dict(theirs["probes"])
+    for name, seen in probes.items():
+        kept = [it for it in seen if it[1] != "request"]
+        if not ours["probes"].get(name) and [it[1:2] for it in kept] == [["subscribe"], ["cancel"]] and kept[0][0] == kept[1][0]:
+            probes[name] = []
+    log = theirs["log"]
+    if not ours["log"] and [it[1] for it in log] == ["open", "close"] and log[0][0] == log[1][0]:
+        log = []
+    return ours, _with(theirs, probes=probes, log=log)
 
 
 def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -136,6 +141,33 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     if ends and (ends[-1][1] == "complete" or (ends[-1][1] == "error" and ends[-1][2] != there[-1][2])):
         return None
     return _with(ours, signals=elements, log=[], probes={}), _with(theirs, signals=elements, log=[], probes={})
+
+
+PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
+
+
+def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
+
+    def over(run: Json) -> Json:
+        log = [[it[0], "over"] if it[0] == end and it[1] in ("complete", "cancel", "finally") else it for it in run["log"]]
+        return _with(run, log=[it for place, it in enumerate(log) if it[1] != "over" or it not in log[:place]])
+
+    def without(run: Json) -> Json:
+        return _with(run, log=[it for it in run["log"] if it[1] != "over"])
+
+    return without(over(ours)), without(over(theirs))
+
+
+def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
+        return None
+    if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
+        return _with(ours, signals=here[:-1]), _with(theirs, signals=there[:-1])
+    if not here or here[-1][1] in ("next", "cancel"):
+        return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
+    return None
 
 
 def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -155,6 +187,15 @@ def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     return late(ours), late(theirs)
 
 
+def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not here or not there or here[:-1] != there[:-1] or here[-1][0] != there[-1][0]:
+        return None
+    if not {here[-1][1], there[-1][1]} <= {"error", "complete"}:
+        return None
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
 def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     here, there = ours["signals"], theirs["signals"]
     if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
@@ -162,6 +203,99 @@ def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     failed = bool(there) and there[-1][1] == "error"
     if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
         return None  # as many, at the same times
+    if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
+        if sorted(map(str, here)) != sorted(map(str, there)):
+            return None
+    whole = bool(there) and there[-1][1] == "complete"
+    if whole and sorted(map(str, here)) != sorted(map(str, there)):
+        return None
+    last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
+
+    def streams(signals: list[Json]) -> dict[str, list[Json]]:
+        found: dict[str, list[Json]] = {}
+        for signal in signals:
+            if signal[1] == "next":
+                found.setdefault(_stream(last, signal[2]), []).append(signal[2])
+        return found
+
+    one, other = streams(here), streams(there)
+    for name in {*one, *other}:
+        a, b = one.get(name, []), other.get(name, [])
+        if last not in ("expand", "parallel") and a[: len(b)] != b[: len(a)]:
+            return None
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _stream(operator: str, element: Json) -> str:
+    """Which of the sources an element comes from, where it says so."""
+    if operator == "flat_map":
+        return str(element % 100) if isinstance(element, int) else ""
+    return str(element[0]) if isinstance(element, list) else str(element)
+
+
+PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
+
+
+def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
+
+    def over(run: Json) -> Json:
+        log = [[it[0], "over"] if it[0] == end and it[1] in ("complete", "cancel", "finally") else it for it in run["log"]]
+        return _with(run, log=[it for place, it in enumerate(log) if it[1] != "over" or it not in log[:place]])
+
+    def without(run: Json) -> Json:
+        return _with(run, log=[it for it in run["log"] if it[1] != "over"])
+
+    return without(over(ours)), without(over(theirs))
+
+
+def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
+        return None
+    if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
+        return _with(ours, signals=here[:-1]), _with(theirs, signals=there[:-1])
+    if not here or here[-1][1] in ("next", "cancel"):
+        return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
+    return None
+
+
+def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    if plan["demand"]:
+        return None
+    first = next((time for time, n in plan["steps"] if n > 0), None)
+    cancel = next((time for time, n in plan["steps"] if n == 0), None)
+
+    def late(run: Json) -> Json:
+        if first is None:  # there is no demand at all
+            return _with(run, signals=[], log=[], probes={})
+        clamp = [[max(it[0], first), *it[1:]] for it in run["signals"]]
+        log = [[max(it[0], first), *it[1:]] for it in run["log"]]
+        probes = {name: [[max(it[0], first), *it[1:]] for it in seen] for name, seen in run["probes"].items()}
+        return _with(run, signals=clamp, log=log, probes=probes)
+
+    return late(ours), late(theirs)
+
+
+def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not here or not there or here[:-1] != there[:-1] or here[-1][0] != there[-1][0]:
+        return None
+    if not {here[-1][1], there[-1][1]} <= {"error", "complete"}:
+        return None
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
+        return None
+    failed = bool(there) and there[-1][1] == "error"
+    if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
+        return None  # as many, at the same times
+    if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
+        if sorted(map(str, here)) != sorted(map(str, there)):
+            return None
     whole = bool(there) and there[-1][1] == "complete"
     if whole and sorted(map(str, here)) != sorted(map(str, there)):
         return None
@@ -191,19 +325,16 @@ def _stream(operator: str, element: Json) -> str:
 
 OVERTAKEN = {
     "flat_map", "flat_map_sequential", "concat_map", "flat_map_iterable", "flatten", "merge", "merge_with", "zip", "zip_with",
-    "combine_latest", "window", "group_by", "publish", "share", "replay", "switch_map", "expand", "publish_on", "delay",
-}
-
-LAZY = {
-    "reduce", "collect", "to_list", "to_dict", "count", "sum", "min", "max", "all", "any", "contains", "last", "ignore_elements",
-    "flat_map", "flat_map_sequential", "concat_map", "switch_map", "expand", "group_by", "window", "parallel",
-    "from_supplier", "generate", "using", "repeat", "delay",
+    "combine_latest", "window", "group_by", "publish", "share", "replay", "switch_map", "expand", "publish_on", "delay", "merge_comparing",
 }
 
 ROWS = [
     Row("end-after-cancel", lambda plan: True, _end_after_cancel),
-    Row("take-none", lambda plan: ["take", 0] in plan["ops"], _take_none),
+    Row("cancelled-at-once", lambda plan: True, _cancelled_at_once),
     Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits),
+    Row("end-or-cancel", lambda plan: bool(names(plan) & PUSHING), _over),
+    Row("end-seen-ahead", lambda plan: bool(names(plan) & {"from_supplier", "generate"}) and bool(names(plan) & {"publish_on"}), _end_ahead),
+    Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),
     Row("order-between-sources", lambda plan: bool(names(plan) & BETWEEN), _order),
     Row("error-overtakes", lambda plan: bool(names(plan) & OVERTAKEN), _overtakes),
 ]

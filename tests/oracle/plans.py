@@ -69,7 +69,7 @@ class Draw:
         return [events, self.one_of("complete", "complete", "error", "none"), self.time(4)]
 
     def source(self, *names: str) -> Spec:
-        name = self.one_of(*names)
+        name = self.one_of(*(it for it in names if self.unbounded or it not in BY_DEMAND))
         return [name, *SOURCES[name](self)]
 
     def simple(self) -> Spec:
@@ -79,6 +79,9 @@ class Draw:
     def apart(self) -> Spec:
         """A source whose elements do not come at one moment with those of the chain so far."""
         return self.source(*LATER) if self.at_once else self.simple()
+
+    def zipped(self) -> list[Spec]:
+        return self.several_apart() if self.bool() else [self.source(*SAFE) for _ in range(self.int(1, 3))]
 
     def several(self) -> list[Spec]:
         return [self.simple() for _ in range(self.int(1, 3))]
@@ -108,6 +111,10 @@ class Draw:
     def companion(self) -> Spec:
         return [self.int(0, 2), self.one_of(0, self.time()), self.one_of("empty", "error", "never")]
 
+    def second(self) -> int:
+        """When a second subscriber comes; 0: none does."""
+        return self.time() if self.unbounded and self.bool() else 0
+
     def some(self) -> Spec:
         return self.elements(3)
 
@@ -135,8 +142,8 @@ SOURCES: dict[str, Callable[[Draw], Spec]] = {
     "hot": Draw.timeline,
     "concat": lambda d: [d.bool(), *d.several()],
     "merge": lambda d: [d.bool(), *d.several_apart()],
-    "merge_comparing": Draw.several,
-    "zip": Draw.several,
+    "merge_comparing": Draw.zipped,
+    "zip": Draw.zipped,
     "combine_latest": Draw.several_apart,
     "race": Draw.several_apart,
 }
@@ -146,10 +153,38 @@ SIMPLE = tuple(it for it in SOURCES if it not in COMPOUND and it != "hot")
 LATER = ("timed", "timer", "interval", "never")
 """Nothing comes from these at the moment of the subscription."""
 
+SAFE = ("just", "empty", "range", "from_iterable", "generate")
+
 BETWEEN = {
-    "merge", "merge_with", "combine_latest", "flat_map", "expand", "group_by", "parallel", "share", "publish", "replay", "cache"
+    "merge", "merge_with", "combine_latest", "flat_map", "expand", "group_by", "parallel", "zip", "zip_with", "merge_comparing", "share", "publish", "replay", "cache"
 }
 """What these make of several sources has an order only by time. Where that does not settle it, nothing follows them."""
+
+OVERTAKEN = {
+    "flat_map", "flat_map_sequential", "concat_map", "flat_map_iterable", "flatten", "merge", "merge_with", "zip", "zip_with",
+    "combine_latest", "window", "group_by", "publish", "share", "replay", "cache", "switch_map", "expand", "publish_on", "delay", "merge_comparing", "race",
+}
+"""An error overtakes the elements that wait in these, in RxJava."""
+
+RECOVERING = {
+    "on_error_resume", "on_error_return", "retry", "retry_when", "retry_backoff", "materialize", "tap", "do_on_error", "map_error", "do_finally", "finalize", "do_on_cancel", "do_on_next"
+}
+"""These show when an error came."""
+
+LAZY = {
+    "reduce", "collect", "to_list", "to_dict", "count", "sum", "min", "max", "all", "any", "contains", "last", "ignore_elements",
+    "flat_map", "flat_map_sequential", "concat_map", "switch_map", "expand", "group_by", "window", "parallel",
+    "from_supplier", "generate", "using", "repeat", "delay", "limit_rate", "first", "element_at", "race", "merge_comparing", "merge", "zip", "combine_latest", "merge_with", "zip_with", "pairwise", "skip",
+}
+"""These ask their sources with the first demand, here; with the subscription, there."""
+
+BY_TIME = {
+    "take_until", "skip_until", "with_latest_from", "sample", "timeout", "debounce", "throttle", "delay", "batch_by", "retry_backoff", "retry_when", "repeat_when", "using", "race", "merge", "merge_with", "combine_latest", "flat_map", "concat_map", "switch_map", "flat_map_sequential", "expand", "concat", "concat_with", "share", "publish", "replay", "cache"
+}
+"""What comes of these depends on when their sources were asked."""
+
+BY_DEMAND = {"switch_map", "throttle", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
+"""What comes of these depends on how much is asked for ahead."""
 
 KEEPS_TIME = {
     "map", "starmap", "map_not_none", "handle", "flat_map_iterable", "flatten", "enumerate", "pairwise", "scan", "batch",
@@ -205,7 +240,7 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "contains": lambda d: [d.int(0, 4)],
     "concat_with": lambda d: [d.simple()],
     "merge_with": lambda d: [d.apart()],
-    "zip_with": lambda d: [d.simple()],
+    "zip_with": lambda d: [d.apart() if d.bool() else d.source(*SAFE)],
     "with_latest_from": lambda d: [d.apart()],
     "switch_if_empty": lambda d: [d.simple()],
     "take_until": lambda d: [d.apart()],
@@ -231,10 +266,10 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "on_overflow_latest": _none,
     "serialize": _none,
     "parallel": lambda d: [d.int(1, 3)],
-    "share": lambda d: [d.one_of(0, d.time())],
-    "publish": lambda d: [d.one_of(0, d.time())],
-    "replay": lambda d: [d.one_of(0, d.time()), d.int(1, 3)],
-    "cache": lambda d: [d.one_of(0, d.time())],
+    "share": lambda d: [d.second()],
+    "publish": lambda d: [d.second()],
+    "replay": lambda d: [d.second(), d.int(1, 3)],
+    "cache": lambda d: [d.second()],
     "on_error_resume": lambda d: [d.simple()],
     "on_error_return": _none,
     "map_error": _none,
@@ -263,15 +298,17 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
     source = d.source(*sources)
     d.at_once = source[0] not in (*LATER, "hot")
     settled = source[0] not in BETWEEN or d.unbounded
+    overtaken = source[0] in OVERTAKEN
     if d.bool():
         source = ["probe", "source", source]
     ops: list[Spec] = []
     for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
         name = d.one_of(*operators)
-        if not settled or (name in ("switch_map", "timeout") and not d.unbounded):
+        if not settled or (name in BY_DEMAND and not d.unbounded) or (overtaken and name in RECOVERING):
             break
         ops.append([name, *OPERATORS[name](d)])
         settled = name not in BETWEEN or (d.unbounded and not d.at_once)
+        overtaken = overtaken or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:
@@ -286,4 +323,23 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
     elif d.int(0, 3) == 0:
         time = d.time(20)
         plan["steps"] = [it for it in plan["steps"] if it[0] < time] + [[time, 0]]
+    if not plan["demand"] and names(plan) & LAZY and names(plan) & BY_TIME:
+        plan["demand"] = 1
     return {**plan, "until": UNTIL}
+
+
+def names(plan: Plan) -> set[str]:
+    """All operators and sources that a plan has, the inner ones too."""
+    found: set[str] = set()
+
+    def visit(it: Any) -> None:
+        if isinstance(it, list):
+            if it and isinstance(it[0], str):
+                found.add(it[0])
+            for part in it:
+                visit(part)
+
+    visit(plan["source"])
+    visit(plan["ops"])
+    return found
+

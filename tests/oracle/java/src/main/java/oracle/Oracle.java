@@ -536,7 +536,7 @@ public final class Oracle {
       long k = it.size() > 1 ? it.get(1).getAsLong() : 0;
       return switch (name) {
         case "add" -> element -> num(element) + k;
-        case "mul" -> element -> num(element) * k % 1000;
+        case "mul" -> element -> Math.floorMod(num(element) * k, 1000L);
         case "mod" -> element -> Math.floorMod(num(element), k);
         case "same" -> element -> element;
         case "fail_on" -> element -> {
@@ -748,7 +748,7 @@ public final class Oracle {
         case "take_until":
           return f.takeUntil(source(it.get(1).getAsJsonArray()));
         case "skip_until":
-          return f.skipUntil(source(it.get(1).getAsJsonArray()));
+          return f.skipUntil(source(it.get(1).getAsJsonArray()).concatWith(Flowable.never())); // its end opens nothing
         case "flat_map":
           return f.flatMap(x -> inner(it.get(1).getAsJsonArray(), x), it.get(3).getAsBoolean(), it.get(2).getAsInt(), 32);
         case "flat_map_sequential":
@@ -762,7 +762,7 @@ public final class Oracle {
         case "switch_map":
           return f.switchMap(x -> inner(it.get(1).getAsJsonArray(), x));
         case "expand":
-          return flux(Flux.from(f).expand(Run::children));
+          return flux(Flux.from(f).expandDeep(Run::children));
         case "group_by":
           return f.groupBy(x -> Math.floorMod(num(x), it.get(1).getAsLong())).flatMap(group -> group.map(x -> list(group.getKey(), x)));
         case "window":
@@ -855,7 +855,17 @@ public final class Oracle {
         case "do_on_complete":
           return f.doOnComplete(() -> note("complete"));
         case "do_on_cancel":
-          return f.doOnCancel(() -> note("cancel"));
+          return Flowable.defer( // a cancel after the end is none
+              () -> {
+                boolean[] over = {false};
+                return f.doOnTerminate(() -> over[0] = true)
+                    .doOnCancel(
+                        () -> {
+                          if (!over[0]) {
+                            note("cancel");
+                          }
+                        });
+              });
         case "tap":
           return f.doOnEach(
               notice -> {
