@@ -85,6 +85,8 @@ class Row(NamedTuple):
     applies: Callable[[Json], bool]
     normalised: Callable[[Json, Json, Json], tuple[Json, Json] | None]
     """The two runs without it; None: it is not what is seen here."""
+    partial: bool = False
+    """Whether others may explain the rest."""
 
 
 def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
@@ -94,12 +96,13 @@ def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
     for row in ROWS:
         if not found:
             break
-        if row.applies(plan):
-            both = row.normalised(plan, ours, theirs)
-            if both is not None and both != (ours, theirs):
-                ours, theirs = both
-                found = plain(plan, ours, theirs)
-                used.append(row.name)
+        both = row.normalised(plan, ours, theirs) if row.applies(plan) else None
+        if both is None or both == (ours, theirs):
+            continue
+        left = plain(plan, *both)
+        if row.partial or not left:
+            (ours, theirs), found = both, left
+            used.append(row.name)
     return found, used
 
 
@@ -119,9 +122,14 @@ def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json
     probes = dict(theirs["probes"])
     for name, seen in probes.items():
         kept = [it for it in seen if it[1] != "request"]
-        if not ours["probes"].get(name) and [it[1:2] for it in kept] == [["subscribe"], ["cancel"]] and kept[0][0] == kept[1][0]:
+        if ours["probes"].get(name):
+            continue
+        pairs = zip(kept[::2], kept[1::2], strict=len(kept) % 2 == 0)
+        if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
     log = theirs["log"]
+    if not ours["log"] and ["take", 0] in plan["ops"]:
+        log = []
     if not ours["log"] and [it[1] for it in log] == ["open", "close"] and log[0][0] == log[1][0]:
         log = []
     return ours, _with(theirs, probes=probes, log=log)
@@ -138,9 +146,21 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     ends = [it for it in rest if it[1] != "next"]
     if rest and rest[0][0] < there[-1][0]:
         return None
-    if ends and (ends[-1][1] == "complete" or (ends[-1][1] == "error" and ends[-1][2] != there[-1][2])):
+    if ends and ((ends[-1][1] == "complete" and not names(plan) & {"zip", "zip_with"}) or (ends[-1][1] == "error" and ends[-1][2] != there[-1][2])):
         return None
     return _with(ours, signals=elements, log=[], probes={}), _with(theirs, signals=elements, log=[], probes={})
+
+
+def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not here or here[-1][1] != "error":
+        return None
+    left = [str(it[2]) for it in there if it[1] == "next"]
+    for signal in here[:-1]:
+        if str(signal[2]) not in left:
+            return None
+        left.remove(str(signal[2]))
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
 PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
@@ -168,6 +188,15 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     if not here or here[-1][1] in ("next", "cancel"):
         return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
     return None
+
+
+def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
+        return None
+    if any(mine[0] < other[0] for mine, other in zip(here, there)):
+        return None
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
 def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -207,7 +236,7 @@ def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
         if sorted(map(str, here)) != sorted(map(str, there)):
             return None
     whole = bool(there) and there[-1][1] == "complete"
-    if whole and sorted(map(str, here)) != sorted(map(str, there)):
+    if whole and sorted(str(it[2:]) for it in here) != sorted(str(it[2:]) for it in there):
         return None
     last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
 
@@ -233,6 +262,18 @@ def _stream(operator: str, element: Json) -> str:
     return str(element[0]) if isinstance(element, list) else str(element)
 
 
+def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not here or here[-1][1] != "error":
+        return None
+    left = [str(it[2]) for it in there if it[1] == "next"]
+    for signal in here[:-1]:
+        if str(signal[2]) not in left:
+            return None
+        left.remove(str(signal[2]))
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
 PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
 
 
@@ -258,6 +299,15 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     if not here or here[-1][1] in ("next", "cancel"):
         return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
     return None
+
+
+def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
+        return None
+    if any(mine[0] < other[0] for mine, other in zip(here, there)):
+        return None
+    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
 def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -297,7 +347,7 @@ def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
         if sorted(map(str, here)) != sorted(map(str, there)):
             return None
     whole = bool(there) and there[-1][1] == "complete"
-    if whole and sorted(map(str, here)) != sorted(map(str, there)):
+    if whole and sorted(str(it[2:]) for it in here) != sorted(str(it[2:]) for it in there):
         return None
     last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
 
@@ -328,13 +378,23 @@ OVERTAKEN = {
     "combine_latest", "window", "group_by", "publish", "share", "replay", "switch_map", "expand", "publish_on", "delay", "merge_comparing",
 }
 
+BY_ITERATOR = {"from_supplier", "generate", "from_callable"}
+"""Sources that are asked for their end, which takes demand."""
+
 ROWS = [
-    Row("end-after-cancel", lambda plan: True, _end_after_cancel),
-    Row("cancelled-at-once", lambda plan: True, _cancelled_at_once),
-    Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits),
-    Row("end-or-cancel", lambda plan: bool(names(plan) & PUSHING), _over),
-    Row("end-seen-ahead", lambda plan: bool(names(plan) & {"from_supplier", "generate"}) and bool(names(plan) & {"publish_on"}), _end_ahead),
+    Row("end-after-cancel", lambda plan: True, _end_after_cancel, partial=True),
+    Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
+    Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits, partial=True),
+    Row("end-or-cancel", lambda plan: bool(names(plan) & PUSHING), _over, partial=True),
+    Row(
+        "end-seen-ahead",
+        lambda plan: "expand" in names(plan) or bool(names(plan) & BY_ITERATOR and names(plan) & (OVERTAKEN | {"limit_rate"})),
+        _end_ahead,
+    ),
+    Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),
+    Row("next-source-by-demand", lambda plan: bool(names(plan) & BY_ITERATOR and names(plan) & {"concat", "concat_with", "start_with"}), _later),
     Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),
     Row("order-between-sources", lambda plan: bool(names(plan) & BETWEEN), _order),
+    Row("expand-error", lambda plan: "expand" in names(plan), _expanded),
     Row("error-overtakes", lambda plan: bool(names(plan) & OVERTAKEN), _overtakes),
 ]

@@ -174,7 +174,7 @@ RECOVERING = {
 LAZY = {
     "reduce", "collect", "to_list", "to_dict", "count", "sum", "min", "max", "all", "any", "contains", "last", "ignore_elements",
     "flat_map", "flat_map_sequential", "concat_map", "switch_map", "expand", "group_by", "window", "parallel",
-    "from_supplier", "generate", "using", "repeat", "delay", "limit_rate", "first", "element_at", "race", "merge_comparing", "merge", "zip", "combine_latest", "merge_with", "zip_with", "pairwise", "skip",
+    "from_supplier", "generate", "using", "repeat", "delay", "limit_rate", "first", "element_at", "race", "merge_comparing", "merge", "zip", "combine_latest", "merge_with", "zip_with", "pairwise", "skip", "from_callable",
 }
 """These ask their sources with the first demand, here; with the subscription, there."""
 
@@ -183,8 +183,14 @@ BY_TIME = {
 }
 """What comes of these depends on when their sources were asked."""
 
-BY_DEMAND = {"switch_map", "throttle", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
+BY_DEMAND = {"switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
 """What comes of these depends on how much is asked for ahead."""
+
+LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle"}
+"""What these drop depends on the demand."""
+
+HOLDING = {"concat_map", "flat_map", "flat_map_sequential", "expand", "publish_on", "limit_rate", "zip_with", "merge_with", "window", "group_by", "parallel", "flat_map_iterable", "flatten", "batch_by", "subscribe_on"}
+"""These ask for what they can hold, and no more."""
 
 KEEPS_TIME = {
     "map", "starmap", "map_not_none", "handle", "flat_map_iterable", "flatten", "enumerate", "pairwise", "scan", "batch",
@@ -240,8 +246,8 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "contains": lambda d: [d.int(0, 4)],
     "concat_with": lambda d: [d.simple()],
     "merge_with": lambda d: [d.apart()],
-    "zip_with": lambda d: [d.apart() if d.bool() else d.source(*SAFE)],
-    "with_latest_from": lambda d: [d.apart()],
+    "zip_with": lambda d: [d.source(*LATER) if d.bool() else d.source(*SAFE)],
+    "with_latest_from": lambda d: [d.source(*LATER)],
     "switch_if_empty": lambda d: [d.simple()],
     "take_until": lambda d: [d.apart()],
     "skip_until": lambda d: [d.apart()],
@@ -299,14 +305,16 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
     d.at_once = source[0] not in (*LATER, "hot")
     settled = source[0] not in BETWEEN or d.unbounded
     overtaken = source[0] in OVERTAKEN
+    lossy = bool(words(source) & LOSSY)
     if d.bool():
         source = ["probe", "source", source]
     ops: list[Spec] = []
     for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
         name = d.one_of(*operators)
-        if not settled or (name in BY_DEMAND and not d.unbounded) or (overtaken and name in RECOVERING):
+        if not settled or (name in BY_DEMAND and not d.unbounded) or (overtaken and name in RECOVERING) or (lossy and name in HOLDING):
             break
         ops.append([name, *OPERATORS[name](d)])
+        lossy = lossy or bool(words(ops[-1]) & LOSSY)
         settled = name not in BETWEEN or (d.unbounded and not d.at_once)
         overtaken = overtaken or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
@@ -328,18 +336,14 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
     return {**plan, "until": UNTIL}
 
 
+def words(spec: Any) -> set[str]:
+    """The first words of all lists in a part of a plan."""
+    if not isinstance(spec, list):
+        return set()
+    found = {spec[0]} if spec and isinstance(spec[0], str) else set()
+    return found.union(*map(words, spec))
+
+
 def names(plan: Plan) -> set[str]:
     """All operators and sources that a plan has, the inner ones too."""
-    found: set[str] = set()
-
-    def visit(it: Any) -> None:
-        if isinstance(it, list):
-            if it and isinstance(it[0], str):
-                found.add(it[0])
-            for part in it:
-                visit(part)
-
-    visit(plan["source"])
-    visit(plan["ops"])
-    return found
-
+    return words(plan["source"]) | words(plan["ops"])
