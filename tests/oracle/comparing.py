@@ -163,7 +163,7 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
-PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
+SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
 
 
 def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -250,7 +250,8 @@ def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     one, other = streams(here), streams(there)
     for name in {*one, *other}:
         a, b = one.get(name, []), other.get(name, [])
-        if last not in ("expand", "parallel") and a[: len(b)] != b[: len(a)]:
+        twins = last == "flat_map" and len(set(map(str, a))) + len(set(map(str, b))) < len(a) + len(b)
+        if last not in ("expand", "parallel") and not twins and a[: len(b)] != b[: len(a)]:
             return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
@@ -274,7 +275,7 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
-PUSHING = {"create", "timed", "hot", "probe", "from_publisher"}
+SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
 
 
 def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -361,7 +362,8 @@ def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     one, other = streams(here), streams(there)
     for name in {*one, *other}:
         a, b = one.get(name, []), other.get(name, [])
-        if last not in ("expand", "parallel") and a[: len(b)] != b[: len(a)]:
+        twins = last == "flat_map" and len(set(map(str, a))) + len(set(map(str, b))) < len(a) + len(b)
+        if last not in ("expand", "parallel") and not twins and a[: len(b)] != b[: len(a)]:
             return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
@@ -385,7 +387,7 @@ ROWS = [
     Row("end-after-cancel", lambda plan: True, _end_after_cancel, partial=True),
     Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
     Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits, partial=True),
-    Row("end-or-cancel", lambda plan: bool(names(plan) & PUSHING), _over, partial=True),
+    Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
     Row(
         "end-seen-ahead",
         lambda plan: "expand" in names(plan) or bool(names(plan) & BY_ITERATOR and names(plan) & (OVERTAKEN | {"limit_rate"})),
