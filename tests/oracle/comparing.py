@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from oracle.plans import BETWEEN, LAZY, OVERTAKEN, names
+from oracle.plans import BETWEEN, BY_ITERATOR, LAZY, OVERTAKEN, names
 from reactive_runtime import MAX_DEMAND
 
 __all__ = ["ROWS", "Row", "difference"]
@@ -110,12 +111,17 @@ def _with(run: Json, **parts: Json) -> Json:
     return {**run, **parts}
 
 
+ENDS = ("complete", "error", "tap complete", "tap error")
+
+
 def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     signals = theirs["signals"]
     at = next((place for place, it in enumerate(signals) if it[1] == "cancel"), None)
     if at is None:
         return None
-    return ours, _with(theirs, signals=signals[: at + 1])
+    time = signals[at][0]
+    log = [it for it in theirs["log"] if it in ours["log"] or it[0] < time or it[1] not in ENDS]
+    return ours, _with(theirs, signals=signals[: at + 1], log=log)
 
 
 def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -152,14 +158,10 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
 
 
 def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if not here or here[-1][1] != "error":
+    here, there = (Counter(str(it[2]) for it in run["signals"] if it[1] == "next") for run in (ours, theirs))
+    whole = all(run["signals"] and run["signals"][-1][1] == "complete" for run in (ours, theirs))
+    if not (here == there if whole else here <= there or there <= here):
         return None
-    left = [str(it[2]) for it in there if it[1] == "next"]
-    for signal in here[:-1]:
-        if str(signal[2]) not in left:
-            return None
-        left.remove(str(signal[2]))
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
@@ -184,10 +186,11 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
         return None
     if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
-        return _with(ours, signals=here[:-1]), _with(theirs, signals=there[:-1])
-    if not here or here[-1][1] in ("next", "cancel"):
-        return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
-    return None
+        here = here[:-1]
+    elif here and here[-1][1] not in ("next", "cancel"):
+        return None
+    here = [it for it in here if it[1] != "cancel"]
+    return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
 def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -227,9 +230,13 @@ def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
 
 def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     here, there = ours["signals"], theirs["signals"]
+    failed = bool(there) and there[-1][1] == "error"
+    if failed and plan["demand"] != MAX_DEMAND:  # where it overtakes, one compares what came before
+        here = [it for it in here if it[0] < there[-1][0]]
+        there = [it for it in there if it[0] < there[-1][0]]
+        failed = False
     if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
         return None
-    failed = bool(there) and there[-1][1] == "error"
     if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
         return None  # as many, at the same times
     if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
@@ -264,14 +271,10 @@ def _stream(operator: str, element: Json) -> str:
 
 
 def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if not here or here[-1][1] != "error":
+    here, there = (Counter(str(it[2]) for it in run["signals"] if it[1] == "next") for run in (ours, theirs))
+    whole = all(run["signals"] and run["signals"][-1][1] == "complete" for run in (ours, theirs))
+    if not (here == there if whole else here <= there or there <= here):
         return None
-    left = [str(it[2]) for it in there if it[1] == "next"]
-    for signal in here[:-1]:
-        if str(signal[2]) not in left:
-            return None
-        left.remove(str(signal[2]))
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
 
 
@@ -296,10 +299,11 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
         return None
     if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
-        return _with(ours, signals=here[:-1]), _with(theirs, signals=there[:-1])
-    if not here or here[-1][1] in ("next", "cancel"):
-        return _with(ours, signals=[it for it in here if it[1] != "cancel"]), _with(theirs, signals=there[:-1])
-    return None
+        here = here[:-1]
+    elif here and here[-1][1] not in ("next", "cancel"):
+        return None
+    here = [it for it in here if it[1] != "cancel"]
+    return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
 def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -339,9 +343,13 @@ def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
 
 def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     here, there = ours["signals"], theirs["signals"]
+    failed = bool(there) and there[-1][1] == "error"
+    if failed and plan["demand"] != MAX_DEMAND:  # where it overtakes, one compares what came before
+        here = [it for it in here if it[0] < there[-1][0]]
+        there = [it for it in there if it[0] < there[-1][0]]
+        failed = False
     if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
         return None
-    failed = bool(there) and there[-1][1] == "error"
     if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
         return None  # as many, at the same times
     if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
@@ -380,9 +388,6 @@ OVERTAKEN = {
     "combine_latest", "window", "group_by", "publish", "share", "replay", "switch_map", "expand", "publish_on", "delay", "merge_comparing",
 }
 
-BY_ITERATOR = {"from_supplier", "generate", "from_callable"}
-"""Sources that are asked for their end, which takes demand."""
-
 ROWS = [
     Row("end-after-cancel", lambda plan: True, _end_after_cancel, partial=True),
     Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
@@ -390,13 +395,13 @@ ROWS = [
     Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
     Row(
         "end-seen-ahead",
-        lambda plan: "expand" in names(plan) or bool(names(plan) & BY_ITERATOR and names(plan) & (OVERTAKEN | {"limit_rate"})),
+        lambda plan: "expand" in names(plan) or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
         _end_ahead,
     ),
     Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),
-    Row("next-source-by-demand", lambda plan: bool(names(plan) & BY_ITERATOR and names(plan) & {"concat", "concat_with", "start_with"}), _later),
+    Row("next-source-by-demand", lambda plan: bool(names(plan).intersection(BY_ITERATOR) and names(plan) & {"concat", "concat_with", "start_with"}), _later),
     Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),
     Row("order-between-sources", lambda plan: bool(names(plan) & BETWEEN), _order),
-    Row("expand-error", lambda plan: "expand" in names(plan), _expanded),
+    Row("expand-order", lambda plan: "expand" in names(plan), _expanded),
     Row("error-overtakes", lambda plan: bool(names(plan) & OVERTAKEN), _overtakes),
 ]

@@ -105,7 +105,7 @@ class Draw:
             lambda: ["now_and_later", self.time()],
             lambda: ["fail_later", self.time()],
             lambda: ["never"],
-            lambda: ["given", self.simple()],
+            lambda: ["given", self.source(*(it for it in SIMPLE if self.unbounded or it not in BY_ITERATOR))],
         )()
 
     def companion(self) -> Spec:
@@ -152,6 +152,9 @@ COMPOUND = ("from_publisher", "defer", "using", "concat", "merge", "merge_compar
 SIMPLE = tuple(it for it in SOURCES if it not in COMPOUND and it != "hot")
 LATER = ("timed", "timer", "interval", "never")
 """Nothing comes from these at the moment of the subscription."""
+
+BY_ITERATOR = ("from_supplier", "generate", "from_callable")
+"""Sources that are asked for their end, which takes demand."""
 
 SAFE = ("just", "empty", "range", "from_iterable", "generate")
 

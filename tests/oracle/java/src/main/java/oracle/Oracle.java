@@ -766,7 +766,7 @@ public final class Oracle {
         case "group_by":
           return f.groupBy(x -> Math.floorMod(num(x), it.get(1).getAsLong())).flatMap(group -> group.map(x -> list(group.getKey(), x)));
         case "window":
-          return f.window(it.get(1).getAsLong()).concatMap(window -> window.toList().map(list -> (Object) list).toFlowable());
+          return flux(Flux.from(f).window(it.get(1).getAsInt()).concatMap(window -> window.collectList()));
         case "batch_by":
           return flux(Flux.from(f).bufferTimeout(it.get(1).getAsInt(), Duration.ofNanos(it.get(2).getAsLong() * 1000), new OnClock(clock), true));
         case "debounce":
