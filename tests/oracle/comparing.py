@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from oracle.plans import BETWEEN, BY_ITERATOR, LAZY, OVERTAKEN, names
+from oracle.plans import BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, names
 from reactive_runtime import MAX_DEMAND
 
 __all__ = ["ROWS", "Row", "difference"]
@@ -125,20 +125,28 @@ def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json]
 
 
 def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    probes = dict(theirs["probes"])
+    return _subscribed(plan, ours, theirs), _subscribed(plan, theirs, ours)
+
+
+def _subscribed(plan: Json, run: Json, other: Json) -> Json:
+    """A run without the subscriptions that were cancelled at the same moment, where the other has none."""
+    probes = dict(run["probes"])
     for name, seen in probes.items():
         kept = [it for it in seen if it[1] != "request"]
-        if ours["probes"].get(name):
+        if other["probes"].get(name) or len(kept) % 2:
             continue
-        pairs = zip(kept[::2], kept[1::2], strict=len(kept) % 2 == 0)
+        pairs = zip(kept[::2], kept[1::2], strict=True)
         if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
-    log = theirs["log"]
-    if not ours["log"] and ["take", 0] in plan["ops"]:
-        log = []
-    if not ours["log"] and [it[1] for it in log] == ["open", "close"] and log[0][0] == log[1][0]:
-        log = []
-    return ours, _with(theirs, probes=probes, log=log)
+    log = run["log"]
+    at_once = ["take", 0] in plan["ops"] or ([it[1] for it in log] == ["open", "close"] and log[0][0] == log[1][0])
+    return _with(run, probes=probes, log=[] if at_once and not other["log"] else log)
+
+
+SHORT = {
+    "zip", "zip_with", "take", "take_while", "take_until", "first", "element_at", "all", "any", "contains", "sample", "dematerialize",
+}
+"""These may complete before an error of their source is reached."""
 
 
 def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -152,7 +160,9 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     ends = [it for it in rest if it[1] != "next"]
     if rest and rest[0][0] < there[-1][0]:
         return None
-    if ends and ((ends[-1][1] == "complete" and not names(plan) & {"zip", "zip_with"}) or (ends[-1][1] == "error" and ends[-1][2] != there[-1][2])):
+    if ends and ends[-1][1] == "error" and ends[-1][2] != there[-1][2]:
+        return None
+    if ends and ends[-1][1] == "complete" and not names(plan) & SHORT:
         return None
     return _with(ours, signals=elements, log=[], probes={}), _with(theirs, signals=elements, log=[], probes={})
 
@@ -163,6 +173,26 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     if not (here == there if whole else here <= there or there <= here):
         return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    if plan["demand"] == MAX_DEMAND:
+        return None
+    one, other = ([it[1:] for it in run["log"] if it[1] in ("next", "tap")] for run in (ours, theirs))
+    if one[: len(other)] != other[: len(one)]:
+        return None
+
+    def rest(run: Json) -> Json:
+        return _with(run, log=[it for it in run["log"] if it[1] not in ("next", "tap")])
+
+    return rest(ours), rest(theirs)
+
+
+def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    asked = {time for time, _ in plan["steps"]}
+    here = ours["signals"]
+    kept = [it for it in theirs["signals"] if it in here or it[0] not in asked]
+    return ours, _with(theirs, signals=kept)
 
 
 SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
@@ -276,6 +306,26 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     if not (here == there if whole else here <= there or there <= here):
         return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    if plan["demand"] == MAX_DEMAND:
+        return None
+    one, other = ([it[1:] for it in run["log"] if it[1] in ("next", "tap")] for run in (ours, theirs))
+    if one[: len(other)] != other[: len(one)]:
+        return None
+
+    def rest(run: Json) -> Json:
+        return _with(run, log=[it for it in run["log"] if it[1] not in ("next", "tap")])
+
+    return rest(ours), rest(theirs)
+
+
+def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    asked = {time for time, _ in plan["steps"]}
+    here = ours["signals"]
+    kept = [it for it in theirs["signals"] if it in here or it[0] not in asked]
+    return ours, _with(theirs, signals=kept)
 
 
 SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
@@ -393,6 +443,8 @@ ROWS = [
     Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
     Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits, partial=True),
     Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
+    Row("heard-when-asked", lambda plan: bool(names(plan) & HOLDING), _heard, partial=True),
+    Row("newer-takes-its-place", lambda plan: bool(names(plan) & {"debounce", "sample"}), _gives_way),
     Row(
         "end-seen-ahead",
         lambda plan: "expand" in names(plan) or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),

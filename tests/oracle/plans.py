@@ -177,7 +177,7 @@ RECOVERING = {
 LAZY = {
     "reduce", "collect", "to_list", "to_dict", "count", "sum", "min", "max", "all", "any", "contains", "last", "ignore_elements",
     "flat_map", "flat_map_sequential", "concat_map", "switch_map", "expand", "group_by", "window", "parallel",
-    "from_supplier", "generate", "using", "repeat", "delay", "limit_rate", "first", "element_at", "race", "merge_comparing", "merge", "zip", "combine_latest", "merge_with", "zip_with", "pairwise", "skip", "from_callable",
+    "from_supplier", "generate", "using", "repeat", "delay", "limit_rate", "first", "element_at", "race", "merge_comparing", "merge", "zip", "combine_latest", "merge_with", "zip_with", "pairwise", "skip", "from_callable", "flat_map_iterable", "flatten", "publish_on",
 }
 """These ask their sources with the first demand, here; with the subscription, there."""
 
@@ -186,7 +186,7 @@ BY_TIME = {
 }
 """What comes of these depends on when their sources were asked."""
 
-BY_DEMAND = {"switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
+BY_DEMAND = {"expand", "switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
 """What comes of these depends on how much is asked for ahead."""
 
 LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle"}
