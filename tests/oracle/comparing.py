@@ -107,6 +107,9 @@ def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
     return found, used
 
 
+AGAIN = {"retry", "retry_when", "retry_backoff", "repeat", "repeat_when"}
+
+
 def _with(run: Json, **parts: Json) -> Json:
     return {**run, **parts}
 
@@ -173,6 +176,22 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     if not (here == there if whole else here <= there or there <= here):
         return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _second_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    signals = theirs["signals"]
+    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
+    return ours, _with(theirs, signals=signals[: end + 1])
+
+
+def _again(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    if plan["demand"] == MAX_DEMAND:
+        return None
+    for name, seen in ours["probes"].items():
+        begun, there = ([it[0] for it in its if it[1] == "subscribe"] for its in (seen, theirs["probes"][name]))
+        if len(begun) > len(there) or any(mine < other for mine, other in zip(begun, there, strict=False)):
+            return None
+    return _with(ours, probes={}), _with(theirs, probes={})
 
 
 def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -306,6 +325,22 @@ def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     if not (here == there if whole else here <= there or there <= here):
         return None
     return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+
+
+def _second_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    signals = theirs["signals"]
+    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
+    return ours, _with(theirs, signals=signals[: end + 1])
+
+
+def _again(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    if plan["demand"] == MAX_DEMAND:
+        return None
+    for name, seen in ours["probes"].items():
+        begun, there = ([it[0] for it in its if it[1] == "subscribe"] for its in (seen, theirs["probes"][name]))
+        if len(begun) > len(there) or any(mine < other for mine, other in zip(begun, there, strict=False)):
+            return None
+    return _with(ours, probes={}), _with(theirs, probes={})
 
 
 def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -443,11 +478,14 @@ ROWS = [
     Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
     Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits, partial=True),
     Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
+    Row("second-end", lambda plan: "skip_while" in names(plan), _second_end, partial=True),
+    Row("again-by-demand", lambda plan: bool(names(plan) & AGAIN), _again, partial=True),
     Row("heard-when-asked", lambda plan: bool(names(plan) & HOLDING), _heard, partial=True),
     Row("newer-takes-its-place", lambda plan: bool(names(plan) & {"debounce", "sample"}), _gives_way),
     Row(
         "end-seen-ahead",
-        lambda plan: "expand" in names(plan) or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
+        lambda plan: bool(names(plan) & {"expand", "start_with", "concat", "concat_with", "switch_if_empty", "repeat", "repeat_when"})
+        or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
         _end_ahead,
     ),
     Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),

@@ -192,6 +192,9 @@ BY_DEMAND = {"expand", "switch_map", "throttle", "using", "timeout", "on_overflo
 LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle"}
 """What these drop depends on the demand."""
 
+TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "batch_by"}
+"""So does what these make of a source that waits for it."""
+
 HOLDING = {"concat_map", "flat_map", "flat_map_sequential", "expand", "publish_on", "limit_rate", "zip_with", "merge_with", "window", "group_by", "parallel", "flat_map_iterable", "flatten", "batch_by", "subscribe_on"}
 """These ask for what they can hold, and no more."""
 
@@ -317,7 +320,7 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
         if not settled or (name in BY_DEMAND and not d.unbounded) or (overtaken and name in RECOVERING) or (lossy and name in HOLDING):
             break
         ops.append([name, *OPERATORS[name](d)])
-        lossy = lossy or bool(words(ops[-1]) & LOSSY)
+        lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in TIMELY and not d.unbounded)
         settled = name not in BETWEEN or (d.unbounded and not d.at_once)
         overtaken = overtaken or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
