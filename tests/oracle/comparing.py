@@ -142,7 +142,9 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
         if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
     log = run["log"]
-    at_once = ["take", 0] in plan["ops"] or ([it[1] for it in log] == ["open", "close"] and log[0][0] == log[1][0])
+    at_once = ["take", 0] in plan["ops"] or (
+        len({it[0] for it in log}) == 1 and {it[1] for it in log} <= {"open", "close", "subscribe", "cancel", "finally"}
+    )
     return _with(run, probes=probes, log=[] if at_once and not other["log"] else log)
 
 
@@ -242,6 +244,15 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
+def _end_late(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if plan["demand"] == MAX_DEMAND or not here or here[-1][1] not in ("complete", "error"):
+        return None
+    if there and there[-1][1] not in ("next", "cancel") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
+        return None
+    return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
+
+
 def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     here, there = ours["signals"], theirs["signals"]
     if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
@@ -391,6 +402,15 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
+def _end_late(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    here, there = ours["signals"], theirs["signals"]
+    if plan["demand"] == MAX_DEMAND or not here or here[-1][1] not in ("complete", "error"):
+        return None
+    if there and there[-1][1] not in ("next", "cancel") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
+        return None
+    return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
+
+
 def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     here, there = ours["signals"], theirs["signals"]
     if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
@@ -488,6 +508,7 @@ ROWS = [
         or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
         _end_ahead,
     ),
+    Row("replay-end-waits", lambda plan: "replay" in names(plan), _end_late),
     Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),
     Row("next-source-by-demand", lambda plan: bool(names(plan).intersection(BY_ITERATOR) and names(plan) & {"concat", "concat_with", "start_with"}), _later),
     Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),

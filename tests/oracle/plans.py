@@ -198,6 +198,8 @@ TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", 
 HOLDING = {"concat_map", "flat_map", "flat_map_sequential", "expand", "publish_on", "limit_rate", "zip_with", "merge_with", "window", "group_by", "parallel", "flat_map_iterable", "flatten", "batch_by", "subscribe_on"}
 """These ask for what they can hold, and no more."""
 
+SHARED = {"share", "publish", "replay", "cache"}
+
 KEEPS_TIME = {
     "map", "starmap", "map_not_none", "handle", "flat_map_iterable", "flatten", "enumerate", "pairwise", "scan", "batch",
     "filter", "distinct", "distinct_until_changed", "take", "take_while", "skip", "skip_while", "first",
@@ -321,7 +323,7 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
             break
         ops.append([name, *OPERATORS[name](d)])
         lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in TIMELY and not d.unbounded)
-        settled = name not in BETWEEN or (d.unbounded and not d.at_once)
+        settled = name not in BETWEEN or (d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]))
         overtaken = overtaken or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}

@@ -418,7 +418,7 @@ public final class Oracle {
               },
               resource -> source(it.get(1).getAsJsonArray()),
               resource -> note("close"));
-        case "timer":
+        case "timer": // row: no-demand-no-error
           return Flowable.timer(it.get(1).getAsLong(), UNIT, clock).map(n -> (Object) n).onBackpressureBuffer();
         case "interval":
           {
@@ -671,7 +671,7 @@ public final class Oracle {
           return flux(Flux.from(f).index((n, x) -> list(n + it.get(1).getAsLong(), x)));
         case "pairwise":
           return f.map(x -> list(x, x)).scan((before, x) -> list(((List<?>) before).get(1), ((List<?>) x).get(1))).skip(1);
-        case "scan":
+        case "scan": // row: scan-initial
           return f.startWithItem(it.get(1).getAsLong()).scan(Run::add).skip(1);
         case "batch":
           return f.buffer(it.get(1).getAsInt()).map(list -> (Object) list);
@@ -747,8 +747,8 @@ public final class Oracle {
           return f.switchIfEmpty(source(it.get(1).getAsJsonArray()));
         case "take_until":
           return f.takeUntil(source(it.get(1).getAsJsonArray()));
-        case "skip_until":
-          return f.skipUntil(source(it.get(1).getAsJsonArray()).concatWith(Flowable.never())); // its end opens nothing
+        case "skip_until": // row: skip-until-empty
+          return f.skipUntil(source(it.get(1).getAsJsonArray()).concatWith(Flowable.never()));
         case "flat_map":
           return f.flatMap(x -> inner(it.get(1).getAsJsonArray(), x), it.get(3).getAsBoolean(), it.get(2).getAsInt(), 32);
         case "flat_map_sequential":
@@ -761,17 +761,17 @@ public final class Oracle {
               : f.concatMap(x -> inner(it.get(1).getAsJsonArray(), x));
         case "switch_map":
           return f.switchMap(x -> inner(it.get(1).getAsJsonArray(), x));
-        case "expand":
+        case "expand": // row: expand-depth
           return flux(Flux.from(f).expandDeep(Run::children));
         case "group_by":
           return f.groupBy(x -> Math.floorMod(num(x), it.get(1).getAsLong())).flatMap(group -> group.map(x -> list(group.getKey(), x)));
-        case "window":
+        case "window": // row: window-abandoned
           return flux(Flux.from(f).window(it.get(1).getAsInt()).concatMap(window -> window.collectList()));
         case "batch_by":
           return flux(Flux.from(f).bufferTimeout(it.get(1).getAsInt(), Duration.ofNanos(it.get(2).getAsLong() * 1000), new OnClock(clock), true));
         case "debounce":
           return f.debounce(it.get(1).getAsLong(), UNIT, clock).onBackpressureLatest();
-        case "delay":
+        case "delay": // row: delay-asks-ahead
           return f.delay(it.get(1).getAsLong(), UNIT, clock).onBackpressureBuffer();
         case "sample":
           return f.sample(source(it.get(1).getAsJsonArray()), true).onBackpressureLatest();
@@ -804,7 +804,11 @@ public final class Oracle {
         case "publish":
           return twice(f.publish().refCount(), it.get(1).getAsLong());
         case "replay":
-          return twice(f.replay(it.get(2).getAsInt()).refCount(), it.get(1).getAsLong());
+          if (it.get(1).getAsLong() == 0) {
+            return f.replay(it.get(2).getAsInt()).refCount();
+          }
+          // row: replay-after-end; refCount would begin anew
+          return twice(f.replay(it.get(2).getAsInt()).autoConnect(), it.get(1).getAsLong());
         case "cache":
           return twice(f.cache(), it.get(1).getAsLong());
         case "on_error_resume":
@@ -855,7 +859,7 @@ public final class Oracle {
         case "do_on_complete":
           return f.doOnComplete(() -> note("complete"));
         case "do_on_cancel":
-          return Flowable.defer( // a cancel after the end is none
+          return Flowable.defer( // row: cancel-after-end
               () -> {
                 boolean[] over = {false};
                 return f.doOnTerminate(() -> over[0] = true)
