@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from oracle.plans import BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, names
+from oracle.plans import BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, SHARED, names
 from reactive_runtime import MAX_DEMAND
 
 __all__ = ["ROWS", "Row", "difference"]
@@ -197,16 +197,12 @@ def _again(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
 
 
 def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"] == MAX_DEMAND:
-        return None
-    one, other = ([it[1:] for it in run["log"] if it[1] in ("next", "tap")] for run in (ours, theirs))
-    if one[: len(other)] != other[: len(one)]:
-        return None
-
-    def rest(run: Json) -> Json:
-        return _with(run, log=[it for it in run["log"] if it[1] not in ("next", "tap")])
-
-    return rest(ours), rest(theirs)
+    here, there = logged(ours["log"]), logged(theirs["log"])
+    for function in {*here, *there}:
+        one, other = ([it[1:] for it in log.get(function, [])] for log in (here, there))
+        if one[: len(other)] != other[: len(one)]:
+            return None
+    return _with(ours, log=[]), _with(theirs, log=[])
 
 
 def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
@@ -500,7 +496,7 @@ ROWS = [
     Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
     Row("second-end", lambda plan: "skip_while" in names(plan), _second_end, partial=True),
     Row("again-by-demand", lambda plan: bool(names(plan) & AGAIN), _again, partial=True),
-    Row("heard-when-asked", lambda plan: bool(names(plan) & HOLDING), _heard, partial=True),
+    Row("heard-when-asked", lambda plan: bool(names(plan) & (HOLDING | SHARED)), _heard, partial=True),
     Row("newer-takes-its-place", lambda plan: bool(names(plan) & {"debounce", "sample"}), _gives_way),
     Row(
         "end-seen-ahead",
@@ -511,6 +507,7 @@ ROWS = [
     Row("replay-end-waits", lambda plan: "replay" in names(plan), _end_late),
     Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),
     Row("next-source-by-demand", lambda plan: bool(names(plan).intersection(BY_ITERATOR) and names(plan) & {"concat", "concat_with", "start_with"}), _later),
+    Row("next-inner-by-demand", lambda plan: bool(names(plan) & {"flat_map", "concat_map", "flat_map_sequential"}), _later),
     Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),
     Row("order-between-sources", lambda plan: bool(names(plan) & BETWEEN), _order),
     Row("expand-order", lambda plan: "expand" in names(plan), _expanded),
