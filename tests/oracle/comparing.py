@@ -205,6 +205,14 @@ def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     return _with(ours, log=[]), _with(theirs, log=[])
 
 
+def _half_full(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    there = theirs["signals"]
+    if not there or there[-1][1] != "error":
+        return None
+    kept = [it for it in there if it in ours["signals"] or it[1] == "error" or it[0] != there[-1][0]]
+    return ours, _with(theirs, signals=kept)
+
+
 def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     asked = {time for time, _ in plan["steps"]}
     here = ours["signals"]
@@ -236,6 +244,8 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
         here = here[:-1]
     elif here and here[-1][1] not in ("next", "cancel"):
         return None
+    if not here and names(plan) & {"flat_map_iterable", "flatten"}:
+        return None  # nothing is under way there that could have one more
     here = [it for it in here if it[1] != "cancel"]
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
@@ -363,6 +373,14 @@ def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     return rest(ours), rest(theirs)
 
 
+def _half_full(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+    there = theirs["signals"]
+    if not there or there[-1][1] != "error":
+        return None
+    kept = [it for it in there if it in ours["signals"] or it[1] == "error" or it[0] != there[-1][0]]
+    return ours, _with(theirs, signals=kept)
+
+
 def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
     asked = {time for time, _ in plan["steps"]}
     here = ours["signals"]
@@ -394,6 +412,8 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None
         here = here[:-1]
     elif here and here[-1][1] not in ("next", "cancel"):
         return None
+    if not here and names(plan) & {"flat_map_iterable", "flatten"}:
+        return None  # nothing is under way there that could have one more
     here = [it for it in here if it[1] != "cancel"]
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
@@ -497,10 +517,11 @@ ROWS = [
     Row("second-end", lambda plan: "skip_while" in names(plan), _second_end, partial=True),
     Row("again-by-demand", lambda plan: bool(names(plan) & AGAIN), _again, partial=True),
     Row("heard-when-asked", lambda plan: bool(names(plan) & (HOLDING | SHARED)), _heard, partial=True),
+    Row("half-full-batch", lambda plan: "batch_by" in names(plan), _half_full),
     Row("newer-takes-its-place", lambda plan: bool(names(plan) & {"debounce", "sample"}), _gives_way),
     Row(
         "end-seen-ahead",
-        lambda plan: bool(names(plan) & {"expand", "start_with", "concat", "concat_with", "switch_if_empty", "repeat", "repeat_when"})
+        lambda plan: bool(names(plan) & {"flat_map_iterable", "flatten", "expand", "start_with", "concat", "concat_with", "switch_if_empty", "repeat", "repeat_when"})
         or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
         _end_ahead,
     ),

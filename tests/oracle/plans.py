@@ -186,7 +186,7 @@ BY_TIME = {
 }
 """What comes of these depends on when their sources were asked."""
 
-BY_DEMAND = {"expand", "switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
+BY_DEMAND = {"combine_latest", "expand", "switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
 """What comes of these depends on how much is asked for ahead."""
 
 LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle"}
