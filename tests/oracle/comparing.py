@@ -1,4 +1,8 @@
-"""What two runs of a plan have in common; `ROWS` are the differences that docs/differences.md gives the reasons for."""
+"""What two runs of a plan have in common.
+
+`ROWS` are the differences that are as they should be: each has a row in docs/differences.md, with its reason. A row
+says which plans it applies to, and takes one kind of difference out of the two runs, or finds that it is not the one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from oracle.plans import BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, SHARED, names
+from oracle.plans import AGAIN, BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, SHARED, names
 from reactive_runtime import MAX_DEMAND
 
 __all__ = ["ROWS", "Row", "difference"]
@@ -14,12 +18,14 @@ __all__ = ["ROWS", "Row", "difference"]
 Json = Any
 
 EXACT = {
-    "map", "starmap", "map_not_none", "handle", "enumerate", "scan", "batch", "pairwise", "transform", "filter", "distinct",
-    "distinct_until_changed", "take", "take_while", "skip", "skip_while",
-    "do_on_request", "do_on_next", "serialize", "finalize",
-    "do_finally", "do_on_subscribe", "do_on_error", "do_on_complete", "do_on_cancel", "tap",
+    *("map", "starmap", "map_not_none", "handle", "enumerate", "scan", "batch", "pairwise", "transform"),
+    *("filter", "distinct", "distinct_until_changed", "take", "take_while", "skip", "skip_while", "serialize"),
+    *("finalize", "do_finally", "do_on_subscribe", "do_on_request", "do_on_next", "do_on_error", "do_on_complete"),
+    *("do_on_cancel", "tap"),
 }
-"""A chain of these asks its source for exactly the same, here and there."""
+"""A chain of these asks its source for exactly the same, here and there, and cancels it at the same time."""
+
+ENDS = ("complete", "error", "tap complete", "tap error")
 
 
 def requests(seen: list[Json]) -> dict[int, int]:
@@ -35,23 +41,20 @@ def requests(seen: list[Json]) -> dict[int, int]:
     return by_time
 
 
-def events(seen: list[Json]) -> list[Json]:
+def events(seen: list[Json], *kinds: str) -> list[Json]:
     """When a source is subscribed to, and when it ends or is cancelled."""
-    return sorted([time, what] for time, what, _ in seen if what != "request")
+    return sorted([time, what] for time, what, _ in seen if what in kinds)
 
 
 def left_running(signals: list[Json], seen: list[Json]) -> bool:
     """Whether the flow is over, and a source is not."""
     end = next((it[0] for it in signals if it[1] != "next"), None)
-    if end is None:
-        return False
-    begun = sum(1 for time, what, _ in seen if what == "subscribe")
-    over = sum(1 for time, what, _ in seen if what in ("cancel", "end") and time <= end)
-    return begun > over
+    over = [time for time, what, _ in seen if what in ("cancel", "end")]
+    return end is not None and len(events(seen, "subscribe")) > sum(time <= end for time in over)
 
 
 def logged(log: list[Json]) -> dict[str, list[Json]]:
-    """What the user's functions heard, by function; the number of requests is nobody's promise."""
+    """What the user's functions heard, by function; how a demand is divided into requests is nobody's promise."""
     heard: dict[str, list[Json]] = {}
     for entry in log:
         if entry[1] != "request":
@@ -65,29 +68,32 @@ def plain(plan: Json, ours: Json, theirs: Json) -> str:
         return "signals"
     if logged(ours["log"]) != logged(theirs["log"]):
         return "log"
-    exact = all(op[0] in EXACT for op in plan["ops"])
+    operators = {op[0] for op in plan["ops"]}
     for name in theirs["probes"]:
         here, there = ours["probes"].get(name, []), theirs["probes"][name]
-        if left_running(ours["signals"], here) and "cache" not in names(plan):
+        if left_running(ours["signals"], here) and not operators & {"cache"}:
             return "left running"
-        if exact and events(here) != events(there):
+        kinds = ("subscribe", "cancel", "end") if operators <= EXACT else ("subscribe",)
+        if events(here, *kinds) != events(there, *kinds):
             return "source"
-        if [it for it in events(here) if it[1] == "subscribe"] != [it for it in events(there) if it[1] == "subscribe"]:
-            return "subscriptions"
-        if exact | (names(plan) <= EXACT | {"limit_rate"}) and requests(here) != requests(there):
+        if operators <= EXACT | {"limit_rate"} and requests(here) != requests(there):
             return "requests"
     return ""
+
+
+Both = tuple[Json, Json]
 
 
 class Row(NamedTuple):
     """A difference that is as it should be."""
 
     name: str
-    applies: Callable[[Json], bool]
-    normalised: Callable[[Json, Json, Json], tuple[Json, Json] | None]
+    applies: Callable[[set[str]], bool]
+    """To the plans with these operators and sources."""
+    without: Callable[[Json, Json, Json], Both | None]
     """The two runs without it; None: it is not what is seen here."""
     partial: bool = False
-    """Whether others may explain the rest."""
+    """Whether others may explain the rest; otherwise it explains all, or nothing."""
 
 
 def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
@@ -97,7 +103,7 @@ def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
     for row in ROWS:
         if not found:
             break
-        both = row.normalised(plan, ours, theirs) if row.applies(plan) else None
+        both = row.without(plan, ours, theirs) if row.applies(names(plan)) else None
         if both is None or both == (ours, theirs):
             continue
         left = plain(plan, *both)
@@ -107,17 +113,35 @@ def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
     return found, used
 
 
-AGAIN = {"retry", "retry_when", "retry_backoff", "repeat", "repeat_when"}
+def of(*some: str) -> Callable[[set[str]], bool]:
+    """Plans that have one of these."""
+    return lambda found: bool(found & set(some))
 
 
 def _with(run: Json, **parts: Json) -> Json:
     return {**run, **parts}
 
 
-ENDS = ("complete", "error", "tap complete", "tap error")
+NOTHING: Json = {"signals": [], "log": [], "probes": {}}
+SAME: Both = (NOTHING, NOTHING)
 
 
-def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def bounded(plan: Json) -> bool:
+    """Whether elements may have to wait for demand."""
+    return bool(plan["demand"] != MAX_DEMAND)
+
+
+def ended(signals: list[Json], *kinds: str) -> bool:
+    """Whether the last signal is one of these."""
+    return bool(signals) and signals[-1][1] in kinds
+
+
+def values(signals: list[Json]) -> list[Json]:
+    """Without the times."""
+    return [it[1:] for it in signals]
+
+
+def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
     signals = theirs["signals"]
     at = next((place for place, it in enumerate(signals) if it[1] == "cancel"), None)
     if at is None:
@@ -127,7 +151,13 @@ def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json]
     return ours, _with(theirs, signals=signals[: at + 1], log=log)
 
 
-def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _second_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    signals = theirs["signals"]
+    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
+    return ours, _with(theirs, signals=signals[: end + 1])
+
+
+def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> Both | None:
     return _subscribed(plan, ours, theirs), _subscribed(plan, theirs, ours)
 
 
@@ -148,389 +178,200 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
     return _with(run, probes=probes, log=[] if at_once and not other["log"] else log)
 
 
-SHORT = {
-    "zip", "zip_with", "take", "take_while", "take_until", "first", "element_at", "all", "any", "contains", "sample", "dematerialize",
-}
-"""These may complete before an error of their source is reached."""
-
-
-def _overtakes(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if not there or there[-1][1] != "error":
+def _begins(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    if plan["demand"]:
         return None
-    elements = there[:-1]
-    if here[: len(elements)] != elements:
-        return None
-    rest = here[len(elements) :]
-    ends = [it for it in rest if it[1] != "next"]
-    if rest and rest[0][0] < there[-1][0]:
-        return None
-    if ends and ends[-1][1] == "error" and ends[-1][2] != there[-1][2]:
-        return None
-    if ends and ends[-1][1] == "complete" and not names(plan) & SHORT:
-        return None
-    return _with(ours, signals=elements, log=[], probes={}), _with(theirs, signals=elements, log=[], probes={})
+    first = next((time for time, n in plan["steps"] if n > 0), None)
+
+    def late(run: Json) -> Json:
+        def at_first(entries: list[Json]) -> list[Json]:
+            return [[max(entry[0], first), *entry[1:]] for entry in entries]
+
+        if first is None:  # there is no demand at all
+            return _with(NOTHING)
+        probes = {name: at_first(seen) for name, seen in run["probes"].items()}
+        return _with(run, signals=at_first(run["signals"]), log=at_first(run["log"]), probes=probes)
+
+    return late(ours), late(theirs)
 
 
-def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = (Counter(str(it[2]) for it in run["signals"] if it[1] == "next") for run in (ours, theirs))
-    whole = all(run["signals"] and run["signals"][-1][1] == "complete" for run in (ours, theirs))
-    if not (here == there if whole else here <= there or there <= here):
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+def _end_or_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
+
+    def rest(run: Json) -> Json:
+        log = [it for it in run["log"] if it[0] != end or it[1] not in ("complete", "cancel", "finally")]
+        return _with(run, log=log)
+
+    return rest(ours), rest(theirs)
 
 
-def _second_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    signals = theirs["signals"]
-    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
-    return ours, _with(theirs, signals=signals[: end + 1])
-
-
-def _again(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"] == MAX_DEMAND:
+def _again(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    if not bounded(plan):
         return None
     for name, seen in ours["probes"].items():
-        begun, there = ([it[0] for it in its if it[1] == "subscribe"] for its in (seen, theirs["probes"][name]))
-        if len(begun) > len(there) or any(mine < other for mine, other in zip(begun, there, strict=False)):
+        here, there = (events(its, "subscribe") for its in (seen, theirs["probes"][name]))
+        if len(here) > len(there) or any(mine < other for mine, other in zip(here, there, strict=False)):
             return None
     return _with(ours, probes={}), _with(theirs, probes={})
 
 
-def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _heard(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = logged(ours["log"]), logged(theirs["log"])
     for function in {*here, *there}:
-        one, other = ([it[1:] for it in log.get(function, [])] for log in (here, there))
+        one, other = (values(log.get(function, [])) for log in (here, there))
         if one[: len(other)] != other[: len(one)]:
             return None
     return _with(ours, log=[]), _with(theirs, log=[])
 
 
-def _half_full(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
     there = theirs["signals"]
-    if not there or there[-1][1] != "error":
+    if not ended(there, "error"):
         return None
     kept = [it for it in there if it in ours["signals"] or it[1] == "error" or it[0] != there[-1][0]]
     return ours, _with(theirs, signals=kept)
 
 
-def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _newer(plan: Json, ours: Json, theirs: Json) -> Both | None:
     asked = {time for time, _ in plan["steps"]}
-    here = ours["signals"]
-    kept = [it for it in theirs["signals"] if it in here or it[0] not in asked]
+    kept = [it for it in theirs["signals"] if it in ours["signals"] or it[0] not in asked]
     return ours, _with(theirs, signals=kept)
 
 
-SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
-
-
-def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
-
-    def over(run: Json) -> Json:
-        log = [[it[0], "over"] if it[0] == end and it[1] in ("complete", "cancel", "finally") else it for it in run["log"]]
-        return _with(run, log=[it for place, it in enumerate(log) if it[1] != "over" or it not in log[:place]])
-
-    def without(run: Json) -> Json:
-        return _with(run, log=[it for it in run["log"] if it[1] != "over"])
-
-    return without(over(ours)), without(over(theirs))
-
-
-def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _end_ahead(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
-    if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
-        return None
-    if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
-        here = here[:-1]
-    elif here and here[-1][1] not in ("next", "cancel"):
+    if not bounded(plan) or not ended(there, "complete", "error"):
         return None
     if not here and names(plan) & {"flat_map_iterable", "flatten"}:
         return None  # nothing is under way there that could have one more
+    if ended(here, "complete", "error"):
+        if here[-1][1:] != there[-1][1:] or here[-1][0] < there[-1][0]:
+            return None
+        here = here[:-1]
     here = [it for it in here if it[1] != "cancel"]
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
-def _end_late(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
-    if plan["demand"] == MAX_DEMAND or not here or here[-1][1] not in ("complete", "error"):
+    if not bounded(plan) or not ended(here, "complete", "error"):
         return None
-    if there and there[-1][1] not in ("next", "cancel") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
+    if ended(there, "complete", "error") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
         return None
     return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
 
 
-def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _later(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
-    if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
+    if not bounded(plan) or len(here) > len(there) or values(here) != values(there)[: len(here)]:
         return None
-    if any(mine[0] < other[0] for mine, other in zip(here, there)):
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+    return None if any(mine[0] < other[0] for mine, other in zip(here, there, strict=False)) else SAME
 
 
-def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"]:
-        return None
-    first = next((time for time, n in plan["steps"] if n > 0), None)
-    cancel = next((time for time, n in plan["steps"] if n == 0), None)
-
-    def late(run: Json) -> Json:
-        if first is None:  # there is no demand at all
-            return _with(run, signals=[], log=[], probes={})
-        clamp = [[max(it[0], first), *it[1:]] for it in run["signals"]]
-        log = [[max(it[0], first), *it[1:]] for it in run["log"]]
-        probes = {name: [[max(it[0], first), *it[1:]] for it in seen] for name, seen in run["probes"].items()}
-        return _with(run, signals=clamp, log=log, probes=probes)
-
-    return late(ours), late(theirs)
-
-
-def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _two_ends(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
-    if not here or not there or here[:-1] != there[:-1] or here[-1][0] != there[-1][0]:
+    if not ended(here, "complete", "error") or not ended(there, "complete", "error"):
         return None
-    if not {here[-1][1], there[-1][1]} <= {"error", "complete"}:
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+    return SAME if here[:-1] == there[:-1] and here[-1][0] == there[-1][0] else None
 
 
-def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
+def _order(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
-    failed = bool(there) and there[-1][1] == "error"
-    if failed and plan["demand"] != MAX_DEMAND:  # where it overtakes, one compares what came before
-        here = [it for it in here if it[0] < there[-1][0]]
-        there = [it for it in there if it[0] < there[-1][0]]
+    failed = ended(there, "error")
+    if failed and bounded(plan):  # where it overtakes, what came before is compared
+        here, there = ([it for it in run if it[0] < theirs["signals"][-1][0]] for run in (here, there))
         failed = False
     if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
         return None
     if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
         return None  # as many, at the same times
-    if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
-        if sorted(map(str, here)) != sorted(map(str, there)):
-            return None
-    whole = bool(there) and there[-1][1] == "complete"
-    if whole and sorted(str(it[2:]) for it in here) != sorted(str(it[2:]) for it in there):
+    if not bounded(plan) and not plan["cancel_after"] and not failed and _bag(here) != _bag(there):
+        return None
+    if ended(there, "complete") and _bag(values(here)) != _bag(values(there)):
         return None
     last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
-
-    def streams(signals: list[Json]) -> dict[str, list[Json]]:
-        found: dict[str, list[Json]] = {}
-        for signal in signals:
-            if signal[1] == "next":
-                found.setdefault(_stream(last, signal[2]), []).append(signal[2])
-        return found
-
-    one, other = streams(here), streams(there)
+    one, other = _streams(last, here), _streams(last, there)
     for name in {*one, *other}:
         a, b = one.get(name, []), other.get(name, [])
-        twins = last == "flat_map" and len(set(map(str, a))) + len(set(map(str, b))) < len(a) + len(b)
+        twins = last == "flat_map" and len(set(a)) + len(set(b)) < len(a) + len(b)  # which is whose, no one can say
         if last not in ("expand", "parallel") and not twins and a[: len(b)] != b[: len(a)]:
             return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+    return SAME
 
 
-def _stream(operator: str, element: Json) -> str:
-    """Which of the sources an element comes from, where it says so."""
-    if operator == "flat_map":
-        return str(element % 100) if isinstance(element, int) else ""
-    return str(element[0]) if isinstance(element, list) else str(element)
+def _bag(signals: list[Json]) -> Counter[str]:
+    return Counter(map(str, signals))
 
 
-def _expanded(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = (Counter(str(it[2]) for it in run["signals"] if it[1] == "next") for run in (ours, theirs))
-    whole = all(run["signals"] and run["signals"][-1][1] == "complete" for run in (ours, theirs))
-    if not (here == there if whole else here <= there or there <= here):
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
+def _streams(operator: str, signals: list[Json]) -> dict[str, list[str]]:
+    """The elements by the source they come from, where they say so."""
+    found: dict[str, list[str]] = {}
+    for signal in signals:
+        if signal[1] == "next":
+            element = signal[2]
+            if operator == "flat_map":
+                source = element % 100 if isinstance(element, int) else ""
+            else:
+                source = element[0] if isinstance(element, list) and element else element
+            found.setdefault(str(source), []).append(str(element))
+    return found
 
 
-def _second_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    signals = theirs["signals"]
-    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
-    return ours, _with(theirs, signals=signals[: end + 1])
+def _expanded(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = (_bag(values([it for it in run["signals"] if it[1] == "next"])) for run in (ours, theirs))
+    if ended(ours["signals"], "complete") and ended(theirs["signals"], "complete"):
+        return SAME if here == there else None
+    return SAME if here <= there or there <= here else None
 
 
-def _again(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"] == MAX_DEMAND:
-        return None
-    for name, seen in ours["probes"].items():
-        begun, there = ([it[0] for it in its if it[1] == "subscribe"] for its in (seen, theirs["probes"][name]))
-        if len(begun) > len(there) or any(mine < other for mine, other in zip(begun, there, strict=False)):
-            return None
-    return _with(ours, probes={}), _with(theirs, probes={})
-
-
-def _heard(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"] == MAX_DEMAND:
-        return None
-    one, other = ([it[1:] for it in run["log"] if it[1] in ("next", "tap")] for run in (ours, theirs))
-    if one[: len(other)] != other[: len(one)]:
-        return None
-
-    def rest(run: Json) -> Json:
-        return _with(run, log=[it for it in run["log"] if it[1] not in ("next", "tap")])
-
-    return rest(ours), rest(theirs)
-
-
-def _half_full(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    there = theirs["signals"]
-    if not there or there[-1][1] != "error":
-        return None
-    kept = [it for it in there if it in ours["signals"] or it[1] == "error" or it[0] != there[-1][0]]
-    return ours, _with(theirs, signals=kept)
-
-
-def _gives_way(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    asked = {time for time, _ in plan["steps"]}
-    here = ours["signals"]
-    kept = [it for it in theirs["signals"] if it in here or it[0] not in asked]
-    return ours, _with(theirs, signals=kept)
-
-
-SHOWING = {"do_on_complete", "do_on_cancel", "do_finally"}
-
-
-def _over(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
-
-    def over(run: Json) -> Json:
-        log = [[it[0], "over"] if it[0] == end and it[1] in ("complete", "cancel", "finally") else it for it in run["log"]]
-        return _with(run, log=[it for place, it in enumerate(log) if it[1] != "over" or it not in log[:place]])
-
-    def without(run: Json) -> Json:
-        return _with(run, log=[it for it in run["log"] if it[1] != "over"])
-
-    return without(over(ours)), without(over(theirs))
-
-
-def _end_ahead(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if not there or there[-1][1] not in ("complete", "error") or plan["demand"] == MAX_DEMAND:
-        return None
-    if here and here[-1][1:] == there[-1][1:] and here[-1][0] >= there[-1][0]:
-        here = here[:-1]
-    elif here and here[-1][1] not in ("next", "cancel"):
-        return None
-    if not here and names(plan) & {"flat_map_iterable", "flatten"}:
-        return None  # nothing is under way there that could have one more
-    here = [it for it in here if it[1] != "cancel"]
-    return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
-
-
-def _end_late(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if plan["demand"] == MAX_DEMAND or not here or here[-1][1] not in ("complete", "error"):
-        return None
-    if there and there[-1][1] not in ("next", "cancel") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
-        return None
-    return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
-
-
-def _later(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if plan["demand"] == MAX_DEMAND or len(here) > len(there) or [it[1:] for it in here] != [it[1:] for it in there[: len(here)]]:
-        return None
-    if any(mine[0] < other[0] for mine, other in zip(here, there)):
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
-
-
-def _waits(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    if plan["demand"]:
-        return None
-    first = next((time for time, n in plan["steps"] if n > 0), None)
-    cancel = next((time for time, n in plan["steps"] if n == 0), None)
-
-    def late(run: Json) -> Json:
-        if first is None:  # there is no demand at all
-            return _with(run, signals=[], log=[], probes={})
-        clamp = [[max(it[0], first), *it[1:]] for it in run["signals"]]
-        log = [[max(it[0], first), *it[1:]] for it in run["log"]]
-        probes = {name: [[max(it[0], first), *it[1:]] for it in seen] for name, seen in run["probes"].items()}
-        return _with(run, signals=clamp, log=log, probes=probes)
-
-    return late(ours), late(theirs)
-
-
-def _one_end(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    if not here or not there or here[:-1] != there[:-1] or here[-1][0] != there[-1][0]:
-        return None
-    if not {here[-1][1], there[-1][1]} <= {"error", "complete"}:
-        return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
-
-
-def _order(plan: Json, ours: Json, theirs: Json) -> tuple[Json, Json] | None:
-    here, there = ours["signals"], theirs["signals"]
-    failed = bool(there) and there[-1][1] == "error"
-    if failed and plan["demand"] != MAX_DEMAND:  # where it overtakes, one compares what came before
-        here = [it for it in here if it[0] < there[-1][0]]
-        there = [it for it in there if it[0] < there[-1][0]]
-        failed = False
-    if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
-        return None
-    if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
-        return None  # as many, at the same times
-    if plan["demand"] == MAX_DEMAND and not plan["cancel_after"] and not failed:
-        if sorted(map(str, here)) != sorted(map(str, there)):
-            return None
-    whole = bool(there) and there[-1][1] == "complete"
-    if whole and sorted(str(it[2:]) for it in here) != sorted(str(it[2:]) for it in there):
-        return None
-    last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
-
-    def streams(signals: list[Json]) -> dict[str, list[Json]]:
-        found: dict[str, list[Json]] = {}
-        for signal in signals:
-            if signal[1] == "next":
-                found.setdefault(_stream(last, signal[2]), []).append(signal[2])
-        return found
-
-    one, other = streams(here), streams(there)
-    for name in {*one, *other}:
-        a, b = one.get(name, []), other.get(name, [])
-        twins = last == "flat_map" and len(set(map(str, a))) + len(set(map(str, b))) < len(a) + len(b)
-        if last not in ("expand", "parallel") and not twins and a[: len(b)] != b[: len(a)]:
-            return None
-    return _with(ours, signals=[], log=[], probes={}), _with(theirs, signals=[], log=[], probes={})
-
-
-def _stream(operator: str, element: Json) -> str:
-    """Which of the sources an element comes from, where it says so."""
-    if operator == "flat_map":
-        return str(element % 100) if isinstance(element, int) else ""
-    return str(element[0]) if isinstance(element, list) else str(element)
-
-
-OVERTAKEN = {
-    "flat_map", "flat_map_sequential", "concat_map", "flat_map_iterable", "flatten", "merge", "merge_with", "zip", "zip_with",
-    "combine_latest", "window", "group_by", "publish", "share", "replay", "switch_map", "expand", "publish_on", "delay", "merge_comparing",
+SHORT = {
+    *("zip", "zip_with", "take", "take_while", "take_until", "first", "element_at", "all", "any", "contains"),
+    *("sample", "dematerialize"),
 }
+"""These may complete before an error of their source is reached."""
+
+
+def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not ended(there, "error") or here[: len(there) - 1] != there[:-1]:
+        return None
+    rest = here[len(there) - 1 :]
+    if rest and rest[0][0] < there[-1][0]:
+        return None
+    if ended(rest, "error") and rest[-1][2] != there[-1][2]:
+        return None
+    return None if ended(rest, "complete") and not names(plan) & SHORT else SAME
+
 
 ROWS = [
-    Row("end-after-cancel", lambda plan: True, _end_after_cancel, partial=True),
-    Row("cancelled-at-once", lambda plan: True, _cancelled_at_once, partial=True),
-    Row("begins-with-demand", lambda plan: bool(names(plan) & LAZY), _waits, partial=True),
-    Row("end-or-cancel", lambda plan: bool(names(plan) & SHOWING), _over, partial=True),
-    Row("second-end", lambda plan: "skip_while" in names(plan), _second_end, partial=True),
-    Row("again-by-demand", lambda plan: bool(names(plan) & AGAIN), _again, partial=True),
-    Row("heard-when-asked", lambda plan: bool(names(plan) & (HOLDING | SHARED)), _heard, partial=True),
-    Row("half-full-batch", lambda plan: "batch_by" in names(plan), _half_full),
-    Row("newer-takes-its-place", lambda plan: bool(names(plan) & {"debounce", "sample"}), _gives_way),
+    Row("end-after-cancel", lambda found: True, _end_after_cancel, partial=True),
+    Row("second-end", of("skip_while"), _second_end, partial=True),
+    Row("cancelled-at-once", lambda found: True, _cancelled_at_once, partial=True),
+    Row("begins-with-demand", of(*LAZY), _begins, partial=True),
+    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally"), _end_or_cancel, partial=True),
+    Row("again-by-demand", of(*AGAIN), _again, partial=True),
+    Row("heard-when-asked", of(*HOLDING, *SHARED), _heard, partial=True),
+    Row("half-full-batch", of("batch_by"), _half_full),
+    Row("newer-takes-its-place", of("debounce", "sample"), _newer),
     Row(
         "end-seen-ahead",
-        lambda plan: bool(names(plan) & {"flat_map_iterable", "flatten", "expand", "start_with", "concat", "concat_with", "switch_if_empty", "repeat", "repeat_when"})
-        or bool(names(plan).intersection(BY_ITERATOR) and names(plan) & (OVERTAKEN | {"limit_rate"})),
+        lambda found: (
+            of("flat_map_iterable", "flatten", "expand", "concat", "concat_with", "start_with", *AGAIN)(found)
+            or of("switch_if_empty")(found)
+            or (of(*BY_ITERATOR)(found) and of(*OVERTAKEN, "limit_rate")(found))
+        ),
         _end_ahead,
     ),
-    Row("replay-end-waits", lambda plan: "replay" in names(plan), _end_late),
-    Row("repeat-waits-for-demand", lambda plan: "repeat" in names(plan), _later),
-    Row("next-source-by-demand", lambda plan: bool(names(plan).intersection(BY_ITERATOR) and names(plan) & {"concat", "concat_with", "start_with"}), _later),
-    Row("next-inner-by-demand", lambda plan: bool(names(plan) & {"flat_map", "concat_map", "flat_map_sequential"}), _later),
-    Row("two-ends-at-once", lambda plan: bool(names(plan) & {"zip", "zip_with", "merge_comparing", "race"}), _one_end),
-    Row("order-between-sources", lambda plan: bool(names(plan) & BETWEEN), _order),
-    Row("expand-order", lambda plan: "expand" in names(plan), _expanded),
-    Row("error-overtakes", lambda plan: bool(names(plan) & OVERTAKEN), _overtakes),
+    Row("replay-end-waits", of("replay"), _replay_end),
+    Row("repeat-waits-for-demand", of("repeat"), _later),
+    Row(
+        "next-source-by-demand",
+        lambda found: of(*BY_ITERATOR)(found) and of("concat", "concat_with", "start_with")(found),
+        _later,
+    ),
+    Row("next-inner-by-demand", of("flat_map", "concat_map", "flat_map_sequential"), _later),
+    Row("two-ends-at-once", of("zip", "zip_with", "merge_comparing", "race"), _two_ends),
+    Row("order-between-sources", of(*BETWEEN), _order),
+    Row("expand-order", of("expand"), _expanded),
+    Row("error-overtakes", of(*OVERTAKEN), _overtakes),
 ]

@@ -189,7 +189,7 @@ BY_TIME = {
 BY_DEMAND = {"combine_latest", "expand", "switch_map", "throttle", "using", "timeout", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "interval"}
 """What comes of these depends on how much is asked for ahead."""
 
-LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle"}
+LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle", "timeout"}
 """What these drop depends on the demand."""
 
 TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "batch_by"}
@@ -197,6 +197,9 @@ TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", 
 
 HOLDING = {"concat_map", "flat_map", "flat_map_sequential", "expand", "publish_on", "limit_rate", "zip_with", "merge_with", "window", "group_by", "parallel", "flat_map_iterable", "flatten", "batch_by", "subscribe_on"}
 """These ask for what they can hold, and no more."""
+
+AGAIN = {"retry", "retry_when", "retry_backoff", "repeat", "repeat_when"}
+"""These subscribe to their source once more."""
 
 SHARED = {"share", "publish", "replay", "cache"}
 
@@ -323,8 +326,8 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
             break
         ops.append([name, *OPERATORS[name](d)])
         lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in TIMELY and not d.unbounded)
-        settled = name not in BETWEEN or (d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]))
-        overtaken = overtaken or (name in OVERTAKEN and (d.at_once or not d.unbounded))
+        settled = name not in BETWEEN or (d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand")
+        overtaken = overtaken or name == "batch_by" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:
