@@ -76,7 +76,8 @@ def plain(plan: Json, ours: Json, theirs: Json) -> str:
         kinds = ("subscribe", "cancel", "end") if operators <= EXACT else ("subscribe",)
         if events(here, *kinds) != events(there, *kinds):
             return "source"
-        if operators <= EXACT | {"limit_rate"} and requests(here) != requests(there):
+        exact = EXACT if bounded(plan) else EXACT | {"limit_rate"}
+        if operators <= exact and requests(here) != requests(there):
             return "requests"
     return ""
 
@@ -281,13 +282,15 @@ def _order(plan: Json, ours: Json, theirs: Json) -> Both | None:
     if failed and bounded(plan):  # where it overtakes, what came before is compared
         here, there = ([it for it in run if it[0] < theirs["signals"][-1][0]] for run in (here, there))
         failed = False
+    if bounded(plan) and ended(there, "complete") and not ended(here, "error"):  # the end may be found by demand
+        here, there = ([it for it in run if it[1] == "next"] for run in (here, there))
     if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
         return None
     if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
         return None  # as many, at the same times
     if not bounded(plan) and not plan["cancel_after"] and not failed and _bag(here) != _bag(there):
         return None
-    if ended(there, "complete") and _bag(values(here)) != _bag(values(there)):
+    if ended(theirs["signals"], "complete") and _bag(values(here)) != _bag(values(there)):
         return None
     last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
     one, other = _streams(last, here), _streams(last, there)
