@@ -226,11 +226,11 @@ def _heard(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 
 def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
-    there = theirs["signals"]
-    if not ended(there, "error"):
+    here, there = ours["signals"], theirs["signals"]
+    if not ended(here, "error"):
         return None
-    kept = [it for it in there if it in ours["signals"] or it[1] == "error" or it[0] != there[-1][0]]
-    return ours, _with(theirs, signals=kept)
+    kept = [it for it in there if (it[0] < here[-1][0] or it in here) and it != here[-1]]
+    return _with(ours, signals=here[:-1]), _with(theirs, signals=kept)
 
 
 def _newer(plan: Json, ours: Json, theirs: Json) -> Both | None:
@@ -334,6 +334,22 @@ SHORT = {
 """These may complete before an error of their source is reached."""
 
 
+def _function_delayed(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    delayed = any(op[0] in FLATTENING and op[1][0] == "raise_on" and op[-1] is True for op in plan["ops"])
+    if not delayed or not ended(there, "error") or "function" not in there[-1][2]:
+        return None
+    if here[: len(there) - 1] != there[:-1] or (ended(here, "error") and "function" not in here[-1][2]):
+        return None
+    return SAME
+
+
+FLATTENING = ("flat_map", "flat_map_sequential", "concat_map")
+
+OF_FUNCTIONS = ("function", "predicate", "none", "missing", "notice")
+"""An operator further down may fail before an error of its source is reached."""
+
+
 def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
     if not ended(there, "error") or here[: len(there) - 1] != there[:-1]:
@@ -341,7 +357,7 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
     rest = here[len(there) - 1 :]
     if rest and rest[0][0] < there[-1][0]:
         return None
-    if ended(rest, "error") and rest[-1][2] != there[-1][2]:
+    if ended(rest, "error") and rest[-1][2] not in (there[-1][2], *OF_FUNCTIONS):
         return None
     return None if ended(rest, "complete") and not names(plan) & SHORT else SAME
 
@@ -372,7 +388,8 @@ ROWS = [
         lambda found: of(*BY_ITERATOR)(found) and of("concat", "concat_with", "start_with")(found),
         _later,
     ),
-    Row("next-inner-by-demand", of("flat_map", "concat_map", "flat_map_sequential"), _later),
+    Row("next-inner-by-demand", of(*FLATTENING), _later),
+    Row("function-error-delayed", of(*FLATTENING), _function_delayed),
     Row("two-ends-at-once", of("zip", "zip_with", "merge_comparing", "race"), _two_ends),
     Row("order-between-sources", of(*BETWEEN), _order),
     Row("expand-order", of("expand"), _expanded),

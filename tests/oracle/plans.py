@@ -195,6 +195,9 @@ LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_late
 TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "batch_by"}
 """So does what these make of a source that waits for it."""
 
+FOLLOWED = {"on_error_resume", "switch_if_empty", "concat_with", "retry", "retry_when", "retry_backoff", "repeat", "repeat_when", "timeout"}
+"""And when the next source begins."""
+
 HOLDING = {"concat_map", "flat_map", "flat_map_sequential", "expand", "publish_on", "limit_rate", "zip_with", "merge_with", "window", "group_by", "parallel", "flat_map_iterable", "flatten", "batch_by", "subscribe_on"}
 """These ask for what they can hold, and no more."""
 
@@ -325,7 +328,7 @@ def plans(draw: st.DrawFn, operators: tuple[str, ...] = tuple(OPERATORS), source
         if not settled or (name in BY_DEMAND and not d.unbounded) or (overtaken and name in RECOVERING) or (lossy and name in HOLDING):
             break
         ops.append([name, *OPERATORS[name](d)])
-        lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in TIMELY and not d.unbounded)
+        lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in FOLLOWED | TIMELY and not d.unbounded)
         settled = name not in BETWEEN or (d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand")
         overtaken = overtaken or name == "batch_by" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
