@@ -381,6 +381,7 @@ ROWS = [
         ),
         _end_ahead,
     ),
+    Row("end-asked-for", of("dematerialize"), _replay_end),
     Row("replay-end-waits", of("replay"), _replay_end),
     Row("repeat-waits-for-demand", of("repeat"), _later),
     Row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
@@ -17,7 +17,7 @@ __all__ = ["OPERATORS", "SOURCES", "run"]
 Json = Any
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - the same word as in Java
     """What a function of a plan fails with, and a source that fails."""
 
     def __init__(self, kind: str) -> None:
@@ -240,7 +240,7 @@ class _Run:
             return Flow.error(Fault("companion"))
         return Flow.empty() if then == "empty" else Flow.never()
 
-    def timeline(self, events: Json, end: str, after: int, emitter: Any, over: Callable[[], bool]) -> None:
+    def timeline(self, events: Json, end: str, after: int, target: _Target) -> None:
         """Emit by the clock: `[[after, element], …]`, each so long after the one before; with 0, in the same call."""
         place = 0
 
@@ -252,23 +252,26 @@ class _Run:
 
         def emit() -> None:
             nonlocal place
-            while True:
-                if over():
-                    return
+            while not target.over():
                 place += 1
-                emitter.emit(events[place - 1][1])
+                target.emit(events[place - 1][1])
                 if place == len(events) or events[place][0]:
-                    return plan()
+                    plan()
+                    return
 
         def ended() -> None:
-            if over():
-                return
-            if end == "complete":
-                getattr(emitter, "complete", None) and emitter.complete() or emitter.on_complete()
-            else:
-                emitter.on_error(Fault("source")) if hasattr(emitter, "on_error") else emitter.error(Fault("source"))
+            if not target.over():
+                target.end(None if end == "complete" else Fault("source"))
 
         plan()
+
+
+class _Target(NamedTuple):
+    """What a timeline feeds."""
+
+    emit: Callable[[int], object]
+    end: Callable[[Fault | None], object]
+    over: Callable[[], bool]
 
 
 def fn(spec: Json) -> Callable[[Any], Any]:
@@ -374,12 +377,22 @@ def _using(run: _Run, spec: Json) -> Flow[Any]:
 
 
 def _timed(run: _Run, events: Json, end: str, after: int) -> Flow[Any]:
-    return Flow.create(lambda emitter: run.timeline(events, end, after, emitter, emitter.is_cancelled))
+    def push(emitter: Any) -> None:
+        def over(error: Fault | None) -> None:
+            emitter.complete() if error is None else emitter.error(error)
+
+        run.timeline(events, end, after, _Target(emitter.emit, over, emitter.is_cancelled))
+
+    return Flow.create(push)
 
 
 def _hot(run: _Run, events: Json, end: str, after: int) -> Flow[Any]:
     processor: PublishProcessor[int] = PublishProcessor()
-    run.timeline(events, end, after, processor, lambda: False)
+
+    def over(error: Fault | None) -> None:
+        processor.on_complete() if error is None else processor.on_error(error)
+
+    run.timeline(events, end, after, _Target(processor.emit, over, lambda: False))
     return processor
 
 
@@ -494,9 +507,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "any": lambda run, f, predicate: f.any(test(predicate)),
     "contains": lambda run, f, k: f.map(num).contains(k),
     "concat_with": lambda run, f, other: f.concat_with(run.source(other)),
-    "merge_with": lambda run, f, other: f.map(lambda it: (1, it)).merge_with(
-        run.source(other).map(lambda it: (2, it))
-    ),
+    "merge_with": lambda run, f, other: f.map(lambda it: (1, it)).merge_with(run.source(other).map(lambda it: (2, it))),
     "zip_with": lambda run, f, other: f.zip_with(run.source(other)),
     "with_latest_from": lambda run, f, other: f.with_latest_from(run.source(other)),
     "switch_if_empty": lambda run, f, other: f.switch_if_empty(run.source(other)),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from oracle import ours, plans
 from oracle.comparing import ROWS
 from oracle.running import compare, explore
@@ -36,7 +37,10 @@ def test_every_operator_of_the_catalogue_can_be_run_on_both_sides() -> None:
 
 def test_each_row_of_the_page_is_one_in_code_and_the_other_way_round() -> None:
     page = (HERE.parents[1] / "docs" / "differences.md").read_text()
-    assert sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == sorted([*(row.name for row in ROWS), *plans.LEFT_OUT])
+    java = (HERE / "java" / "src" / "main" / "java" / "oracle" / "Oracle.java").read_text()
+    told = re.findall(r"// row: ([a-z-]+)", java)
+    in_code = [*(row.name for row in ROWS), *plans.LEFT_OUT, *told]
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == sorted(in_code)
 
 
 def test_a_difference_that_no_row_explains_is_found(java: Java) -> None:
