@@ -382,7 +382,7 @@ class _Sample(_OfLatest):
                 if lane.pushes():
                     continue
             news = sampler.signal()
-            if news is END:
+            if news is END or (news is not PENDING and sampler.look() is END):  # with its last one it may have ended
                 break
             due = due or (news is not PENDING and self.latest is not PENDING)
             if due and self.latest is not PENDING and self.host.demanded:
