@@ -173,10 +173,14 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
         if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
     log = run["log"]
-    at_once = ["take", 0] in plan["ops"] or (
-        len({it[0] for it in log}) == 1 and {it[1] for it in log} <= {"open", "close", "subscribe", "cancel", "finally"}
-    )
-    return _with(run, probes=probes, log=[] if at_once and not other["log"] else log)
+    if ["take", 0] in plan["ops"]:
+        log = [it for it in log if it in other["log"] or it[1] not in AT_ONCE]
+    if len({it[0] for it in log}) == 1 and {it[1] for it in log} <= AT_ONCE and not other["log"]:
+        log = []
+    return _with(run, probes=probes, log=log)
+
+
+AT_ONCE = {"open", "close", "subscribe", "cancel", "finally"}
 
 
 def _begins(plan: Json, ours: Json, theirs: Json) -> Both | None:

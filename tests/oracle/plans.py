@@ -212,6 +212,7 @@ OVERTAKEN = {
     "delay",
     "merge_comparing",
     "race",
+    "parallel",
 }
 """An error overtakes the elements that wait in these, in RxJava."""
 
