@@ -390,6 +390,8 @@ class _Sample(_OfLatest):
                 yield self.take()
             elif element is PENDING and (news is PENDING or sampler.pushes()):
                 yield PENDING
+        self.leave(lane)  # neither is of use any more, while the last element waits for demand
+        self.leave(sampler)
         yield from self.last_one()
 
 

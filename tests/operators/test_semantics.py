@@ -679,3 +679,13 @@ def test_sample_completes_with_its_sampler() -> None:
         source(clock).sample(Flow.timer(4, clock)).subscribe(sink)
         clock.advance(4)
         assert sink.signals[-1] == ("on_complete",)
+
+
+def test_sample_cancels_its_source_with_the_end_of_its_sampler_though_its_last_element_waits() -> None:
+    clock, sink, over = VirtualTimeExecutor(), Sink(demand=0), list[str]()
+    source: Flow[int] = Flow.create(lambda emitter: emitter.emit(1) and None)
+    source.do_finally(over.append).sample(Flow.timer(4, clock)).subscribe(sink)
+    clock.advance(4)
+    assert over == ["cancel"]
+    sink.subscription.request(1)
+    assert sink.signals[1:] == [("on_next", 1), ("on_complete",)]
