@@ -6,7 +6,7 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly lint types layers check bench bench-explore lock clean
+.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -29,7 +29,7 @@ test: .venv/ready
 
 # The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
 test-jvm: jvm-tools .venv/ready
-	$(BIN)/python -m pytest tests/jvm
+	$(BIN)/python -m pytest tests/jvm tests/oracle
 
 browser-tools: .venv/ready
 	@command -v chromium >/dev/null || { echo "test: a browser is needed: there is no chromium on the PATH (Debian: apt-get install chromium)" >&2; exit 2; }
@@ -45,6 +45,11 @@ hazards: .venv/ready
 # The explorer on everything, with 5,000 schedules where CI has fewer.
 explore-nightly: .venv/ready
 	EXPLORE_SCHEDULES=5000 $(BIN)/python -m pytest tests/explore --timeout 3600
+
+# Random chains of operators, here, in RxJava and in Reactor; a seed of its own each night. Prints the count by operator.
+ORACLE_CHAINS ?= 20000
+oracle-nightly: jvm-tools .venv/ready
+	PYTHONPATH=tests:. $(BIN)/python -m oracle --chains $(ORACLE_CHAINS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -18,7 +18,7 @@ settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-TOGETHER = ("stress", "spark", "jvm", "interop")
+TOGETHER = ("stress", "spark", "jvm", "interop", "oracle")
 """Folders whose tests share something dear, a JVM or a Spark session. They come first, since they take long; and where
 tests run side by side, those of a folder run on one worker."""
 

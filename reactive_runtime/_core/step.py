@@ -94,6 +94,10 @@ class Step(Generic[T, R]):
         """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
         return ()
 
+    def holds(self) -> bool:
+        """Whether something is left of an element that the source has given. Asked of those that expand."""
+        return True
+
     def begin(self) -> None:
         """Make what a subscription must not share with another one: lists, sets."""
 
@@ -110,9 +114,9 @@ class Step(Generic[T, R]):
 
 
 def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool]) -> bool:
-    """Whether looking ahead can't take an element from the source, nor from an operator that expands."""
+    """Whether looking ahead can't take an element from the source, nor from one that expands."""
     for step in reversed(steps):
-        if step.expands:
+        if step.expands and step.holds():
             return False
         if step.done:
             return True

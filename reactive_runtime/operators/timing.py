@@ -382,7 +382,7 @@ class _Sample(_OfLatest):
                 if lane.pushes():
                     continue
             news = sampler.signal()
-            if news is END:
+            if news is END or (news is not PENDING and sampler.look() is END):  # with its last one it may have ended
                 break
             due = due or (news is not PENDING and self.latest is not PENDING)
             if due and self.latest is not PENDING and self.host.demanded:
@@ -390,6 +390,8 @@ class _Sample(_OfLatest):
                 yield self.take()
             elif element is PENDING and (news is PENDING or sampler.pushes()):
                 yield PENDING
+        self.leave(lane)  # neither is of use any more, while the last element waits for demand
+        self.leave(sampler)
         yield from self.last_one()
 
 

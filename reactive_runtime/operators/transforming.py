@@ -133,15 +133,22 @@ def handle(source: Flow[T], fn: Callable[[T, Callable[[R], None]], object], /) -
     return source._then(_Handle(a_function("handle", "fn", fn)))
 
 
+NO_ITEMS: Iterator[Any] = iter(())
+"""None is under way."""
+
+
 class _Many(Step[T, R]):
     """An element becomes those of an iterator, which is closed if the stream ends before it."""
 
     expands = True
-    iterator: Iterator[Any] = iter(())
+    iterator: Iterator[Any] = NO_ITEMS
+
+    def holds(self) -> bool:
+        return self.iterator is not NO_ITEMS
 
     def close(self) -> Iterable[object]:
         close = getattr(self.iterator, "close", None)
-        self.iterator = iter(())
+        self.iterator = NO_ITEMS
         if close is not None:
             close()
         return ()
@@ -162,6 +169,9 @@ class _Handle(Step[T, R]):
         self.emitted.reverse()
         while self.emitted:
             yield self.emitted.pop()
+
+    def holds(self) -> bool:
+        return bool(self.emitted)
 
     def emit(self, element: R) -> None:
         if element is None:
@@ -206,6 +216,7 @@ class _FlatMapIterable(_Many[T, R]):
             if item is None:
                 raise TypeError(f"{self}: None is not an element (2.13)")
             yield item
+        self.iterator = NO_ITEMS
 
     def __str__(self) -> str:
         return f"flat_map_iterable({describe(self.fn)})"
@@ -235,6 +246,7 @@ class _Flatten(_Many[Iterable[R], R]):
             if item is None:
                 raise TypeError(f"{self}: None is not an element (2.13)")
             yield item
+        self.iterator = NO_ITEMS
 
     def __str__(self) -> str:
         return "flatten()"

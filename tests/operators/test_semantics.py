@@ -644,3 +644,48 @@ def test_timers_of_a_flow_end_with_it() -> None:
         sink = Sink()
         Flow.never().timeout(3600, clock).subscribe(sink)
         sink.subscription.cancel()
+
+
+# -- ends that need no demand ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        lambda flow: flow.handle(lambda it, emit: None),
+        lambda flow: flow.flat_map_iterable(lambda it: ()),
+        lambda flow: flow.flatten(),
+        lambda flow: flow.flatten().map(str).handle(lambda it, emit: emit(it)),
+    ],
+)
+def test_an_operator_that_expands_and_holds_nothing_lets_the_end_through_without_demand(apply: Any) -> None:
+    for source in (Flow.empty(), Flow.just().do_on_error(repr), Flow.create(lambda emitter: emitter.complete())):
+        sink = Sink(demand=0)
+        apply(source).subscribe(sink)
+        assert sink.signals[-1] == ("on_complete",)
+
+
+def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
+    sink = Sink(demand=1)
+    Flow.just(1).handle(lambda it, emit: [emit(it), emit(it + 1)]).subscribe(sink)
+    assert not sink.ended.is_set()
+    sink.subscription.request(1)
+    assert sink.signals[-3:] == [("on_next", 1), ("on_next", 2), ("on_complete",)]
+
+
+def test_sample_completes_with_its_sampler() -> None:
+    for source in (lambda clock: Flow.never(), lambda clock: Flow.race(Flow.timer(5, clock))):
+        clock, sink = VirtualTimeExecutor(), Sink()
+        source(clock).sample(Flow.timer(4, clock)).subscribe(sink)
+        clock.advance(4)
+        assert sink.signals[-1] == ("on_complete",)
+
+
+def test_sample_cancels_its_source_with_the_end_of_its_sampler_though_its_last_element_waits() -> None:
+    clock, sink, over = VirtualTimeExecutor(), Sink(demand=0), list[str]()
+    source: Flow[int] = Flow.create(lambda emitter: emitter.emit(1) and None)
+    source.do_finally(over.append).sample(Flow.timer(4, clock)).subscribe(sink)
+    clock.advance(4)
+    assert over == ["cancel"]
+    sink.subscription.request(1)
+    assert sink.signals[1:] == [("on_next", 1), ("on_complete",)]

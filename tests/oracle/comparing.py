@@ -1,0 +1,402 @@
+"""What two runs of a plan have in common.
+
+`ROWS` are the differences that are as they should be: each has a row in docs/differences.md, with its reason. A row
+says which plans it applies to, and takes one kind of difference out of the two runs, or finds that it is not the one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from oracle.plans import AGAIN, BETWEEN, BY_ITERATOR, HOLDING, LAZY, OVERTAKEN, SHARED, names
+from reactive_runtime import MAX_DEMAND
+
+__all__ = ["ROWS", "Row", "difference"]
+
+Json = Any
+
+EXACT = {
+    *("map", "starmap", "map_not_none", "handle", "enumerate", "scan", "batch", "pairwise", "transform"),
+    *("filter", "distinct", "distinct_until_changed", "take", "take_while", "skip", "skip_while", "serialize"),
+    *("finalize", "do_finally", "do_on_subscribe", "do_on_request", "do_on_next", "do_on_error", "do_on_complete"),
+    *("do_on_cancel", "tap"),
+}
+"""A chain of these asks its source for exactly the same, here and there, and cancels it at the same time."""
+
+ENDS = ("complete", "error", "tap complete", "tap error")
+
+
+def requests(seen: list[Json]) -> dict[int, int]:
+    """How much is asked for in all, by time; up to the end or the cancel."""
+    total, by_time = 0, {}
+    over = next((time for time, what, _ in seen if what in ("cancel", "end")), None)
+    for time, what, n in seen:
+        if time == over or total == MAX_DEMAND:
+            break
+        if what == "request":
+            total = min(total + n, MAX_DEMAND)
+            by_time[time] = total
+    return by_time
+
+
+def events(seen: list[Json], *kinds: str) -> list[Json]:
+    """When a source is subscribed to, and when it ends or is cancelled."""
+    return sorted([time, what] for time, what, _ in seen if what in kinds)
+
+
+def left_running(signals: list[Json], seen: list[Json]) -> bool:
+    """Whether the flow is over, and a source is not."""
+    end = next((it[0] for it in signals if it[1] != "next"), None)
+    over = [time for time, what, _ in seen if what in ("cancel", "end")]
+    return end is not None and len(events(seen, "subscribe")) > sum(time <= end for time in over)
+
+
+def logged(log: list[Json]) -> dict[str, list[Json]]:
+    """What the user's functions heard, by function; how a demand is divided into requests is nobody's promise."""
+    heard: dict[str, list[Json]] = {}
+    for entry in log:
+        if entry[1] != "request":
+            heard.setdefault(entry[1].split()[0], []).append(entry)
+    return heard
+
+
+def plain(plan: Json, ours: Json, theirs: Json) -> str:
+    """What differs; empty if nothing does."""
+    if ours["signals"] != theirs["signals"]:
+        return "signals"
+    if logged(ours["log"]) != logged(theirs["log"]):
+        return "log"
+    operators = {op[0] for op in plan["ops"]}
+    for name in theirs["probes"]:
+        here, there = ours["probes"].get(name, []), theirs["probes"][name]
+        if left_running(ours["signals"], here) and not operators & {"cache"}:
+            return "left running"
+        kinds = ("subscribe", "cancel", "end") if operators <= EXACT else ("subscribe",)
+        if events(here, *kinds) != events(there, *kinds):
+            return "source"
+        exact = EXACT if bounded(plan) else EXACT | {"limit_rate"}
+        if operators <= exact and requests(here) != requests(there):
+            return "requests"
+    return ""
+
+
+Both = tuple[Json, Json]
+
+
+class Row(NamedTuple):
+    """A difference that is as it should be."""
+
+    name: str
+    applies: Callable[[set[str]], bool]
+    """To the plans with these operators and sources."""
+    without: Callable[[Json, Json, Json], Both | None]
+    """The two runs without it; None: it is not what is seen here."""
+    partial: bool = False
+    """Whether others may explain the rest; otherwise it explains all, or nothing."""
+
+
+def difference(plan: Json, ours: Json, theirs: Json) -> tuple[str, list[str]]:
+    """What differs without an explanation, and the rows that explain the rest."""
+    found = plain(plan, ours, theirs)
+    used: list[str] = []
+    for row in ROWS:
+        if not found:
+            break
+        both = row.without(plan, ours, theirs) if row.applies(names(plan)) else None
+        if both is None or both == (ours, theirs):
+            continue
+        left = plain(plan, *both)
+        if row.partial or not left:
+            (ours, theirs), found = both, left
+            used.append(row.name)
+    return found, used
+
+
+def of(*some: str) -> Callable[[set[str]], bool]:
+    """Plans that have one of these."""
+    return lambda found: bool(found & set(some))
+
+
+def _with(run: Json, **parts: Json) -> Json:
+    return {**run, **parts}
+
+
+NOTHING: Json = {"signals": [], "log": [], "probes": {}}
+SAME: Both = (NOTHING, NOTHING)
+
+
+def bounded(plan: Json) -> bool:
+    """Whether elements may have to wait for demand."""
+    return bool(plan["demand"] != MAX_DEMAND)
+
+
+def ended(signals: list[Json], *kinds: str) -> bool:
+    """Whether the last signal is one of these."""
+    return bool(signals) and signals[-1][1] in kinds
+
+
+def values(signals: list[Json]) -> list[Json]:
+    """Without the times."""
+    return [it[1:] for it in signals]
+
+
+def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    signals = theirs["signals"]
+    at = next((place for place, it in enumerate(signals) if it[1] == "cancel"), None)
+    if at is None:
+        return None
+    time = signals[at][0]
+    log = [it for it in theirs["log"] if it in ours["log"] or it[0] < time or it[1] not in ENDS]
+    return ours, _with(theirs, signals=signals[: at + 1], log=log)
+
+
+def _second_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    signals = theirs["signals"]
+    end = next((place for place, it in enumerate(signals) if it[1] in ("error", "complete")), len(signals))
+    return ours, _with(theirs, signals=signals[: end + 1])
+
+
+def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    return _subscribed(plan, ours, theirs), _subscribed(plan, theirs, ours)
+
+
+def _subscribed(plan: Json, run: Json, other: Json) -> Json:
+    """A run without the subscriptions that were cancelled at the same moment, where the other has none."""
+    probes = dict(run["probes"])
+    for name, seen in probes.items():
+        kept = [it for it in seen if it[1] != "request"]
+        if other["probes"].get(name) or len(kept) % 2:
+            continue
+        pairs = zip(kept[::2], kept[1::2], strict=True)
+        if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
+            probes[name] = []
+    log = run["log"]
+    if ["take", 0] in plan["ops"]:
+        log = [it for it in log if it in other["log"] or it[1] not in AT_ONCE]
+    if len({it[0] for it in log}) == 1 and {it[1] for it in log} <= AT_ONCE and not other["log"]:
+        log = []
+    return _with(run, probes=probes, log=log)
+
+
+AT_ONCE = {"open", "close", "subscribe", "cancel", "finally"}
+
+
+def _begins(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    if plan["demand"]:
+        return None
+    first = next((time for time, n in plan["steps"] if n > 0), None)
+
+    def late(run: Json) -> Json:
+        def at_first(entries: list[Json]) -> list[Json]:
+            return [[max(entry[0], first), *entry[1:]] for entry in entries]
+
+        if first is None:  # there is no demand at all
+            return _with(NOTHING)
+        probes = {name: at_first(seen) for name, seen in run["probes"].items()}
+        return _with(run, signals=at_first(run["signals"]), log=at_first(run["log"]), probes=probes)
+
+    return late(ours), late(theirs)
+
+
+def _end_or_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
+
+    def rest(run: Json) -> Json:
+        log = [it for it in run["log"] if it[0] != end or it[1] not in ("complete", "cancel", "finally")]
+        return _with(run, log=log)
+
+    return rest(ours), rest(theirs)
+
+
+def _again(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    if not bounded(plan):
+        return None
+    for name, seen in ours["probes"].items():
+        here, there = (events(its, "subscribe") for its in (seen, theirs["probes"][name]))
+        if len(here) > len(there) or any(mine < other for mine, other in zip(here, there, strict=False)):
+            return None
+    return _with(ours, probes={}), _with(theirs, probes={})
+
+
+def _heard(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = logged(ours["log"]), logged(theirs["log"])
+    for function in {*here, *there}:
+        one, other = (values(log.get(function, [])) for log in (here, there))
+        if one[: len(other)] != other[: len(one)]:
+            return None
+    return _with(ours, log=[]), _with(theirs, log=[])
+
+
+def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not ended(here, "error"):
+        return None
+    kept = [it for it in there if (it[0] < here[-1][0] or it in here) and it != here[-1]]
+    return _with(ours, signals=here[:-1]), _with(theirs, signals=kept)
+
+
+def _newer(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    asked = {time for time, _ in plan["steps"]}
+    kept = [it for it in theirs["signals"] if it in ours["signals"] or it[0] not in asked]
+    return ours, _with(theirs, signals=kept)
+
+
+def _end_ahead(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not bounded(plan) or not ended(there, "complete", "error"):
+        return None
+    if not here and names(plan) & {"flat_map_iterable", "flatten"}:
+        return None  # nothing is under way there that could have one more
+    if ended(here, "complete", "error"):
+        if here[-1][1:] != there[-1][1:] or here[-1][0] < there[-1][0]:
+            return None
+        here = here[:-1]
+    here = [it for it in here if it[1] != "cancel"]
+    return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
+
+
+def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not bounded(plan) or not ended(here, "complete", "error"):
+        return None
+    if ended(there, "complete", "error") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
+        return None
+    return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
+
+
+def _later(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not bounded(plan) or len(here) > len(there) or values(here) != values(there)[: len(here)]:
+        return None
+    return None if any(mine[0] < other[0] for mine, other in zip(here, there, strict=False)) else SAME
+
+
+def _two_ends(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not ended(here, "complete", "error") or not ended(there, "complete", "error"):
+        return None
+    return SAME if here[:-1] == there[:-1] and here[-1][0] == there[-1][0] else None
+
+
+def _order(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    failed = ended(there, "error")
+    if failed and bounded(plan):  # where it overtakes, what came before is compared
+        here, there = ([it for it in run if it[0] < theirs["signals"][-1][0]] for run in (here, there))
+        failed = False
+    if bounded(plan) and ended(there, "complete") and not ended(here, "error"):  # the end may be found by demand
+        here, there = ([it for it in run if it[1] == "next"] for run in (here, there))
+    if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
+        return None
+    if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
+        return None  # as many, at the same times
+    if not bounded(plan) and not plan["cancel_after"] and not failed and _bag(here) != _bag(there):
+        return None
+    if ended(theirs["signals"], "complete") and _bag(values(here)) != _bag(values(there)):
+        return None
+    last = plan["ops"][-1][0] if plan["ops"] else plan["source"][0]
+    one, other = _streams(last, here), _streams(last, there)
+    for name in {*one, *other}:
+        a, b = one.get(name, []), other.get(name, [])
+        twins = last == "flat_map" and len(set(a)) + len(set(b)) < len(a) + len(b)  # which is whose, no one can say
+        if last not in ("expand", "parallel") and not twins and a[: len(b)] != b[: len(a)]:
+            return None
+    return SAME
+
+
+def _bag(signals: list[Json]) -> Counter[str]:
+    return Counter(map(str, signals))
+
+
+def _streams(operator: str, signals: list[Json]) -> dict[str, list[str]]:
+    """The elements by the source they come from, where they say so."""
+    found: dict[str, list[str]] = {}
+    for signal in signals:
+        if signal[1] == "next":
+            element = signal[2]
+            if operator == "flat_map":
+                source = element % 100 if isinstance(element, int) else ""
+            else:
+                source = element[0] if isinstance(element, list) and element else element
+            found.setdefault(str(source), []).append(str(element))
+    return found
+
+
+def _expanded(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = (_bag(values([it for it in run["signals"] if it[1] == "next"])) for run in (ours, theirs))
+    if ended(ours["signals"], "complete") and ended(theirs["signals"], "complete"):
+        return SAME if here == there else None
+    return SAME if here <= there or there <= here else None
+
+
+SHORT = {
+    *("zip", "zip_with", "take", "take_while", "take_until", "first", "element_at", "all", "any", "contains"),
+    *("sample", "dematerialize"),
+}
+"""These may complete before an error of their source is reached."""
+
+
+def _function_delayed(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    delayed = any(op[0] in FLATTENING and op[1][0] == "raise_on" and op[-1] is True for op in plan["ops"])
+    if not delayed or not ended(there, "error") or "function" not in there[-1][2]:
+        return None
+    if here[: len(there) - 1] != there[:-1] or (ended(here, "error") and "function" not in here[-1][2]):
+        return None
+    return SAME
+
+
+FLATTENING = ("flat_map", "flat_map_sequential", "concat_map")
+
+OF_FUNCTIONS = ("function", "predicate", "none", "missing", "notice")
+"""An operator further down may fail before an error of its source is reached."""
+
+
+def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    here, there = ours["signals"], theirs["signals"]
+    if not ended(there, "error") or here[: len(there) - 1] != there[:-1]:
+        return None
+    rest = here[len(there) - 1 :]
+    if rest and rest[0][0] < there[-1][0]:
+        return None
+    if ended(rest, "error") and rest[-1][2] not in (there[-1][2], *OF_FUNCTIONS):
+        return None
+    return None if ended(rest, "complete") and not names(plan) & SHORT else SAME
+
+
+ROWS = [
+    Row("end-after-cancel", lambda found: True, _end_after_cancel, partial=True),
+    Row("second-end", of("skip_while"), _second_end, partial=True),
+    Row("cancelled-at-once", lambda found: True, _cancelled_at_once, partial=True),
+    Row("begins-with-demand", of(*LAZY), _begins, partial=True),
+    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally"), _end_or_cancel, partial=True),
+    Row("again-by-demand", of(*AGAIN), _again, partial=True),
+    Row("heard-when-asked", of(*HOLDING, *SHARED), _heard, partial=True),
+    Row("half-full-batch", of("batch_by"), _half_full),
+    Row("newer-takes-its-place", of("debounce", "sample"), _newer),
+    Row(
+        "end-seen-ahead",
+        lambda found: (
+            of("flat_map_iterable", "flatten", "expand", "concat", "concat_with", "start_with", *AGAIN)(found)
+            or of("switch_if_empty")(found)
+            or (of(*BY_ITERATOR)(found) and of(*OVERTAKEN, "limit_rate")(found))
+        ),
+        _end_ahead,
+    ),
+    Row("end-asked-for", of("dematerialize"), _replay_end),
+    Row("replay-end-waits", of("replay"), _replay_end),
+    Row("repeat-waits-for-demand", of("repeat"), _later),
+    Row(
+        "next-source-by-demand",
+        lambda found: of(*BY_ITERATOR)(found) and of("concat", "concat_with", "start_with")(found),
+        _later,
+    ),
+    Row("next-inner-by-demand", of(*FLATTENING), _later),
+    Row("function-error-delayed", of(*FLATTENING), _function_delayed),
+    Row("two-ends-at-once", of("zip", "zip_with", "merge_comparing", "race"), _two_ends),
+    Row("order-between-sources", of(*BETWEEN), _order),
+    Row("expand-order", of("expand"), _expanded),
+    Row("error-overtakes", of(*OVERTAKEN), _overtakes),
+]
