@@ -31,7 +31,7 @@ class Place:
 Items = list[Item]
 
 
-PATIENCE = float(os.environ.get('PAT', 10))
+PATIENCE = float(os.environ.get("PAT", 10))
 """Seconds. Nothing is ever asserted about how long it took."""
 
 

@@ -427,7 +427,11 @@ class Timer(Waiting):
 
 def interval(overflow: Any) -> Timed:
     return Timed(
-        lambda f, s: Flow.interval(PERIOD, s.clock, overflow=overflow, capacity=2).take_while(lambda n: n < 15).concat_with(Flow.never()),
+        lambda f, s: (
+            Flow.interval(PERIOD, s.clock, overflow=overflow, capacity=2)
+            .take_while(lambda n: n < 15)
+            .concat_with(Flow.never())
+        ),
         lambda: Interval(overflow),
         follows=False,
     )
