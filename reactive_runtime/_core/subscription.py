@@ -148,7 +148,7 @@ class PulledSubscription(Host):
             if not allowance:
                 return CLOSED if self._ended_early() else 0
             if allowance > BATCH and type(self._subscriber) is Inbox:  # it gives way to what waits on this thread
-                taken = self._emit(BATCH)
+                taken = self._emit(BATCH, allowance)
                 if taken == BATCH:
                     self._spend()
                 return taken
@@ -200,8 +200,8 @@ class PulledSubscription(Host):
             return self._end(error)
         return self._end("complete" if ended else None)
 
-    def _emit(self, allowance: int) -> int:
-        """Deliver up to `allowance` elements, and what can be known of the end."""
+    def _emit(self, allowance: int, demand: int = 0) -> int:
+        """Deliver up to `allowance` elements, and what can be known of the end. `demand`: where there is more of it."""
         subscriber, feed = self._subscriber, self._feed
         assert subscriber is not None
         assert feed is not None
@@ -217,7 +217,7 @@ class PulledSubscription(Host):
         if self._stop:
             return self._end()
         if dry:
-            feed.want(self._upstream_demand(allowance, taken))
+            feed.want(self._upstream_demand(demand or allowance, taken))
             return taken
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import hooks
@@ -43,6 +44,7 @@ class _Again(Gather):
     def __init__(self, source: Flow[Any]) -> None:
         super().__init__()
         self.source = source
+        self.last: tuple[Exception, TracebackType | None] | None = None  # the failure before, and its traceback
 
     def run(self, source: Flow[Any]) -> Outcome:
         """The elements of `source`; returns the error it ended with, or None."""
@@ -53,10 +55,24 @@ class _Again(Gather):
                 yield element
         except Exception as error:
             failure = error
+            self._shorten(error)
         self.leave(lane)
-        if self.host._stop:
-            yield PENDING  # a cancel gets its chance, however quickly the sources end
+        if self.host._stop or self.host._missed:
+            yield PENDING  # a cancel, or another note, gets its chance, however quickly the sources end
         return failure
+
+    def _shorten(self, error: Exception) -> None:
+        """Where one instance is raised again and again, its traceback is that of the last time only."""
+        if self.last is not None and self.last[0] is error and (old := self.last[1]) is not None:
+            at = error.__traceback__
+            while at is not None and at.tb_next is not old:
+                at = at.tb_next
+            if at is not None:
+                at.tb_next = None
+        self.last = error, error.__traceback__
+
+    def closed(self) -> None:
+        self.last = None  # a circle: the traceback has the frames of this operator
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
         """Wait for `publisher`: True with its first element, False where it completes without."""
