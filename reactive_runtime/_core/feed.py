@@ -47,9 +47,6 @@ class Feed:
     def want(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
 
-    def run_ahead(self) -> None:
-        """Elements are wanted whatever the demand, as many as it was made for."""
-
     def ask_exactly(self) -> None:
         """From now on elements are wanted as they are demanded (`want`)."""
 

@@ -90,7 +90,19 @@ class Clock(Protocol):
 class Lane:
     """One upstream of a gather. All methods are for the owner of the host's drain."""
 
-    __slots__ = ("_ahead", "_feed", "_heard", "_host", "_iterator", "_own", "_prefetch", "_seen", "_steps", "over")
+    __slots__ = (
+        "_ahead",
+        "_feed",
+        "_heard",
+        "_host",
+        "_iterator",
+        "_own",
+        "_portion",
+        "_prefetch",
+        "_seen",
+        "_steps",
+        "over",
+    )
 
     def __init__(
         self,
@@ -124,6 +136,8 @@ class Lane:
         if self._own:
             self._feed = inbox = Inbox(source._run, prefetch) if ahead else Inbox(source._run, None, most=prefetch)
             inbox.own = True
+            # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
+            self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
             self._steps = [step.fresh() for step in steps]
             self._feed = plan.feed(self._upstream(prefetch))
@@ -165,15 +179,16 @@ class Lane:
 
     def signal(self) -> Any:
         """The next element, demanded or not, for a lane whose elements do not go on."""
-        if self._prefetch is not None:
-            self._feed.run_ahead()
         demanded, self._host.demanded = self._host.demanded, True
         try:
             element = self.poll()
         finally:
             self._host.demanded = demanded
-        if element is PENDING and self._prefetch is not None and isinstance(self._feed, Gather):
-            self.want(self._prefetch)  # of what it hangs on: the demand further down is not its measure
+        if element is PENDING and self._prefetch is not None:
+            if self._own:
+                self._feed.want(self._portion)
+            elif isinstance(self._feed, Gather):
+                self.want(self._prefetch)  # of what hangs on it: the demand further down is not its measure
         return element
 
     def _next(self) -> Any:

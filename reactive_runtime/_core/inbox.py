@@ -87,10 +87,10 @@ class Inbox(Feed):
         """`subscribe` connects a subscriber to the upstream; `prefetch` is 1 or more, or None for exact demand.
 
         `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
-        no more than that at a time, until `run_ahead` makes it the prefetch.
+        no more than that at a time.
         """
         self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # drain lock; None once it is closed
-        self._prefetch = prefetch  # None until `run_ahead`, where there is a `most`: then the owner's
+        self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
         self.own = False  # set once, before `connect`: the upstream belongs to the same tree, with a drain of its own
@@ -185,17 +185,6 @@ class Inbox(Feed):
 
     def relays(self) -> bool:
         return self._prefetch is None
-
-    def run_ahead(self) -> None:
-        """From now on keep `most` elements under way, whatever the demand."""
-        if self._prefetch is not None or self._most is None:
-            return
-        self._prefetch = self._most
-        self._refill = self._most - (self._most >> 2)
-        with self._drain._lock:
-            n = self._most - self._room - len(self._items)
-        if n > 0:
-            self._ask(n)
 
     def ask_exactly(self) -> None:
         self._prefetch = self._most = None
@@ -326,7 +315,7 @@ class Inbox(Feed):
         elif closed:
             upstream.cancel()
         else:
-            if self._prefetch is not None and self._most is None:
+            if self._prefetch is not None:
                 with self._drain._lock:
                     self._room += self._prefetch
                     self._unasked += self._prefetch

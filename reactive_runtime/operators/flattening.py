@@ -350,12 +350,16 @@ class _SwitchMap(_OfPublishers):
     def elements(self) -> Elements:
         outer = self.lane(self.source, PREFETCH)
         current: Lane | None = None
+        first = 0  # of the current one, at most: what it has at hand goes on before the source is looked at again
         while True:
             element: Any = PENDING
             news: Any = PENDING
-            if outer.pushes() or current is None:
+            if first and current is not None:
+                element = current.poll()
+                first = 0 if element is PENDING or element is END else first - 1
+            if element is PENDING and (outer.pushes() or current is None):
                 news = outer.signal() if outer.pushes() else outer.poll()
-            if news is PENDING or news is END:
+            if element is PENDING and (news is PENDING or news is END):
                 element = PENDING if current is None else current.poll()
                 if element is PENDING and not outer.pushes() and self.host.demanded:
                     news = outer.poll()
@@ -363,6 +367,7 @@ class _SwitchMap(_OfPublishers):
                 if current is not None:
                     self.leave(current)
                 current = self.inner(news)
+                first = PREFETCH
                 continue
             if element is END:
                 assert current is not None

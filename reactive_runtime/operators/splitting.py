@@ -519,7 +519,11 @@ class _Split(Gather):
             if self.again:
                 moved = self._deal(*self.again.popleft())
             else:
-                news = lane.signal() if self._wanting() else lane.look()
+                try:
+                    news = lane.signal() if self._wanting() else lane.look()
+                except Exception:
+                    self._give_what_is_wanted()
+                    raise
                 if news is END:
                     break
                 moved = news is not PENDING and self._deal(self.key_of(news), news)
@@ -554,6 +558,12 @@ class _Split(Gather):
                 self._assured = False
                 self.outer.put(self.fresh.popleft())
             self.outer.wake()
+
+    def _give_what_is_wanted(self) -> None:
+        """The source has failed: the groups that are demanded come before its error."""
+        while self.fresh and not self.forsaken and self.outer.wants():
+            self.outer.put(self.fresh.popleft())
+        self.outer.wake()
 
     def _forsake(self) -> None:
         """The outer flow is cancelled: what has no subscriber will have none."""
