@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from reactive_runtime import sources
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.explain import drawing
-from reactive_runtime._core.origin import Origin, Part, make_flows_of, parts_of
+from reactive_runtime._core.origin import Origin, Part, lengthened, make_flows_of, parts_of
 from reactive_runtime._core.place import assembled
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscription import PulledSubscription
@@ -245,7 +245,7 @@ class Flow(Generic[T_co]):
     # for the sources and operators of the package
     def _then(self, step: Step[Any, R]) -> Flow[R]:
         step.place = assembled()
-        return Flow(self._origin, (*self._steps, step))
+        return Flow(*lengthened(self, step))
 
     def _none(self) -> Flow[T_co]:
         return sources.empty()

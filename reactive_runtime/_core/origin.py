@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from reactive_runtime._core.feed import ColdFeed, Feed
 from reactive_runtime._core.gather import Gather
@@ -38,8 +38,10 @@ __all__ = [
     "flow_type",
     "foreign",
     "gathered",
+    "lengthened",
     "make_flows_of",
     "parts_of",
+    "uses_of",
 ]
 
 T = TypeVar("T")
@@ -195,8 +197,8 @@ class Hot(Origin[T]):
     title: str
     enter: Callable[[], Feed]
     executor: Executor | None = None
-    source: Flow[Any] | None = None
-    """Whose elements they are, where it is one of ours."""
+    beside: tuple[Use, ...] = ()
+    """What the flow whose elements they are needs, where it is one of ours: known from the beginning."""
 
     def plan(self) -> Plan:
         return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -205,7 +207,7 @@ class Hot(Origin[T]):
         return self if self.executor else replace(self, executor=executor)
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(_line(self.title, steps), self.executor, _uses(self.source) if self.source else ())]
+        return [Part(_line(self.title, steps), self.executor, self.beside)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +244,40 @@ class Boundary(Origin[T]):
             above[-1] = replace(above[-1], executor=self.executor)
         above.append(Part(_line("", steps), self.executor))
         return above
+
+
+@dataclass(frozen=True, slots=True)
+class Long(Origin[T]):
+    """A flow with many steps that goes on. It has a drain of its own: each loop is a frame on the stack."""
+
+    source: Flow[T]
+
+    def plan(self) -> Plan:
+        run = self.source._run
+        return Plan(lambda _: Inbox(run, None), (), None, pulls=False, keeps=False)
+
+    def on(self, executor: Executor) -> Long[T]:
+        return Long(self.source._on(executor))
+
+    def upstream(self) -> Flow[Any] | None:
+        return self.source
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        last = above.pop()
+        above.append(replace(last, text=_line(last.text, steps)))
+        return above
+
+
+LOOPS: Final = 48
+"""Steps that begin a loop of their own, at most, on one drain."""
+
+
+def lengthened(flow: Flow[Any], step: Step[Any, Any]) -> tuple[Origin[Any], tuple[Step[Any, Any], ...]]:
+    """What the flow begins with, and its steps, when `step` has come to them."""
+    steps = (*flow._steps, step)
+    if len(steps) > LOOPS and sum(it.loops() for it in steps) > LOOPS:
+        return Long(flow), (step,)
+    return flow._origin, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +327,12 @@ class Gathered(Origin[T]):
         """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
         shown = ", ".join(map(str, others))
         title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
-        beside = tuple(dict.fromkeys((*self.beside, *_uses(*others))))
+        beside = tuple(dict.fromkeys((*self.beside, *uses_of(*others))))
         return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
 
 
-def _uses(*sources: Flow[Any]) -> tuple[Use, ...]:
+def uses_of(*sources: Flow[Any]) -> tuple[Use, ...]:
+    """What flows need besides their own drains: executors, clocks, event loops."""
     return tuple(use for source in sources for part in parts_of(source) for use in part.uses())
 
 
@@ -314,8 +351,8 @@ def gathered(
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    own = [use for it in uses for use in (_uses(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
-    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *_uses(*shown))))
+    own = [use for it in uses for use in (uses_of(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
+    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *uses_of(*shown))))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -329,7 +366,7 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
 
 def foreign(publisher: Publisher[T]) -> Flow[T]:
     """The flow of any publisher."""
-    beside = _uses(publisher) if isinstance(publisher, _flow_type[0]) else ()
+    beside = uses_of(publisher) if isinstance(publisher, _flow_type[0]) else ()
     return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
 
 

@@ -98,6 +98,11 @@ class Step(Generic[T, R]):
         """Whether something is left of an element that the source has given. Asked of those that expand."""
         return True
 
+    @classmethod
+    def loops(cls) -> bool:
+        """Whether a fused loop may end with it."""
+        return cls.expands or cls.end is not Step.end
+
     def begin(self) -> None:
         """Make what a subscription must not share with another one: lists, sets."""
 

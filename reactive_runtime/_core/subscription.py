@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from itertools import chain, islice
 from typing import Any, Final, Literal
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed, paced
@@ -135,7 +135,7 @@ class PulledSubscription(Host):
         else:
             feed = self._feed
             self._launch()
-            feed.connect()  # last: what the upstream signals right away finds a drain that runs
+            trampoline.launch(feed.connect)  # last: what the upstream signals right away finds a drain that runs
 
     def _turn(self, allowance: int) -> int:
         if self._feed is None:
