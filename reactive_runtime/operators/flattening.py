@@ -11,7 +11,7 @@ import inspect
 import reprlib
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload

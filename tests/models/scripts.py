@@ -14,6 +14,7 @@ from reactive_runtime.operators.transforming import Notice
 
 __all__ = ["Failed", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
 
+
 class Failed(OSError):
     """What a source fails with."""
 

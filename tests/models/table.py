@@ -9,7 +9,6 @@ from typing import Any
 
 from models.running import Entry, Items, Place
 from models.scripts import Item, Made
-
 from reactive_runtime import Flow
 from reactive_runtime.operators.looking import Listener, Metrics
 from reactive_runtime.operators.pacing import KillSwitch, Valve
@@ -164,7 +163,9 @@ TABLE: dict[str, Entry] = {
         eats=None,
     ),
     "flat_map_sequential": calls(
-        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2), overtakes=True, eats=None
+        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2),
+        overtakes=True,
+        eats=None,
     ),
     "concat_map": calls(lambda f, p: f.concat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
     "expand": Entry(
@@ -174,9 +175,7 @@ TABLE: dict[str, Entry] = {
         overtakes=True,
         eats=None,
     ),
-    "group_by": Entry(
-        lambda f, p: f.group_by(even).flat_map(lambda it: it[1]), ordered=False, overtakes=True
-    ),
+    "group_by": Entry(lambda f, p: f.group_by(even).flat_map(lambda it: it[1]), ordered=False, overtakes=True),
     "window": Entry(
         lambda f, p: f.window(3).concat_map(lambda it: it.to_list()),
         by_end=lambda xs, end: full(xs, end, 3),
@@ -216,14 +215,17 @@ TABLE: dict[str, Entry] = {
     "share": Entry(lambda f, p: f.share(4), shares=True),
     "publish": Entry(lambda f, p: f.publish(4).ref_count(), shares=True),
     "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),
-    "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True),
+    "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True, keeps=True),
     # several sources
-    "start_with": passing(lambda f, p: f.start_with(number(1), number(2)), model=lambda xs: [number(1), number(2), *xs]),
+    "start_with": passing(
+        lambda f, p: f.start_with(number(1), number(2)), model=lambda xs: [number(1), number(2), *xs]
+    ),
     "end_with": passing(
         lambda f, p: f.end_with(number(1)), by_end=lambda xs, end: [*xs, *[number(1)] * (end == "complete")]
     ),
     "concat_with": passing(
-        lambda f, p: f.concat_with(Flow.just(number(1))), by_end=lambda xs, end: [*xs, *[number(1)] * (end == "complete")]
+        lambda f, p: f.concat_with(Flow.just(number(1))),
+        by_end=lambda xs, end: [*xs, *[number(1)] * (end == "complete")],
     ),
     "concat": passing(lambda f, p: Flow.concat(Flow.just(number(1)), f), model=lambda xs: [number(1), *xs]),
     "merge": Entry(
@@ -265,8 +267,12 @@ TABLE: dict[str, Entry] = {
     ),
     "take_until": passing(lambda f, p: f.take_until(Flow.never())),
     "skip_until": Entry(lambda f, p: f.skip_until(Flow.just(1))),
-    "switch_map": Entry(lambda f, p: f.take(1).switch_map(lambda it: Flow.just(it, it)), lambda xs: [*xs[:1], *xs[:1]],
-        lambda xs, end: "complete" if xs else end, eats=None),
+    "switch_map": Entry(
+        lambda f, p: f.take(1).switch_map(lambda it: Flow.just(it, it)),
+        lambda xs: [*xs[:1], *xs[:1]],
+        lambda xs, end: "complete" if xs else end,
+        eats=None,
+    ),
     # errors, and once more
     "on_error_resume": passing(
         lambda f, p: f.on_error_resume(lambda error: Flow.just(number(1))),
@@ -325,9 +331,7 @@ TABLE: dict[str, Entry] = {
     "handle": Entry(
         lambda f, p: f.handle(lambda it, emit: emit(made(it))), all_made, breaking, eats=breaks, most=exactly
     ),
-    "filter": Entry(
-        lambda f, p: f.filter(even), lambda xs: [x for x in xs if even(x)], eats=lambda it: not even(it)
-    ),
+    "filter": Entry(lambda f, p: f.filter(even), lambda xs: [x for x in xs if even(x)], eats=lambda it: not even(it)),
     "pairwise": Entry(lambda f, p: f.pairwise(), lambda xs: list(itertools.pairwise(xs)), eats=None),
     "enumerate": passing(lambda f, p: f.enumerate(), model=lambda xs: list(enumerate(xs))),
     "batch": Entry(lambda f, p: f.batch(2), by_end=lambda xs, end: full(xs, end, 2)),
@@ -335,7 +339,9 @@ TABLE: dict[str, Entry] = {
     "to_list": Entry(
         lambda f, p: f.to_list(), by_end=lambda xs, end: [xs] if end == "complete" else [], most=lambda a, n: 99
     ),
-    "take": passing(lambda f, p: f.take(3), model=lambda xs: xs[:3], end=lambda xs, end: "complete" if len(xs) >= 3 else end),
+    "take": passing(
+        lambda f, p: f.take(3), model=lambda xs: xs[:3], end=lambda xs, end: "complete" if len(xs) >= 3 else end
+    ),
     "take_while": Entry(
         lambda f, p: f.take_while(even),
         lambda xs: list(itertools.takewhile(even, xs)),
@@ -343,10 +349,14 @@ TABLE: dict[str, Entry] = {
         eats=lambda it: not even(it),
     ),
     "first": passing(
-        lambda f, p: f.first(), model=lambda xs: xs[:1], end=lambda xs, end: "complete" if xs else end.replace("complete", "error")
+        lambda f, p: f.first(),
+        model=lambda xs: xs[:1],
+        end=lambda xs, end: "complete" if xs else end.replace("complete", "error"),
     ),
     "last": Entry(
-        lambda f, p: f.last(number(1)), by_end=lambda xs, end: (xs or [number(1)])[-1:] if end == "complete" else [], eats=None
+        lambda f, p: f.last(number(1)),
+        by_end=lambda xs, end: (xs or [number(1)])[-1:] if end == "complete" else [],
+        eats=None,
     ),
     "default_if_empty": passing(
         lambda f, p: f.default_if_empty(number(1)), by_end=lambda xs, end: xs or [number(1)] * (end == "complete")
@@ -369,4 +379,3 @@ def merged(xs: Items, others: Items, end: str) -> list[Any]:
 
 def key(it: Any) -> Any:
     return it.value
-

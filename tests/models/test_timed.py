@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+
 from models.scripts import Failed, numbers
 from models.timed import TIMED, Events, Run, Stage, Timed, events
-
 from reactive_runtime import hooks
 
 
@@ -54,5 +54,3 @@ def ran(timed: Timed, happening: Events) -> list[Any]:
 @given(happening=events())
 def test_an_operator_signals_what_its_model_signals(name: str, happening: Events) -> None:
     assert ran(TIMED[name], happening) == Run(happening).go(TIMED[name].model())
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+
 from models.running import hold
 from models.scripts import Script, scripts
 from models.table import TABLE
