@@ -251,10 +251,7 @@ TABLE: dict[str, Entry] = {
         overtakes=True,
     ),
     "zip_with": Entry(
-        lambda f, p: f.zip_with(Flow.just(1, 2)),
-        lambda xs: list(zip(xs, (1, 2), strict=False)),
-        lambda xs, end: "complete" if len(xs) >= 2 else end,
-        overtakes=True,
+        lambda f, p: f.zip_with(Flow.range(99)), lambda xs: list(zip(xs, range(99), strict=False)), overtakes=True
     ),
     "combine_latest": Entry(
         lambda f, p: Flow.combine_latest(Flow.just("a"), f), lambda xs: [("a", x) for x in xs], overtakes=True
