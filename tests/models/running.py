@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.scripts import Failed, Given, Item, Keeping, Script, numbers
+from models.scripts import FailedError, Given, Item, Keeping, Script, numbers
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 
@@ -73,7 +73,7 @@ class Entry:
     """An error may come before elements that wait."""
     eats: Callable[[Item], bool] | None = lambda item: False
     """Which elements of the source are used up by it. None: what becomes of an element can't be followed."""
-    fails: type[Exception] = Failed
+    fails: type[Exception] = FailedError
     """What its functions fail with."""
     shares: bool = False
     """The source is that of several: a listener to discards downstream hears nothing of it."""
@@ -124,7 +124,7 @@ def hold(entry: Entry, script: Script) -> None:
     assert entry.keeps or not given.under_way, "the source was not ended, nor cancelled"
     errors = [drop for drop in drops if drop.error is not None]
     over = sink.cancelled or sink.end == "error"
-    assert all(isinstance(drop.error, Failed | entry.fails) and over for drop in errors), errors
+    assert all(isinstance(drop.error, FailedError | entry.fails) and over for drop in errors), errors
     wrong = _account(entry, sink, given, drops)
     assert not wrong, f"{wrong}; delivered {sink.elements}, dropped {[drop.element for drop in drops]}"
     if script.heard and not (entry.waits or entry.shares):

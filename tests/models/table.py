@@ -18,17 +18,17 @@ __all__ = ["TABLE"]
 POOL = ThreadPoolExecutor(2, "models")
 
 
-class Broken(LookupError):
+class BrokenError(LookupError):
     """What a function fails with."""
 
 
-BROKEN = Broken("the function is broken")
+BROKEN = BrokenError("the function is broken")
 
 
 def made(item: Item) -> Made:
     """The function of most entries. It fails for 7."""
     if item.value == 7:
-        raise Broken("the function is broken")
+        raise BrokenError("the function is broken")
     return Made(*item)
 
 
@@ -57,7 +57,7 @@ def calls(
     apply: Callable[[Flow[Any], Place], Flow[Any]], most: Callable[[int, int], int] | None = None, **more: Any
 ) -> Entry:
     """Each element becomes what `made` makes of it."""
-    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": Broken, **more})
+    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": BrokenError, **more})
 
 
 def even(item: Any) -> bool:
@@ -149,7 +149,7 @@ TABLE: dict[str, Entry] = {
         lambda f, p: f.flat_map(made_later, 2, delay_error=True),
         lambda xs: [Made(*x) for x in xs if not breaks(x)],
         lambda xs, end: end if end != "complete" or not any(map(breaks, xs)) else "error",
-        fails=Broken,
+        fails=BrokenError,
         eats=breaks,
         ordered=False,
         waits=True,
@@ -194,7 +194,7 @@ TABLE: dict[str, Entry] = {
         ordered=False,
         overtakes=True,
         eats=breaks,
-        fails=Broken,
+        fails=BrokenError,
     ),
     "parallel, rails": Entry(
         lambda f, p: f.parallel(3, 2).run_on(p.clock).filter(even).rails(lambda rail: rail.map(keeping)).sequential(),

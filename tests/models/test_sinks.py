@@ -46,7 +46,7 @@ def _run(flow: Flow[int]) -> list[int]:
 
 WHOLE: dict[str, Callable[[Flow[int]], list[int]]] = {
     "iterate": lambda flow: list(flow.iterate(2)),
-    "for": lambda flow: list(flow),
+    "for": list,
     "iterate_async": _awaited,
     "to_queue": _queued,
     "for_each": _each,
@@ -61,7 +61,7 @@ WAYS: list[Callable[[Flow[int]], Flow[int]]] = [
     lambda flow: flow,
     lambda flow: flow.subscribe_on(POOL),
     lambda flow: flow.publish_on(POOL, 2),
-    lambda flow: Flow.from_publisher(flow),
+    Flow.from_publisher,
 ]
 
 SINKS = {*WHOLE, *LAST, "subscribe"}

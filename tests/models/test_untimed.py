@@ -1,4 +1,4 @@
-"""Each operator gives what its model gives, for any demand, end and cancel; and what it does not give goes to the hook."""
+"""Each operator gives what its model gives, for any demand, end and cancel."""
 
 from __future__ import annotations
 

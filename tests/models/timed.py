@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from models.scripts import Failed, Item
+from models.scripts import FailedError, Item
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.operators.pacing import KillSwitch, Valve
@@ -136,7 +136,7 @@ class Stage:
         elif what == "complete":
             emitter.complete()
         elif what == "error":
-            emitter.error(Failed("the source is broken"))
+            emitter.error(FailedError("the source is broken"))
 
 
 @dataclass(frozen=True)
