@@ -688,6 +688,8 @@ class _Calls(_Tasks):
             if raised is None:
                 made, raised = future.result()
             error = None if raised is None else an_exception(raised)
+            if raised is not None:
+                self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
         if isinstance(error, Exception):
             self.fault(error)
         results = None if error is not None and not made else deque(made)

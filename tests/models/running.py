@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.scripts import Failed, Given, Item, Keeping, Script, numbers
-
+from models.scripts import FailedError, Given, Item, Keeping, Script, numbers
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 
@@ -31,7 +29,7 @@ class Place:
 Items = list[Item]
 
 
-PATIENCE = float(os.environ.get("PAT", 10))
+PATIENCE = 10.0
 """Seconds. Nothing is ever asserted about how long it took."""
 
 
@@ -73,12 +71,14 @@ class Entry:
     """It works on threads that nobody drives."""
     overtakes: bool = False
     """An error may come before elements that wait."""
-    eats: Callable[[Item], bool] | None = lambda item: False  # noqa: E731
+    eats: Callable[[Item], bool] | None = lambda item: False
     """Which elements of the source are used up by it. None: what becomes of an element can't be followed."""
-    fails: type[Exception] = Failed
+    fails: type[Exception] = FailedError
     """What its functions fail with."""
     shares: bool = False
     """The source is that of several: a listener to discards downstream hears nothing of it."""
+    keeps: bool = False
+    """Its source goes on when the subscriber has cancelled."""
     most: Callable[[int, int], int] | None = None
     """How many elements the source is asked for at most, when so many were asked for, and so many have passed."""
     bursts: bool = False
@@ -121,10 +121,10 @@ def hold(entry: Entry, script: Script) -> None:
         if entry.waits:
             wait_until(lambda: not given.under_way and _account(entry, sink, given, drops) == "", place.clock)
     assert sink.wrong == "", sink.wrong
-    assert not given.under_way, "the source was not ended, nor cancelled"
+    assert entry.keeps or not given.under_way, "the source was not ended, nor cancelled"
     errors = [drop for drop in drops if drop.error is not None]
     over = sink.cancelled or sink.end == "error"
-    assert all(isinstance(drop.error, Failed | entry.fails) and over for drop in errors), errors
+    assert all(isinstance(drop.error, FailedError | entry.fails) and over for drop in errors), errors
     wrong = _account(entry, sink, given, drops)
     assert not wrong, f"{wrong}; delivered {sink.elements}, dropped {[drop.element for drop in drops]}"
     if script.heard and not (entry.waits or entry.shares):

@@ -12,10 +12,10 @@ from reactive_runtime import MAX_DEMAND, Flow, Subscriber, Subscription
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.operators.transforming import Notice
 
-__all__ = ["Failed", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
+__all__ = ["FailedError", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
 
 
-class Failed(OSError):
+class FailedError(OSError):
     """What a source fails with."""
 
 
@@ -113,7 +113,7 @@ class Given:
             for value in self.script.values:
                 yield self.item(value)
             if self.script.end == "error":
-                raise Failed("the source is broken")
+                raise FailedError("the source is broken")
         finally:
             self.under_way -= 1
 
@@ -179,7 +179,7 @@ class _Giving:
                 return False
             self._leave()
             if self.given.script.end == "error":
-                self.subscriber.on_error(Failed("the source is broken"))
+                self.subscriber.on_error(FailedError("the source is broken"))
             else:
                 self.subscriber.on_complete()
             return False

@@ -9,7 +9,6 @@ from typing import Any
 
 from models.running import Entry, Items, Place
 from models.scripts import Item, Made
-
 from reactive_runtime import Flow
 from reactive_runtime.operators.looking import Listener, Metrics
 from reactive_runtime.operators.pacing import KillSwitch, Valve
@@ -19,17 +18,17 @@ __all__ = ["TABLE"]
 POOL = ThreadPoolExecutor(2, "models")
 
 
-class Broken(LookupError):
+class BrokenError(LookupError):
     """What a function fails with."""
 
 
-BROKEN = Broken("the function is broken")
+BROKEN = BrokenError("the function is broken")
 
 
 def made(item: Item) -> Made:
     """The function of most entries. It fails for 7."""
     if item.value == 7:
-        raise Broken("the function is broken")
+        raise BrokenError("the function is broken")
     return Made(*item)
 
 
@@ -58,7 +57,7 @@ def calls(
     apply: Callable[[Flow[Any], Place], Flow[Any]], most: Callable[[int, int], int] | None = None, **more: Any
 ) -> Entry:
     """Each element becomes what `made` makes of it."""
-    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": Broken, **more})
+    return Entry(apply, all_made, breaking, **{"eats": breaks, "most": most, "fails": BrokenError, **more})
 
 
 def even(item: Any) -> bool:
@@ -150,7 +149,7 @@ TABLE: dict[str, Entry] = {
         lambda f, p: f.flat_map(made_later, 2, delay_error=True),
         lambda xs: [Made(*x) for x in xs if not breaks(x)],
         lambda xs, end: end if end != "complete" or not any(map(breaks, xs)) else "error",
-        fails=Broken,
+        fails=BrokenError,
         eats=breaks,
         ordered=False,
         waits=True,
@@ -195,7 +194,7 @@ TABLE: dict[str, Entry] = {
         ordered=False,
         overtakes=True,
         eats=breaks,
-        fails=Broken,
+        fails=BrokenError,
     ),
     "parallel, rails": Entry(
         lambda f, p: f.parallel(3, 2).run_on(p.clock).filter(even).rails(lambda rail: rail.map(keeping)).sequential(),
@@ -216,7 +215,7 @@ TABLE: dict[str, Entry] = {
     "share": Entry(lambda f, p: f.share(4), shares=True),
     "publish": Entry(lambda f, p: f.publish(4).ref_count(), shares=True),
     "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),
-    "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True),
+    "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True, keeps=True),
     # several sources
     "start_with": passing(
         lambda f, p: f.start_with(number(1), number(2)), model=lambda xs: [number(1), number(2), *xs]
@@ -252,10 +251,7 @@ TABLE: dict[str, Entry] = {
         overtakes=True,
     ),
     "zip_with": Entry(
-        lambda f, p: f.zip_with(Flow.just(1, 2)),
-        lambda xs: list(zip(xs, (1, 2), strict=False)),
-        lambda xs, end: "complete" if len(xs) >= 2 else end,
-        overtakes=True,
+        lambda f, p: f.zip_with(Flow.range(99)), lambda xs: list(zip(xs, range(99), strict=False)), overtakes=True
     ),
     "combine_latest": Entry(
         lambda f, p: Flow.combine_latest(Flow.just("a"), f), lambda xs: [("a", x) for x in xs], overtakes=True

@@ -1,4 +1,4 @@
-"""Each operator with a clock or a switch signals what its model signals, at the same times, for any demand and cancel."""
+"""Each operator with a clock or a switch signals what its model signals, at the same times."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from models.scripts import Failed, numbers
-from models.timed import TIMED, Events, Run, Stage, Timed, events
 
+from models.scripts import FailedError, numbers
+from models.timed import TIMED, Events, Run, Stage, Timed, events
 from reactive_runtime import hooks
 
 
@@ -45,7 +45,7 @@ def ran(timed: Timed, happening: Events) -> list[Any]:
     if timed.follows:
         went = Counter(numbers([it for _, it in out])) + Counter(numbers([drop.element for drop in drops]))
         assert went == Counter(item.number for item in stage.given), f"given {stage.given}, {out}, dropped {drops}"
-    assert all(isinstance(drop.error, Failed | type(None)) for drop in drops), drops
+    assert all(isinstance(drop.error, FailedError | type(None)) for drop in drops), drops
     return out
 
 

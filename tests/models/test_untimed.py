@@ -1,9 +1,10 @@
-"""Each operator gives what its model gives, for any demand, end and cancel; and what it does not give goes to the hook."""
+"""Each operator gives what its model gives, for any demand, end and cancel."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+
 from models.running import hold
 from models.scripts import Script, scripts
 from models.table import TABLE
