@@ -40,6 +40,7 @@ __all__ = [
     "gathered",
     "make_flows_of",
     "parts_of",
+    "uses_of",
 ]
 
 T = TypeVar("T")
@@ -195,8 +196,8 @@ class Hot(Origin[T]):
     title: str
     enter: Callable[[], Feed]
     executor: Executor | None = None
-    source: Flow[Any] | None = None
-    """Whose elements they are, where it is one of ours."""
+    beside: tuple[Use, ...] = ()
+    """What its own source needs, where it has one. Known from the beginning: see `Gathered`."""
 
     def plan(self) -> Plan:
         return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -205,7 +206,7 @@ class Hot(Origin[T]):
         return self if self.executor else replace(self, executor=executor)
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(_line(self.title, steps), self.executor, _uses(self.source) if self.source else ())]
+        return [Part(_line(self.title, steps), self.executor, self.beside)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +292,14 @@ class Gathered(Origin[T]):
         """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
         shown = ", ".join(map(str, others))
         title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
-        beside = tuple(dict.fromkeys((*self.beside, *_uses(*others))))
+        beside = tuple(dict.fromkeys((*self.beside, *uses_of(*others))))
         return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
 
 
-def _uses(*sources: Flow[Any]) -> tuple[Use, ...]:
-    return tuple(use for source in sources for part in parts_of(source) for use in part.uses())
+def uses_of(*sources: Flow[Any]) -> tuple[Use, ...]:
+    """What has to have a thread for them, each once."""
+    uses = (use for source in sources for part in parts_of(source) for use in part.uses())
+    return tuple({(use.what, id(use.resource)): use for use in uses}.values())
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
@@ -314,8 +317,8 @@ def gathered(
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    own = [use for it in uses for use in (_uses(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
-    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *_uses(*shown))))
+    own = [use for it in uses for use in (uses_of(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
+    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *uses_of(*shown))))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -329,7 +332,7 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
 
 def foreign(publisher: Publisher[T]) -> Flow[T]:
     """The flow of any publisher."""
-    beside = _uses(publisher) if isinstance(publisher, _flow_type[0]) else ()
+    beside = uses_of(publisher) if isinstance(publisher, _flow_type[0]) else ()
     return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
 
 
