@@ -198,7 +198,7 @@ class Hot(Origin[T]):
     enter: Callable[[], Feed]
     executor: Executor | None = None
     beside: tuple[Use, ...] = ()
-    """What the flow whose elements they are needs, where it is one of ours: known from the beginning."""
+    """What its own source needs, where it has one. Known from the beginning: see `Gathered`."""
 
     def plan(self) -> Plan:
         return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
@@ -332,8 +332,9 @@ class Gathered(Origin[T]):
 
 
 def uses_of(*sources: Flow[Any]) -> tuple[Use, ...]:
-    """What flows need besides their own drains: executors, clocks, event loops."""
-    return tuple(use for source in sources for part in parts_of(source) for use in part.uses())
+    """What has to have a thread for them, each once."""
+    uses = (use for source in sources for part in parts_of(source) for use in part.uses())
+    return tuple({(use.what, id(use.resource)): use for use in uses}.values())
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:

@@ -129,6 +129,7 @@ class Line:
         """`keeps`: what has ended stays as it is for new subscribers; otherwise they begin anew."""
         self.title = title
         self.source = source
+        self.beside = uses_of(source)
         self.make = make
         self.keeps = keeps
         self._lock = primitives.Lock()
@@ -142,7 +143,7 @@ class Line:
 
     def origin(self) -> Hot[Any]:
         """Where the flow of its elements begins."""
-        return Hot(self.title, self.enter, beside=uses_of(self.source))
+        return Hot(self.title, self.enter, beside=self.beside)
 
     def enter(self) -> Reader:
         """One more subscriber."""
@@ -180,7 +181,7 @@ class Line:
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
         """Connect with the n-th subscriber; disconnect, unless it `stays`, when none is left."""
-        return flow_of(Hot(self.title, lambda: self._counting(n, stays=stays), beside=uses_of(self.source)))
+        return flow_of(Hot(self.title, lambda: self._counting(n, stays=stays), beside=self.beside))
 
     def _counting(self, n: int, *, stays: bool) -> Reader:
         with self._lock:

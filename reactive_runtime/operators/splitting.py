@@ -42,6 +42,9 @@ __all__ = ["group_by", "window"]
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
+AHEAD: Final = 256
+"""Elements of the source that may be asked for ahead, where it has a thread of its own or pushes."""
+
 BATCH: Final = 256
 """Elements that are dealt out before the source's drain looks for notes, and gives way on a pool."""
 
@@ -515,12 +518,12 @@ class _Split(Gather):
                 yield PENDING
                 continue
             if lane is None:
-                lane = self.lane(self.source, 256)
+                lane = self.lane(self.source, AHEAD)
             if self.again:
                 moved = self._deal(*self.again.popleft())
             else:
                 try:
-                    news = lane.signal() if self._wanting() else lane.look()
+                    news = self._pulled(lane) if self._wanting() else lane.look()
                 except Exception:
                     self._give_what_is_wanted()
                     raise
@@ -534,6 +537,12 @@ class _Split(Gather):
                 self.wake()  # and give way
             yield PENDING
         yield from self._finish()
+
+    def _pulled(self, lane: Lane) -> Any:
+        news = lane.signal()
+        if news is PENDING:
+            lane.want(AHEAD)  # this drain has no demand of its own that would be passed on
+        return news
 
     def _wanting(self) -> bool:
         with self._lock:

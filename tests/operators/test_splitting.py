@@ -212,6 +212,36 @@ def test_what_is_over_is_let_go(pool: ThreadPoolExecutor) -> None:
     assert [it for it in seen if it() is not None] == []
 
 
+SOURCES: dict[str, Callable[[ThreadPoolExecutor], Flow[int]]] = {
+    "windows": lambda pool: Flow.range(60).window(4).concat_map(lambda window: window),
+    "groups": lambda pool: Flow.range(60).group_by(lambda n: 0).concat_map(lambda it: it[1]),
+    "concat": lambda pool: Flow.from_publisher(Flow.range(30)).concat_with(Flow.from_publisher(Flow.range(30, 60))),
+    "concat, with threads": lambda pool: (
+        Flow.range(30).subscribe_on(pool).concat_with(Flow.range(30, 60).subscribe_on(pool))
+    ),
+    "retry": lambda pool: Flow.from_publisher(Flow.range(60)).retry(3),
+    "map_parallel": lambda pool: Flow.range(60).map_parallel(lambda n: n, pool),
+    "shared": lambda pool: Flow.range(60).share(),
+    "a boundary": lambda pool: Flow.range(60).subscribe_on(pool).publish_on(pool, 4),
+}
+
+
+@pytest.mark.parametrize("demand", [1, 1_000])
+@pytest.mark.parametrize("name", SOURCES)
+def test_groups_and_windows_of_what_asynchronous_operators_give(
+    name: str, demand: int, pool: ThreadPoolExecutor
+) -> None:
+    for flow in (
+        SOURCES[name](pool).group_by(third).flat_map(lambda it: it[1]),
+        SOURCES[name](pool).window(7).concat_map(lambda window: window),
+        SOURCES[name](pool).window(7).flat_map(lambda window: window.take(9)),
+    ):
+        sink = Sink(demand, lambda it, element: it.subscription.request(1))
+        flow.subscribe(sink)
+        assert sink.wait().end == ("on_complete",)
+        assert sorted(sink.elements) == list(range(60))
+
+
 # -- a clock, threads, loops ----------------------------------------------------------------------------------
 
 
