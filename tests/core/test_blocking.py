@@ -22,6 +22,7 @@ from reactive_runtime.executors import (
     VirtualTimeExecutor,
     blocking_allowed,
 )
+from reactive_runtime.operators.looking import Listener
 from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow
 from reactive_runtime.travelling import Threads, Timers
 
@@ -429,7 +430,14 @@ def test_the_errors_of_a_listener_at_the_end_are_reported_each(dropped: list[hoo
     def broken(*way: Any) -> None:
         raise OSError(f"broken {way}")
 
+    class Broken(Listener):
+        def on_cancel(self) -> None:
+            broken()
+
+        def on_finally(self, way: Any) -> None:
+            broken(way)
+
     sink = Sink(demand=1)
-    Flow.range(5).do_on_cancel(broken).do_finally(broken).subscribe(sink)
+    Flow.range(5).tap(Broken()).subscribe(sink)
     sink.subscription.cancel()
     assert [str(drop.error) for drop in dropped if drop.error] == ["broken ()", "broken ('cancel',)"]
