@@ -227,7 +227,8 @@ class Flow(Generic[T_co]):
     def explain(self) -> str:
         """The pipeline as the specification draws it: `|` is a boundary, below it the resource of each part.
 
-        `caller` is whichever thread requests.
+        `caller` is whichever thread requests. `¦` stands where an operator gives what comes before it a drain of its
+        own, since it may keep its thread, and the operator hears from elsewhere: a clock, a switch, another publisher.
 
         >>> from reactive_runtime import Flow
         >>> print(Flow.range(9).map(str).take(2).explain())

@@ -470,6 +470,12 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
     return error
 
 
+def _needs_a_thread(source: Flow[Any]) -> bool:
+    """Whether it runs on the thread that asks for its elements; what a clock brings has a thread already."""
+    plan = source._origin.plan()
+    return plan.keeps or plan.pulls
+
+
 class Gather(Feed):
     """A feed over lanes and timers."""
 
@@ -530,7 +536,7 @@ class Gather(Feed):
         made: bool = False,
     ) -> Lane:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
-        if self.sources_on is not None and not made:
+        if self.sources_on is not None and not made and _needs_a_thread(source):
             source = source._on(self.sources_on)
         apart = self.apart if apart is None else apart
         lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)

@@ -311,6 +311,12 @@ class Gathered(Origin[T]):
             return True
         return len(self.sources) + gather.makes > 1 and not all(source._origin.free() for source in self.sources)
 
+    def _keeps_apart(self, source: Flow[Any]) -> bool:
+        """Whether it gives this upstream a drain of its own, on the thread that asks for its elements."""
+        plan = source._origin.plan()
+        keeps = plan.executor is None and (plan.keeps or bool(source._steps))
+        return keeps and self._apart(self.make())
+
     def on(self, executor: Executor) -> Gathered[T]:
         return self if self.executor else replace(self, executor=executor)
 
@@ -319,7 +325,8 @@ class Gathered(Origin[T]):
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         last = above.pop() if above else Part("", None)
-        line = _line(f"{last.text} {self.title}".strip(), steps)
+        between = " ¦ " if last.text and not self.inline and self._keeps_apart(self.sources[0]) else " "
+        line = _line(f"{last.text}{between}{self.title}".strip(), steps)
         above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
         return above
 

@@ -157,6 +157,15 @@ class Outbox(Feed):
                 self._full = True
             return room
 
+    def abandoned(self) -> list[Any]:
+        """What waits for a subscriber that has not come, and will not. Called once, after the end."""
+        with self._lock:
+            if self._host is not None:
+                return []
+            items = list(self._items)
+            self._items.clear()
+            return items
+
     # -- the feed ----------------------------------------------------------------------------------------------
 
     def attach(self, host: Host) -> None:

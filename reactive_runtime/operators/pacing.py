@@ -539,5 +539,6 @@ class _Rails(_Passing):
     def closed(self) -> None:
         for outbox in self.outboxes:
             outbox.end()
+            self.discard(*outbox.abandoned())
         if self.held is not PENDING:
             self.discard(self.held)

@@ -244,7 +244,7 @@ class _Timeout(_Timed):
         self.leave(lane)
         if self.fallback is None:
             raise self.fault(TimeoutError(f"{self.title}: no element in {self.seconds:g} s"))
-        yield from self.relay(self.lane(self.fallback))
+        yield from self.relay(self.lane(self.fallback, made=True))
 
 
 def debounce(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
@@ -370,8 +370,8 @@ class _Sample(_OfLatest):
         self.sampler = sampler
 
     def elements(self) -> Elements:
+        sampler = self.lane(self.sampler, WAITING)  # first: the source may keep the thread that subscribes
         lane = self.lane(self.source, WAITING)
-        sampler = self.lane(self.sampler, WAITING)
         due = False
         while True:
             element = lane.signal()

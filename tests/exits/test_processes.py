@@ -44,7 +44,8 @@ os.waitpid(pid, 0)
             "async def held(n): await asyncio.get_running_loop().run_in_executor(None, gate.wait, 30); return n\n"
             "running = Flow.range(2).flat_map(held).to_list().to_future()",
             "print(sorted(Flow.range(2).flat_map(plus).to_list().block(30)))",
-            "gate.set(); print(sorted(running.result(30))); print(sorted(Flow.range(2).flat_map(plus).to_list().block(30)))",
+            "gate.set(); print(sorted(running.result(30)))\n"
+            "print(sorted(Flow.range(2).flat_map(plus).to_list().block(30)))",
             "[1, 2]\n[0, 1]\n[1, 2]\n",
         ),
         (

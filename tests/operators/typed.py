@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, assert_type
@@ -200,6 +200,8 @@ def sinks() -> None:
     assert_type(f.to_queue(queue.Queue()), Future[None])
     assert_type(f.block(), int | None)
     assert_type(f.run(), None)
+    assert_type(f.iterate(8), Iterator[int])
+    assert_type(f.iterate_async(8), AsyncGenerator[int, None])
     assert_type(f.for_each(text), None)
     assert_type(f.explain(), str)
     assert_type(list(f), list[int])

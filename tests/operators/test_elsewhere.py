@@ -1,0 +1,201 @@
+"""A signal from elsewhere, of a clock, a switch, another publisher, never waits for the user's code upstream.
+
+The source is held in a user's function, or spins without result, on a thread of its own; the clock is moved on another.
+What the clock brings has to be signalled before the source is let go, and a source that spins has to be cancelled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink
+
+from reactive_runtime import Flow, hooks
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.operators.pacing import KillSwitch
+
+
+class Held:
+    """A source's code: it tells when a thread is inside of it, and keeps that thread until it is released."""
+
+    def __init__(self) -> None:
+        self.inside = threading.Event()
+        self.release = threading.Event()
+
+    def wait(self, *_: Any) -> int:
+        self.inside.set()
+        assert self.release.wait(PATIENCE)
+        return 1
+
+    def spin(self, *_: Any) -> bool:
+        """For a loop without result, that is cancelled."""
+        self.inside.set()
+        return False
+
+    def fail(self, *_: Any) -> int:
+        self.inside.set()
+        raise OSError("again")
+
+    def rows(self) -> Iterator[int]:
+        yield 0
+        yield self.wait()
+
+
+KEEPING: dict[str, Callable[[Held], Flow[Any]]] = {
+    "a callable that waits": lambda held: Flow.from_callable(held.wait),
+    "a map that waits": lambda held: Flow.range(3).map(held.wait),
+    "a hot source's map that waits": lambda held: hot().map(held.wait),
+    "a filter that drops everything": lambda held: Flow.from_supplier(itertools.count).filter(held.spin),
+    "an endless retry": lambda held: Flow.from_callable(held.fail).retry(),
+    "an endless retry of a step": lambda held: Flow.range(1).map(held.fail).retry(),
+    "an endless repeat of nothing": lambda held: Flow.range(1).filter(held.spin).repeat(),
+    "a flat_map to nothing": lambda held: Flow.from_supplier(itertools.count).flat_map(lambda n: nothing(held)),
+    "a concat_map to nothing": lambda held: Flow.from_supplier(itertools.count).concat_map(lambda n: nothing(held)),
+}
+
+
+def nothing(held: Held) -> Flow[Any]:
+    held.inside.set()
+    return Flow.empty()
+
+
+def hot() -> Flow[Any]:
+    """A source that pushes on the thread that subscribes."""
+    return Flow.create(lambda emitter: emitter.emit(1))
+
+
+def thrown(flow: Flow[Any], clock: VirtualTimeExecutor) -> Flow[Any]:
+    switch = KillSwitch()
+    clock.schedule(1, switch.throw)
+    return flow.kill_switch(switch)
+
+
+def tick(clock: VirtualTimeExecutor) -> Flow[int]:
+    return Flow.timer(1, clock)
+
+
+ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
+    "timeout": lambda flow, clock: flow.timeout(1, clock),
+    "timeout with a fallback": lambda flow, clock: flow.timeout(1, clock, Flow.just(7)),
+    "timeout of a timeout": lambda flow, clock: flow.timeout(9, clock).timeout(1, clock),
+    "take_until": lambda flow, clock: flow.take_until(tick(clock)),
+    "kill_switch": thrown,
+    "race": lambda flow, clock: Flow.race(tick(clock), flow),
+    "merge": lambda flow, clock: Flow.merge(tick(clock), flow).take(1),
+    "merge of what fails": lambda flow, clock: Flow.merge(tick(clock).map(lambda n: 1 // n), flow),
+    "zip": lambda flow, clock: Flow.zip(tick(clock).ignore_elements(), flow),
+    "combine_latest": lambda flow, clock: Flow.combine_latest(tick(clock).ignore_elements(), flow),
+    "with_latest_from": lambda flow, clock: flow.with_latest_from(tick(clock).map(lambda n: 1 // n)),
+    "sample": lambda flow, clock: flow.sample(tick(clock).ignore_elements()),
+    "flat_map": lambda flow, clock: Flow.just(tick(clock), flow).flat_map(lambda it: it).take(1),
+    "batch_by, behind": lambda flow, clock: flow.batch_by(5, 1, clock).take_until(tick(clock)),
+    "debounce, behind": lambda flow, clock: flow.debounce(1, clock).take_until(tick(clock)),
+    "rate_limit, behind": lambda flow, clock: flow.rate_limit(5, clock).take_until(tick(clock)),
+    "group_by, behind": lambda flow, clock: flow.group_by(lambda n: n).take_until(tick(clock)),
+}
+
+PLACES = ("caller", "subscribe_on before", "subscribe_on behind", "publish_on behind")
+
+
+@contextmanager
+def at_work(flow: Flow[Any], sink: Sink) -> Iterator[None]:
+    """Subscribed on a thread of its own, which has to come back."""
+    thread = threading.Thread(target=flow.subscribe, args=(sink,))
+    thread.start()
+    yield
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def move_until(ended: threading.Event, clock: VirtualTimeExecutor) -> None:
+    """Move the clock on: its timers may be set at any moment, before the source is inside its code or after."""
+    for _ in range(int(PATIENCE * 100)):
+        clock.advance(1)
+        if ended.wait(0.01):
+            return
+    raise AssertionError("the clock moved on, and the flow did not end while its source kept its thread")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("ending", ENDING)
+@pytest.mark.parametrize("keeping", KEEPING)
+def test_a_clock_ends_a_flow_whose_source_keeps_its_thread(keeping: str, ending: str, place: str) -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    with hooks.captured(), ThreadPoolExecutor(1) as pool:
+        flow = KEEPING[keeping](held)
+        if place == "subscribe_on before":
+            flow = flow.subscribe_on(pool)
+        flow = ENDING[ending](flow, clock)
+        if place == "subscribe_on behind":
+            flow = flow.subscribe_on(pool)
+        with at_work(flow if place != "publish_on behind" else flow.publish_on(ThreadPoolExecutor(1)), sink):
+            assert held.inside.wait(PATIENCE)
+            move_until(sink.ended, clock)
+            held.release.set()
+
+
+def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    with at_work(Flow.from_supplier(held.rows).batch_by(5, 1, clock), sink):
+        assert held.inside.wait(PATIENCE)
+        clock.advance(1)
+        sink.wait_for(1)
+        assert sink.elements == [[0]]
+        held.release.set()
+    assert sink.elements == [[0], [1]]
+
+
+def test_an_element_is_debounced_in_time_though_the_source_waits() -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    with at_work(Flow.from_supplier(held.rows).debounce(1, clock), sink):
+        assert held.inside.wait(PATIENCE)
+        clock.advance(1)
+        sink.wait_for(1)
+        assert sink.elements == [0]
+        held.release.set()
+    assert sink.elements == [0, 1]
+
+
+def test_another_source_is_heard_while_the_first_waits() -> None:
+    held, other, sink = Held(), PublishProcessor[int](), Sink()
+    with at_work(Flow.merge(other, Flow.from_supplier(held.rows)), sink):
+        assert held.inside.wait(PATIENCE)
+        other.emit(7)
+        assert sink.elements == [0, 7]
+        other.on_complete()
+        held.release.set()
+    assert sink.elements == [0, 7, 1]
+
+
+def test_a_cancel_does_not_wait_for_a_request_that_gives_nothing() -> None:
+    held, sink = Held(), Sink()
+    with at_work(Flow.from_supplier(itertools.count).filter(held.spin).do_on_request(lambda n: None), sink):
+        assert held.inside.wait(PATIENCE)
+        sink.subscription.cancel()
+
+
+@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+def test_a_loop_without_result_gives_its_pool_to_other_flows(keeping: str) -> None:
+    held, sink = Held(), Sink()
+    with ThreadPoolExecutor(1) as pool:
+        KEEPING[keeping](held).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        assert Flow.range(5_000).subscribe_on(pool).count().to_future().result(PATIENCE) == 5_000
+        sink.subscription.cancel()
+
+
+def test_explain_shows_where_an_upstream_has_a_drain_of_its_own() -> None:
+    clock = VirtualTimeExecutor()
+    assert "map(str) ¦ timeout(1 s)" in Flow.range(3).map(str).timeout(1, clock).explain()
+    assert "range(3) timeout(1 s)" in Flow.range(3).timeout(1, clock).explain(), "a range keeps no thread"
+    twice = Flow.range(3).map(str).timeout(1, clock).timeout(2, clock).explain()
+    assert "¦ timeout(1 s) timeout(2 s)" in twice, "one is enough"
+    with ThreadPoolExecutor(1) as pool:
+        assert "¦" not in Flow.range(3).map(str).subscribe_on(pool).timeout(1, clock).explain(), "it has a thread"
