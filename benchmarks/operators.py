@@ -304,6 +304,21 @@ def demand() -> None:
     reached("request(1) from 8 threads: x a lock", medians["request(1)"] / medians["a lock and a counter"], at_most=2)
 
 
+def apart() -> None:
+    """What it costs to give an upstream a drain of its own: `take_until`, over a step and over a range."""
+    on_next = Sum().on_next
+    n = N // 10
+    ways: dict[str, Callable[[], object]] = {
+        "map": lambda: Flow.range(n).map(add).subscribe(on_next),
+        "take_until, on one drain": lambda: Flow.range(n).take_until(Flow.never()).subscribe(on_next),
+        "map, take_until: a drain of its own": lambda: (
+            Flow.range(n).map(add).take_until(Flow.never()).subscribe(on_next)
+        ),
+    }
+    medians = measure(ways, rounds=7)
+    show("a drain of its own", medians, dict.fromkeys(ways, n), "take_until, on one drain", {})
+
+
 def deep() -> None:
     begin = time.perf_counter()
     flow: Flow[int] = Flow.range(1_000)
@@ -355,7 +370,19 @@ except KeyboardInterrupt:
 
 
 def main() -> None:
-    for bench in (synchronous, pushed, tasks, in_order, coroutines, processes, multicast, demand, deep, interrupted):
+    for bench in (
+        synchronous,
+        pushed,
+        tasks,
+        in_order,
+        coroutines,
+        processes,
+        multicast,
+        demand,
+        apart,
+        deep,
+        interrupted,
+    ):
         if len(sys.argv) == 1 or bench.__name__ in sys.argv[1:]:
             bench()
 
