@@ -51,12 +51,13 @@ def interrupts(error: BaseException) -> bool:
 
 def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
-    before = getattr(_here, "streams", False)
+    if getattr(_here, "streams", False):
+        return call(*args)
     _here.streams = True
     try:
         return call(*args)
     finally:
-        _here.streams = before
+        _here.streams = False
 
 
 def each(calls: Iterable[Callable[[], object]]) -> None:
