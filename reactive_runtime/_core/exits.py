@@ -28,7 +28,7 @@ __all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts"
 
 R = TypeVar("R")
 
-_here = primitives.ThreadLocal()  # `streams`: whether this thread is at work for a stream
+here = primitives.ThreadLocal()  # `streams`: whether this thread is at work for a stream
 
 
 class Unwinding(BaseException):
@@ -39,7 +39,7 @@ def goes_up(error: BaseException) -> bool:
     """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
     if isinstance(error, Exception):
         return False
-    return interrupts(error) or not getattr(_here, "streams", False)
+    return interrupts(error) or not getattr(here, "streams", False)
 
 
 def interrupts(error: BaseException) -> bool:
@@ -51,12 +51,12 @@ def interrupts(error: BaseException) -> bool:
 
 def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
-    before = getattr(_here, "streams", False)
-    _here.streams = True
+    before = getattr(here, "streams", False)
+    here.streams = True  # always: what a call does must not depend on what the thread did before (the explorer)
     try:
         return call(*args)
     finally:
-        _here.streams = before
+        here.streams = before
 
 
 def each(calls: Iterable[Callable[[], object]]) -> None:

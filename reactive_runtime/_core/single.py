@@ -129,7 +129,7 @@ class Single(Feed):
             return
         context = self._host._context.copy()
         try:
-            future = submitted(self._executor, partial(context.run, self._work))
+            future = submitted(self._executor, partial(context.run, contained, self._work))
         except BaseException as error:
             refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
             refused.__cause__ = error
@@ -151,9 +151,6 @@ class Single(Feed):
 
     def _work(self) -> Outcome:
         """The task: what was made, and the error that came after it."""
-        return contained(self._made)
-
-    def _made(self) -> Outcome:
         made: list[Any] = []
         failure: BaseException | None = None
         try:
@@ -162,7 +159,9 @@ class Single(Feed):
             if goes_up(error):
                 raise
             failure = error
-        hooks.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
+        finally:
+            if self._steps:
+                hooks.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
         return made, failure
 
     def _done(self, future: Future[Outcome]) -> None:

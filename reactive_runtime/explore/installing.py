@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
-from reactive_runtime._core import fuse, hooks, primitives, trampoline
+from reactive_runtime._core import exits, fuse, hooks, primitives, trampoline
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import standins, threads, waiting
 from reactive_runtime.explore.logical import Aborted
@@ -158,7 +158,7 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
         if machine.carriers.greenlets:
             changes += [(it, "get_ident", threads.get_ident) for it in (threading, primitives)]
             changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
-            changes += [(trampoline, "here", threads.Local())]
+            changes += [(exits, "here", threads.Local()), (trampoline, "here", threads.Local())]
         renamed = {id(vars(owner)[name]): it for owner, name, it in changes if name in vars(owner) and _is_api(owner)}
         renamed |= {id(_REAL_LOCK): standins.Lock}
         for module in modules:

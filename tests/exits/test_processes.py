@@ -49,11 +49,10 @@ os.waitpid(pid, 0)
             "[1, 2]\n[0, 1]\n[1, 2]\n",
         ),
         (
-            "running = Flow.never().subscribe(print) and Flow.from_async(lambda: ticks()).take(1).to_future()\n"
             "async def ticks():\n    yield 7\n"
-            "print(running.result(30))",
-            "print(Flow.from_async(lambda: ticks()).to_list().block(30))",
-            "print(Flow.from_async(lambda: ticks()).to_list().block(30))",
+            "print(Flow.from_async(ticks).block(30)); sys.stdout.flush()",
+            "print(Flow.from_async(ticks).to_list().block(30))",
+            "print(Flow.from_async(ticks).to_list().block(30))",
             "7\n[7]\n[7]\n",
         ),
         (
