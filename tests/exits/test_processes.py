@@ -49,8 +49,7 @@ os.waitpid(pid, 0)
             "[1, 2]\n[0, 1]\n[1, 2]\n",
         ),
         (
-            "async def ticks():\n    yield 7\n"
-            "print(Flow.from_async(ticks).block(30)); sys.stdout.flush()",
+            "async def ticks():\n    yield 7\nprint(Flow.from_async(ticks).block(30)); sys.stdout.flush()",
             "print(Flow.from_async(ticks).to_list().block(30))",
             "print(Flow.from_async(ticks).to_list().block(30))",
             "7\n[7]\n[7]\n",
