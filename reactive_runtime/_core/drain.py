@@ -109,6 +109,7 @@ class Drain:
         executor = self._executor
         budget = MAX_DEMAND if executor is None else self.batch
         patient = False
+        fresh = True  # nothing has been done since this task began
         with self._lock:
             self._missed = False
             demand = self._demand
@@ -138,11 +139,14 @@ class Drain:
                         return
                 else:
                     budget -= taken or 1
-                    if budget <= 0 or self._spent:
+                    if self._spent:  # a batch that ended with the task before is not counted twice
                         self._spent = False
+                        budget = budget if fresh and not taken else 0
+                    fresh = False
+                    if budget <= 0:
                         if not self._submit(resubmitted=True):
                             return
-                        budget = self.batch
+                        budget, fresh = self.batch, True
         except BaseException:
             with self._lock:
                 self._busy = False  # not held by a thread that is on its way out

@@ -27,6 +27,9 @@ class Feed:
     heard: hooks.Listeners
     """Who hears of what is discarded here and further upstream. Set before `attach`."""
 
+    queues: bool = False
+    """What the iterator gives has been made already: to get it runs no user's code."""
+
     waits: bool = False
     """Whether the iterator may yield PENDING."""
 
@@ -46,6 +49,9 @@ class Feed:
 
     def want(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
+
+    def pace(self) -> None:
+        """Give way after so many elements: what follows may drop them all."""
 
     def ask_exactly(self) -> None:
         """From now on elements are wanted as they are demanded (`want`)."""

@@ -193,7 +193,10 @@ class Lane:
 
     def _next(self) -> Any:
         self._seen = False
-        if self._host._worked():
+        host = self._host
+        host._work -= 1
+        if not host._work:
+            host._give_way()
             return PENDING
         if self._iterator is None:
             self._iterator = self._opened()

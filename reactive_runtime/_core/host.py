@@ -78,14 +78,10 @@ class Host(Drain):
         if endings:
             each(endings)
 
-    def _worked(self) -> bool:
-        """One more element was worked on; True: it is time to give way, and PENDING is due. For the owner."""
-        self._work -= 1
-        if self._work:
-            return False
+    def _give_way(self) -> None:
+        """So many elements have been worked on that PENDING is due in place of the next. For the owner."""
         self._work = WORK
         self._spend()
-        return True
 
     def _gives_way(self) -> bool:
         """Whether the last element that was asked for was not, because it is time to give way. For the owner."""

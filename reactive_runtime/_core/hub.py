@@ -88,6 +88,7 @@ class Reader(Feed):
         "on_gone",
     )
 
+    queues = True
     waits = True
 
     def __init__(self, hub: Hub, node: _Node, position: int, entered: int) -> None:

@@ -62,6 +62,7 @@ class Inbox(Feed):
         "_most",
         "_on_drain",
         "_overflow",
+        "_paced",
         "_prefetch",
         "_refill",
         "_room",
@@ -74,6 +75,7 @@ class Inbox(Feed):
         "own",
     )
 
+    queues = True
     waits = True
 
     def __init__(
@@ -110,7 +112,8 @@ class Inbox(Feed):
         self._chunk: Iterator[Any] = iter(())
         self._elements: Iterator[Any] = iter(())
         self._consumed = 0  # since the last refill
-        self._worked = 0  # since the last time that it gave way
+        self._worked = 0  # since the last time that it gave way, where it does
+        self._paced = False
         self._drain: Host  # set once, by attach
 
     # -- the feed: called by the owner of the downstream drain -------------------------------------------------
@@ -165,7 +168,8 @@ class Inbox(Feed):
                 self._chunk = iter(items)
                 yield self._chunk
                 self._replenish(len(items))
-                self._worked += len(items)
+                if self._paced:
+                    self._worked += len(items)
                 if self._worked >= WORK:
                     self._worked = 0
                     self._drain._spend()
@@ -185,6 +189,9 @@ class Inbox(Feed):
 
     def relays(self) -> bool:
         return self._prefetch is None
+
+    def pace(self) -> None:
+        self._paced = True
 
     def ask_exactly(self) -> None:
         self._prefetch = self._most = None

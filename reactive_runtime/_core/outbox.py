@@ -52,6 +52,7 @@ class Outbox(Feed):
         "on_room",
     )
 
+    queues = True
     waits = True
 
     def __init__(

@@ -130,8 +130,10 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
     """Who hears of what is discarded upstream of the steps; `heard`: downstream of them."""
-    own = tuple(step.hears for step in steps if step.hears is not None)
-    return (*own, *heard) if own else heard
+    for step in reversed(steps):
+        if step.hears is not None:
+            heard = (step.hears, *heard)
+    return heard
 
 
 def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:

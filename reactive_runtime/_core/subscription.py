@@ -76,6 +76,8 @@ class PulledSubscription(Host):
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
         if type(subscriber) is Inbox and subscriber.own:
             self._root = subscriber._drain.root()
+        if self._steps:
+            feed.pace()
         feed.heard = heard_above(self._steps, self._heard)
         feed.attach(self)
 
@@ -210,6 +212,8 @@ class PulledSubscription(Host):
         try:
             if type(subscriber) is Inbox:  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, at_hand=feed.at_hand() and not self._steps)
+            elif feed.queues and not self._steps:
+                taken, dry = self._hand_on(elements)
             else:
                 taken, dry = self._deliver(elements)
         except Exception as error:
@@ -244,6 +248,26 @@ class PulledSubscription(Host):
                 break
             if self._stop:
                 break  # type: ignore[unreachable]  # on_next may cancel
+        return taken, False
+
+    def _hand_on(self, elements: Iterator[Any]) -> tuple[int, bool]:
+        """`_deliver`, for elements that have been made already: no cancel comes while one is."""
+        on_next = self._on_next
+        assert on_next is not None
+        taken = 0
+        for element in elements:
+            if element is PENDING:
+                return taken, True
+            if element is None:
+                raise none_element()
+            taken += 1
+            try:
+                on_next(element)
+            except BaseException as error:
+                self._subscriber_raised(error)
+                break
+            if self._stop:
+                break
         return taken, False
 
     def _elements(self) -> Iterator[Any]:
