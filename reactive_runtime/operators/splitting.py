@@ -523,7 +523,7 @@ class _Split(Gather):
                 moved = self._deal(*self.again.popleft())
             else:
                 try:
-                    news = self._pulled(lane) if self._wanting() else lane.look()
+                    news = lane.signal() if self._wanting() else lane.look()
                 except Exception:
                     self._give_what_is_wanted()
                     raise
@@ -537,12 +537,6 @@ class _Split(Gather):
                 self.wake()  # and give way
             yield PENDING
         yield from self._finish()
-
-    def _pulled(self, lane: Lane) -> Any:
-        news = lane.signal()
-        if news is PENDING:
-            lane.want(AHEAD)  # this drain has no demand of its own that would be passed on
-        return news
 
     def _wanting(self) -> bool:
         with self._lock:
