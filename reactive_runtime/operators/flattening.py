@@ -708,8 +708,8 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
         try:
             made.append(fn(element))
         except BaseException as error:
-            of = f"element {number} of a chunk of {len(elements)}" if len(elements) > 1 else "the element"
-            _note(error, f"for {of}: {reprlib.repr(element)}")
+            if len(elements) > 1:
+                _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
             if not made or interrupts(error):  # as it is, with what the executor adds to it
                 raise
             if far:  # what is pickled has no traceback

@@ -53,7 +53,7 @@ def test_what_comes_in_between_keeps_its_place(place: Place) -> None:
     assert list(two.map(lambda n: -n).concat_with(Flow.just(3))) == [-1, -2, 3]
     assert str(Flow.just(1).concat_with().concat_with(Flow.just(2), Flow.just(3))).endswith("(just(2), just(3))")
     other = Flow.just(1).merge_with(Flow.just(2), delay_error=True).merge_with(Flow.just(3))
-    assert str(other) == "just(1) merge_with(just(2)) merge_with(just(3))"
+    assert str(other) == "just(1) merge_with(just(2)) ¦ merge_with(just(3))"
     elsewhere = two.subscribe_on(place.pool).concat_with(Flow.just(3))
     assert str(elsewhere) == "just(1) concat_with(just(2)) concat_with(just(3))"
     assert str(two) == "just(1) concat_with(just(2))", "a flow is not changed by what is made of it"

@@ -121,6 +121,18 @@ class Draw:
             lambda: ["given", self.source(*(it for it in SIMPLE if self.unbounded or it not in BY_ITERATOR))],
         )()
 
+    def switched(self) -> Spec:
+        """Of `switch_map`: one that is switched away at the moment it begins has given what was at hand, no more."""
+        return self.one_of(
+            lambda: ["just_twice"],
+            lambda: ["just"],
+            lambda: ["empty"],
+            lambda: ["to_range", self.int(1, 4)],
+            lambda: ["raise_on", self.int(0, 4)],
+            lambda: ["later", self.time()],
+            lambda: ["never"],
+        )()
+
     def companion(self) -> Spec:
         return [self.int(0, 2), self.one_of(0, self.time()), self.one_of("empty", "error", "never")]
 
@@ -314,6 +326,7 @@ BY_TIME = {
 BY_DEMAND = {
     "combine_latest",
     "expand",
+    "race",
     "switch_map",
     "throttle",
     "using",
@@ -462,7 +475,7 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "flat_map": lambda d: [d.inner(), d.int(1, 3), d.bool()],
     "flat_map_sequential": lambda d: [d.inner(), d.int(1, 3), d.bool()],
     "concat_map": lambda d: [d.inner(), d.bool()],
-    "switch_map": lambda d: [d.inner()],
+    "switch_map": lambda d: [d.switched()],
     "expand": _none,
     "group_by": lambda d: [d.int(1, 3)],
     "window": lambda d: [d.int(1, 3)],
