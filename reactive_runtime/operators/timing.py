@@ -161,6 +161,10 @@ class _Delay(_Timed):
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
 
+    def _overdue(self) -> bool:
+        """Whether the first that waits has waited for demand, or behind one that did: it needs no timer."""
+        return bool(self.waiting) and self.waiting[0][0] < self.clock.now()
+
     def elements(self) -> Elements:
         lane = self.lane(self.source, WAITING)
         timer: Timer | None = None
@@ -172,18 +176,20 @@ class _Delay(_Timed):
                 if element is PENDING:
                     break
                 self.waiting.append((self.clock.now() + self.seconds, element))
-            if timer is not None and timer.due():
+            due = self._overdue() if timer is None else timer.due()
+            if due:
                 element = self.waiting[0][1]
                 if element is END:
                     self.waiting.clear()
                     return
                 if self.host.demanded:
                     self.waiting.popleft()
-                    self.timers.remove(timer)
-                    timer = None
+                    if timer is not None:
+                        self.timers.remove(timer)
+                        timer = None
                     yield element
                     continue
-            if timer is None and self.waiting:
+            if timer is None and self.waiting and not due:
                 timer = self.after(max(0.0, self.waiting[0][0] - self.clock.now()))
                 continue
             yield PENDING

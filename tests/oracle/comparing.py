@@ -381,7 +381,10 @@ ROWS = [
         lambda found: (
             of("flat_map_iterable", "flatten", "expand", "concat", "concat_with", "start_with", *AGAIN)(found)
             or of("switch_if_empty")(found)
-            or (of(*BY_ITERATOR)(found) and of(*OVERTAKEN, "limit_rate", "batch_by", "debounce", "sample", "delay")(found))
+            or (
+                of(*BY_ITERATOR)(found)
+                and of(*OVERTAKEN, "limit_rate", "batch_by", "debounce", "sample", "delay")(found)
+            )
         ),
         _end_ahead,
     ),

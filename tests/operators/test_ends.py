@@ -1,0 +1,126 @@
+"""Ends and errors come when they are known, demand or not; nothing is asked for that an operator has no use for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import pytest
+from sinks import Sink
+
+from reactive_runtime import Flow, hooks
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import PublishProcessor
+
+
+def test_race_asks_each_source_for_one_element() -> None:
+    asked: list[int] = []
+    sink = Sink(demand=0)
+    Flow.race(Flow.never(), Flow.from_publisher(Flow.range(1000)).do_on_request(asked.append)).subscribe(sink)
+    assert asked == [1]
+    sink.subscription.request(3)
+    assert sink.elements == [0, 1, 2]
+    sink.subscription.cancel()
+
+
+@pytest.mark.parametrize("error", [None, OSError("gone")])
+def test_batch_by_shows_an_end_that_needs_no_demand(error: OSError | None) -> None:
+    source, sink = PublishProcessor[int](), Sink(demand=0)
+    source.batch_by(3, 1, VirtualTimeExecutor()).subscribe(sink)
+    source.on_complete() if error is None else source.on_error(error)
+    assert sink.end == (("on_complete",) if error is None else ("on_error", error))
+
+
+def test_the_end_of_an_empty_flow_is_delayed_without_demand() -> None:
+    clock, sink = VirtualTimeExecutor(), Sink(demand=0)
+    Flow.empty().delay(5, clock).subscribe(sink)
+    assert sink.end is None
+    clock.advance(5)
+    assert sink.end == ("on_complete",)
+
+
+def test_delayed_elements_that_are_overdue_come_with_their_demand() -> None:
+    clock, sink = VirtualTimeExecutor(), Sink(demand=1)
+    Flow.range(4).delay(5, clock).subscribe(sink)
+    clock.advance(20)
+    sink.subscription.request(9)
+    assert sink.elements == [0, 1, 2, 3], "without another tick of the clock"
+    assert sink.end == ("on_complete",)
+
+
+def test_throttle_counts_from_its_first_element_whatever_the_clock_says() -> None:
+    sink = Sink()
+    Flow.range(5).throttle(10, VirtualTimeExecutor(-100.0)).subscribe(sink)
+    assert sink.elements == [0]
+
+
+@pytest.mark.parametrize("operator", [Flow.zip, Flow.merge_comparing], ids=["zip", "merge_comparing"])
+def test_an_error_does_not_wait_for_the_elements_before_it_to_find_partners(operator: Callable[..., Flow[Any]]) -> None:
+    source, sink = PublishProcessor[int](), Sink()
+    with hooks.captured() as dropped:
+        operator(Flow.never(), Flow.from_publisher(source)).subscribe(sink)
+        source.emit(1)
+        source.on_error(OSError("gone"))
+    assert isinstance(sink.error, OSError)
+    assert [it.element for it in dropped] == [1]
+
+
+def test_with_latest_from_takes_all_that_a_pulled_source_has() -> None:
+    assert list(Flow.just(1, 2).with_latest_from(Flow.just(7, 8))) == [(1, 8), (2, 8)]
+
+
+def test_a_sampler_that_is_pulled_is_heard_to_its_end() -> None:
+    clock, sink = VirtualTimeExecutor(), Sink()
+    Flow.timer(1, clock).sample(Flow.range(6)).subscribe(sink)
+    assert sink.end == ("on_complete",)
+
+
+def test_one_error_that_a_function_raises_again_and_again_keeps_one_traceback() -> None:
+    error = OSError("busy")
+
+    def fail() -> int:
+        raise error
+
+    def depth(failure: BaseException) -> int:
+        frames, trace = 0, failure.__traceback__
+        while isinstance(trace, TracebackType):
+            frames, trace = frames + 1, trace.tb_next
+        depths.append(frames)
+        return True
+
+    depths: list[int] = []
+    sink = Sink()
+    Flow.from_callable(fail).retry(3000, depth).subscribe(sink)
+    assert sink.error is error
+    assert max(depths) == depths[0]
+
+
+def test_a_demand_is_that_of_the_operator_that_asks_and_not_of_those_behind_it() -> None:
+    """`debounce` asks for everything, though an operator stands between it and the source, and nothing is demanded."""
+    clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
+    Flow.from_publisher(source).map_error(lambda error: error).debounce(3, clock).subscribe(sink)
+    source.emit(1)
+    clock.advance(3)
+    sink.subscription.request(1)
+    assert sink.elements == [1]
+    sink.subscription.cancel()
+
+
+def test_two_sources_that_never_end_take_turns_on_one_thread() -> None:
+    """Each has a drain of its own, since a third publisher may be heard; neither keeps the thread for ever."""
+    seen: set[str] = set()
+    stop = PublishProcessor[int]()
+
+    def note(name: str) -> str:
+        seen.add(name)
+        if len(seen) == 2:
+            stop.on_complete()
+        return name
+
+    def rows(name: str) -> Flow[str]:
+        return Flow.generate(0, lambda n: (n, n)).map(lambda n: note(name))
+
+    sink = Sink()
+    Flow.merge(rows("a"), rows("b"), stop).take_until(stop.ignore_elements()).ignore_elements().subscribe(sink)
+    assert sink.end == ("on_complete",)
