@@ -151,7 +151,8 @@ class Lane:
             self._feed.limit(overflow)
         self._feed.heard = heard_above(self._steps, heard)
         self._feed.attach(host)
-        if self._own or prefetch == MAX_DEMAND or plan.pushes:  # it may come back with elements, without end
+        # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
+        if isinstance(self._feed, Inbox) or plan.pushes:
             host._later(self._feed.connect)
         else:
             self._feed.connect()
