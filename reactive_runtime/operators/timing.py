@@ -160,10 +160,12 @@ class _Delay(_Timed):
     def __init__(self, seconds: float, clock: Clock, source: Flow[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
+        self.ticked = False  # the clock has come for one of those that wait
 
     def _overdue(self) -> bool:
-        """Whether the first that waits has waited for demand, or behind one that did: it needs no timer."""
-        return bool(self.waiting) and self.waiting[0][0] < self.clock.now()
+        """Whether the first that waits has waited behind one whose time had come: it needs no timer."""
+        self.ticked = self.ticked and bool(self.waiting)
+        return self.ticked and self.waiting[0][0] <= self.clock.now()
 
     def elements(self) -> Elements:
         lane = self.lane(self.source, WAITING)
@@ -186,7 +188,7 @@ class _Delay(_Timed):
                     self.waiting.popleft()
                     if timer is not None:
                         self.timers.remove(timer)
-                        timer = None
+                        timer, self.ticked = None, True
                     yield element
                     continue
             if timer is None and self.waiting and not due:

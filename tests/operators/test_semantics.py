@@ -495,6 +495,7 @@ def test_a_coroutine_that_is_cancelled_before_it_begins_is_never_made(dropped: l
             gc.collect()
     finally:
         eventloop.give_back(loop)
+    assert eventloop.wait_until_ended(PATIENCE)
     assert not warned
     assert sink.elements == []
 
