@@ -152,7 +152,8 @@ class Lane:
         self._feed.heard = heard_above(self._steps, heard)
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
-        if isinstance(self._feed, Inbox) or plan.pushes:
+        here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
+        if here or prefetch == MAX_DEMAND or plan.pushes:
             host._later(self._feed.connect)
         else:
             self._feed.connect()
