@@ -153,8 +153,10 @@ class Lane:
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
         here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
-        if here or prefetch == MAX_DEMAND or plan.pushes:
+        if isinstance(self._feed, Inbox) and (here or prefetch == MAX_DEMAND):
             host._later(self._feed.connect)
+        elif here or prefetch == MAX_DEMAND or plan.pushes:
+            host._later_expected(self._feed.connect)
         else:
             self._feed.connect()
 
@@ -486,6 +488,7 @@ class Gather(Feed):
 
     title: str = ""
     place: Place | None = None
+    gathers: bool = True
     waits: bool = True
 
     hears: ClassVar[bool] = False

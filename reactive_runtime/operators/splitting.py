@@ -2,7 +2,8 @@
 
 The source is asked for more while the next group is demanded, or a group that has a subscriber demands more. A full
 buffer holds the source back, if its group has a subscriber, who will take what is in it. If it has none, it would be
-full for ever: the flow then fails and says so, instead of hanging.
+full for ever: the flow then fails and says so, instead of hanging. It has none for certain only when the hosts that the
+groups go through rest (`Host.rests`), since the subscription may be under way on another thread.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`_Split` hangs on it), which ends
 when the outer flow and all groups that have a subscriber are over. It deals the elements out to *boxes*, one for each
@@ -17,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -26,7 +26,6 @@ from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Inbox
 from reactive_runtime._core.origin import Origin, Part, Plan, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
 from reactive_runtime._core.step import Step, describe
@@ -107,6 +106,7 @@ class _Box(Feed):
         "_split",
         "_told",
         "_traceback",
+        "_way",
         "capacity",
     )
 
@@ -127,6 +127,7 @@ class _Box(Feed):
         self._noted = False  # _lock; the source's drain is about to be woken, when the subscriber's has been left
         self._told: tuple[list[Any], Any] | None = None  # _lock; see Feed.tell
         self._gone = False  # _lock; the subscriber wants no more
+        self._way: list[Host] = []  # _lock; its host, and those that what it gives goes through; until it has gone
 
     # -- the source's drain ------------------------------------------------------------------------------------
 
@@ -184,6 +185,11 @@ class _Box(Feed):
             self._short = self._short or bool(self._items)
             return len(self._items)
 
+    def host(self) -> Host | None:
+        """The subscriber's, once there is one."""
+        with self._lock:
+            return self._host
+
     def gone(self) -> bool:
         """Whether the subscriber has cancelled, or has had all."""
         with self._lock:
@@ -194,6 +200,12 @@ class _Box(Feed):
         with self._lock:
             left, self._left = self._left, []
         return left
+
+    def way(self) -> list[Host]:
+        """The hosts that the subscriber's signals go through, to be asked for once."""
+        with self._lock:
+            way, self._way = self._way, []
+        return way
 
     def take_out(self) -> list[Any]:
         """All that waits."""
@@ -210,8 +222,9 @@ class _Box(Feed):
             self._ahead = n
 
     def attach(self, host: Host) -> None:
+        way = _way_of(host)
         with self._lock:
-            self._host = host
+            self._host, self._way = host, way
 
     def connect(self) -> None:
         self._rouse(owned=False)
@@ -368,30 +381,22 @@ class _Given(Gather):
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.host._later(drain.start)
         lane = self.lane(flow_of(_Taken("", lambda prefetch: split.outer)), made=True)
-        seen = 0
         while (group := lane.poll()) is not END:
-            if group is PENDING:
-                if split.doubts():
-                    self.host._later(partial(_pass_on, self.host, partial(split.assure, seen)))
-                yield PENDING
-            else:
-                yield split.given(group)
-                seen += 1
+            yield group if group is PENDING else split.given(group)
 
     def want(self, n: int) -> None:
         if self.split is not None:
             self.split.want_groups(n)
 
 
-def _pass_on(host: Host, assure: Callable[[], object]) -> None:
-    """Nobody owns the drain now; call `assure` when this holds for the drains behind it too, across each boundary."""
-    subscriber = host._subscriber if isinstance(host, PulledSubscription) else None  # of the owner; None once closed
-    if type(subscriber) is Inbox:
-        behind = subscriber._drain
-        behind._later(partial(_pass_on, behind, assure))
-        behind._add(0)
-    else:
-        assure()
+def _way_of(host: Host | None) -> list[Host]:
+    """The host, and those behind it, across each boundary."""
+    way = []
+    while host is not None:
+        way.append(host)
+        inbox = host.behind()
+        host = None if inbox is None else inbox.host()
+    return way
 
 
 class _End:
@@ -422,11 +427,8 @@ class _Split(Gather):
         self.outer = _Box(self, MAX_DEMAND)
         self._lock = primitives.Lock()
         self._wanted = 0  # _lock; groups that are demanded, and not given
-        self._gave = 0  # _lock; groups that are given
         self._departed: list[_Box] = []  # _lock; subscribers that have cancelled, and were not looked at
         self._shut = False  # _lock; the drain is closed
-        self._asked = False  # _lock; `assure` is waited for
-        self._assured = False  # _lock; and was called, and no group has been given since
         # The rest belongs to the owner of the source's drain.
         self.open_groups: dict[Any, _Group] = {}
         self.boxes: dict[_Box, _Group] = {}  # of the groups that have not gone
@@ -434,7 +436,8 @@ class _Split(Gather):
         # Keys and elements that are dealt out before others: what a group had not delivered when it was cancelled, and
         # one that has found no room. Of one key the oldest comes first.
         self.again: deque[tuple[Any, Any]] = deque()
-        self.doubted: _Group | None = None  # it is full, and has no subscriber
+        # Hosts that a subscriber's leaving has still to go through, the next one first, for each that has left.
+        self.leaving: deque[list[Host]] = deque()
         self.forsaken = False  # the outer flow is cancelled
 
     # -- the boxes: any thread ---------------------------------------------------------------------------------
@@ -468,17 +471,6 @@ class _Split(Gather):
             self._wanted = n
         if more:
             self.outer._rouse()
-
-    def doubts(self) -> bool:
-        """Whether the source's drain waits for `assure`."""
-        with self._lock:
-            return self._asked and not self._assured
-
-    def assure(self, seen: int) -> None:
-        """The outer flow has passed so many groups on, and those behind it have been idle since: they want no more."""
-        with self._lock:
-            self._assured = self._asked and seen == self._gave
-        self.wake()
 
     # -- what becomes of an element ----------------------------------------------------------------------------
 
@@ -551,14 +543,15 @@ class _Split(Gather):
             if box is self.outer:
                 self._forsake()
             else:
+                self.leaving.append(box.way())
                 self._close(box)
+        if departed:
+            self._all_left(None)
         while self.fresh and not self.forsaken:
             with self._lock:
                 if self._wanted <= 0:
                     return
                 self._wanted -= 1
-                self._gave += 1
-                self._assured = False
                 self.outer.put(self.fresh.popleft())
             self.outer.wake()
 
@@ -625,30 +618,43 @@ class _Split(Gather):
         return True
 
     def _doubt(self, group: _Group) -> None:
-        """Raise where a full group will have no subscriber: all is seen that was given, and no group is wanted."""
-        with self._lock:
-            hopeless = self._assured and self.doubted is group
-            self._asked, self._assured = True, hopeless
-        if group.taken():  # looked at last: the outer flow may have seen it just now
-            return
-        if hopeless:
-            raise self.full(group)
-        self.doubted = group
-        self.outer.wake()
+        """Raise where a full group will have no subscriber: what could bring one rests, and no group is wanted.
 
-    def _seen(self, enough: Callable[[], bool]) -> Elements:
-        """Wait until the outer flow has seen all groups that were given to it, or it is `enough`."""
+        What a subscriber's leaving, or a group, brings about goes down through the hosts; if it makes room for another
+        group, the demand for that comes up. They are looked at in this order, so that nothing slips by. Where one does
+        not rest, the drain is woken when it may.
+        """
+        if not (self._all_left(self.wake) and self._all_seen(self.wake) and self._all_asked(self.wake)):
+            return
         with self._lock:
-            self._asked, self._assured = True, False
-        while not (self.forsaken or enough()):
-            self.outer.wake()
-            yield PENDING
-            self._settle()
-            with self._lock:
-                if self._assured:
-                    break
-        with self._lock:
-            self._asked = False
+            wanted = bool(self.fresh) and self._wanted > 0
+        if wanted:
+            self.wake()  # it is given in the next turn
+        elif group.abandon(f"{self.title}: it was full, and had no subscriber"):  # last: it may have got one just now
+            self.discard(*group.box.take_out())
+            raise self.full(group)
+
+    def _all_left(self, news: Callable[[], object] | None) -> bool:
+        """Whether all that is behind subscribers that have left has heard of it."""
+        for way in self.leaving:
+            while way and way[0].rests(news):
+                del way[0]
+        self.leaving = deque(way for way in self.leaving if way)
+        return not self.leaving
+
+    def _all_seen(self, news: Callable[[], object]) -> bool:
+        """Whether all that is behind the outer flow has seen the groups that were given, and subscribed to them."""
+        return all(host.rests(news) for host in _way_of(self.outer.host()))
+
+    def _all_asked(self, news: Callable[[], object]) -> bool:
+        """Whether the demand of all that is behind the outer flow has come up to it."""
+        for host in reversed(_way_of(self.outer.host())):
+            inbox = host.behind()
+            if not host.rests(news, None if inbox is None else inbox.room()) and (
+                inbox is None or not host.rests(news, inbox.room())  # looked at before `news` was noted
+            ):
+                return False
+        return True
 
     def _finish(self) -> Elements:
         """The source has ended: so do the groups, and at last the outer flow, when what waits is delivered.
@@ -664,8 +670,8 @@ class _Split(Gather):
                 self._settle()
             if self.open_groups:
                 continue
-            if not (self.fresh or self._undelivered()):
-                yield from self._seen(lambda: bool(self.again or self.fresh))
+            if not (self.fresh or self._undelivered()) and (self.forsaken or self._all_seen(self.wake)):
+                self._settle()  # a group may have been cancelled until then
                 if not (self.again or self.fresh or self._undelivered()):
                     return
                 continue
