@@ -658,6 +658,9 @@ class Gather(Feed):
                     each([lane.close for lane in lanes])
             finally:
                 self._quietly(self.closed)
+                error, self._error = self._error, None
+                if error is not None:
+                    hooks.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
         """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from reactive_runtime._core import eventloop, hooks
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
 from reactive_runtime._core.exits import contained, interrupts, submitted
-from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
+from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators.combining import raise_all
+from reactive_runtime.operators.combining import Delaying
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ R = TypeVar("R")
 PREFETCH = 32
 
 
-class _Bounded(Gather):
+class _Bounded(Delaying):
     """Works on several elements at once; the source begins with the first demand."""
 
     hears = True  # from those that are under way
@@ -49,26 +49,6 @@ class _Bounded(Gather):
     source: Flow[Any]
     concurrency: int
     begun = False
-    delay_error: bool = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.delayed: list[Exception] = []  # errors that come at the end; the owner's
-
-    def delay(self, error: Exception) -> None:
-        """Keep the error for the end, or raise it."""
-        if not self.delay_error:
-            raise error
-        self.delayed.append(error)
-
-    def raise_delayed(self) -> None:
-        """This is the end."""
-        errors, self.delayed = self.delayed, []
-        raise_all(errors)
-
-    def closed(self) -> None:
-        for error in self.delayed:
-            hooks.error_dropped(f"{self.title}: it was kept for the end, which did not come", error)
 
     def outer(self) -> Lane:
         """The source. It is asked for what can be worked on, and not for what is demanded downstream."""
@@ -620,12 +600,14 @@ class _Tasks(_Bounded):
         with self.host._lock:
             self.shut = True
         flying, self.flying = self.flying, {}
-        for flight in flying:  # nobody else changes them any more
-            if flight.results is not None or flight.error is not None:
-                self._too_late(flight.results, flight.error)
-            elif flight.task is not None:
-                flight.task.cancel()
-        super().closed()
+        try:
+            for flight in flying:  # nobody else changes them any more
+                if flight.results is not None or flight.error is not None:
+                    self._too_late(flight.results, flight.error)
+                elif flight.task is not None:
+                    flight.task.cancel()
+        finally:
+            super().closed()
 
 
 class _Calls(_Tasks):
