@@ -215,6 +215,8 @@ class Lane:
             raise
         if element is END:
             self.close()
+        elif element is PENDING and self._own and host.demanded:
+            self._feed.want(1)  # the host need not run dry, and would then not ask: others may always have something
         return element
 
     def _opened(self) -> Iterator[Any]:

@@ -58,6 +58,32 @@ def test_between_two_turns_of_one_publisher_each_other_has_had_its_turn(name: st
         assert max(turns) - min(turns) <= (1 if demand == 1 else 2)
 
 
+def always(name: int) -> Flow[int]:
+    """Gives its name, without end, and has a drain of its own where others may be heard from elsewhere."""
+    return Flow.just(name).repeat()
+
+
+BESIDE: dict[str, Callable[[], Flow[Any]]] = {
+    "flat_map": lambda: Flow.range(1_000_000_000).flat_map(always, concurrency=4),
+    "merge": lambda: Flow.merge(Flow.generate(0, lambda n: (0, n)), Flow.never(), *map(always, (1, 2, 3))),
+    "merge, at hand": lambda: Flow.merge(
+        Flow.from_iterable([0] * 1_000), Flow.never(), *map(always, (1, 2)), named(3).map(lambda n: n)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_one_that_always_has_an_element_does_not_keep_others_from_being_asked(name: str) -> None:
+    """Some hang on the operator's own drain, where it never runs dry; the others have one of their own."""
+    sink = Sink(0)
+    BESIDE[name]().subscribe(sink)
+    for _ in range(200):
+        sink.subscription.request(1)
+    sink.subscription.cancel()
+    late = sink.elements[100:]
+    assert all(late.count(it) >= 10 for it in range(4)), late
+
+
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_a_publisher_waits_no_longer_than_one_turn_of_those_that_come_after_it(length: int) -> None:
     """Those that have ended make room for new ones, which do not push in."""
