@@ -474,7 +474,7 @@ class _WithOther(Gather):
 
 
 def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
-    """Each element of the source with the latest one of `other`; those that come before there is one are dropped.
+    """Each element of the source with the latest one of `other`; those before there is one are dropped, to the hook.
 
     Completes with the source. `other` is asked for everything, and only its latest element is kept. For each element
     dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.
