@@ -16,6 +16,7 @@ from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.operators import (
     boundaries,
     bridging,
+    calling,
     combining,
     filtering,
     flattening,
@@ -146,7 +147,7 @@ class Flow(Generic[T_co]):
     flat_map_sequential = flattening.flat_map_sequential
     concat_map = flattening.concat_map
     switch_map = flattening.switch_map
-    map_parallel = flattening.map_parallel
+    map_parallel = calling.map_parallel
     expand = flattening.expand
     group_by = splitting.group_by
     window = splitting.window

@@ -308,6 +308,7 @@ class _Defer(Gather):
 def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], Publisher[T]], /) -> Flow[T]:
     """The publisher `fn(it)`, where `with resource() as it` is entered for each subscriber, and left at its end.
 
+    Entered with the subscriber's first demand, on the thread that asks: in Rx with the subscription.
     Left when the publisher has ended, failed (which `__exit__` is shown) or been cancelled; before the subscriber is
     told. Errors of any of them end the flow. Origin: `using` of Rx, `with` of Python.
 

@@ -30,6 +30,9 @@ class Feed:
     queues: bool = False
     """What the iterator gives has been made already: to get it runs no user's code."""
 
+    gathers: bool = False
+    """It subscribes to upstreams of its own when the iterator first runs."""
+
     waits: bool = False
     """Whether the iterator may yield PENDING."""
 

@@ -154,8 +154,10 @@ class Lane:
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
         here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
-        if here or prefetch == MAX_DEMAND or plan.pushes:
+        if isinstance(self._feed, Inbox) and (here or prefetch == MAX_DEMAND):
             host._later(self._feed.connect)
+        elif here or prefetch == MAX_DEMAND or plan.pushes:
+            host._later_expected(self._feed.connect)
         else:
             self._feed.connect()
 
@@ -214,6 +216,8 @@ class Lane:
             raise
         if element is END:
             self.close()
+        elif element is PENDING and self._own and host.demanded:
+            self._feed.want(1)  # the host need not run dry, and would then not ask: others may always have something
         return element
 
     def _opened(self) -> Iterator[Any]:
@@ -490,6 +494,7 @@ class Gather(Feed):
 
     title: str = ""
     place: Place | None = None
+    gathers: bool = True
     waits: bool = True
 
     hears: ClassVar[bool] = False
@@ -659,6 +664,9 @@ class Gather(Feed):
                     each([lane.close for lane in lanes])
             finally:
                 self._quietly(self.closed)
+                error, self._error = self._error, None
+                if error is not None:
+                    hooks.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
         """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""

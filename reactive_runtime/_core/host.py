@@ -9,6 +9,11 @@ else's publisher, are noted (`_later`) and made when nobody owns this drain: the
 way at once. The thread that lets the drain go makes them, also from inside another such call, which may be in a user's
 code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
+
+A host *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
+is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
+calls, be under way on another thread, wait for its turn on a thread or a pool. Who has to know that nothing more comes
+of what was delivered, as `group_by` does, waits until the hosts behind it rest (`rests`).
 """
 
 from __future__ import annotations
@@ -16,12 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import Context, copy_context
+from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import each
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.inbox import Inbox
 
 __all__ = ["WORK", "Host"]
 
@@ -32,12 +41,26 @@ WORK: Final = 1024
 class Host(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
-    __slots__ = ("_calls", "_context", "_endings", "_heard", "_raised", "_root", "_stop", "_work", "demanded")
+    __slots__ = (
+        "_calls",
+        "_coming",
+        "_context",
+        "_endings",
+        "_heard",
+        "_over",
+        "_raised",
+        "_root",
+        "_stop",
+        "_work",
+        "demanded",
+    )
 
     def __init__(self, executor: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
+        self._coming = 0  # _lock; subscriptions to upstreams that are being made
+        self._over = False  # _lock; it is closed, and the end was signalled
         self._work = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
@@ -53,6 +76,10 @@ class Host(Drain):
     def fail(self, error: Exception) -> None:
         """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
         raise NotImplementedError
+
+    def behind(self) -> Inbox | None:
+        """The inbox that it signals to, as an upstream of another host. A look, from any thread."""
+        return None
 
     def root(self) -> Host:
         """The host at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
@@ -93,6 +120,63 @@ class Host(Drain):
             if self._calls is None:
                 self._calls = []
             self._calls.append(call)
+
+    def _expect(self) -> None:
+        """A subscription to an upstream is going to be made."""
+        with self._lock:
+            self._coming += 1
+
+    def _came(self) -> None:
+        """It was made, or will not be. Any thread, without a lock.
+
+        With its last one the host itself has been made, for the one behind it. In a loop: there may be thousands.
+        """
+        idle: list[Host] = []
+        host: Host | None = self
+        while host is not None:
+            with host._lock:
+                host._coming -= 1
+                if host._coming:
+                    break
+                if not host._busy or host._over:
+                    idle.append(host)
+            inbox = host.behind()
+            host = inbox.host() if inbox is not None and inbox.is_here() else None
+        if idle:
+            each([host._left for host in idle])
+
+    def _later_expected(self, subscribe: Callable[[], object]) -> None:
+        """`_later`, for a call that subscribes to an upstream, and returns when that is done."""
+        self._expect()
+        self._later(partial(self._make, subscribe))
+
+    def _make(self, subscribe: Callable[[], object]) -> None:
+        try:
+            subscribe()
+        finally:
+            self._came()
+
+    def rests(self, news: Callable[[], object] | None = None, demand: int | None = None) -> bool:
+        """Whether nobody owns the drain, no upstream is being subscribed to, and it has heard of `demand`.
+
+        If not, `news` is called once when that may have changed: on any thread, without a lock.
+        """
+        with self._lock:
+            if self._over:
+                return True
+            if not (self._busy or self._coming) and demand in (None, self._demand):
+                return True
+            if news is not None:
+                if self._calls is None:
+                    self._calls = []
+                if news not in self._calls:
+                    self._calls.append(news)
+            return False
+
+    def _end_for_good(self) -> None:
+        """It is closed, and the end was signalled."""
+        with self._lock:
+            self._over = True
 
     def _left(self) -> None:
         """Make the calls that were noted."""

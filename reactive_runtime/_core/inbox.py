@@ -53,6 +53,7 @@ class Inbox(Feed):
         "__weakref__",
         "_chunk",
         "_closed",
+        "_coming",
         "_consumed",
         "_done",
         "_drain",
@@ -106,6 +107,7 @@ class Inbox(Feed):
         self._error: BaseException | None = None  # drain lock; it ended with this
         self._traceback: TracebackType | None = None  # drain lock; of that error, as it came
         self._closed = False  # drain lock; the downstream has no use for elements any more
+        self._coming = False  # drain lock; it is not yet subscribed to the upstream; see `Host.rests`
         self._told: tuple[list[Any], Any] | None = None  # drain lock; who is put where, once, when there is news
         self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
         # Owned by the downstream drain:
@@ -120,6 +122,28 @@ class Inbox(Feed):
 
     def attach(self, host: Host) -> None:
         self._drain = host
+        self._coming = True
+        host._expect()
+
+    def is_here(self) -> bool:
+        """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
+        with self._drain._lock:
+            coming, self._coming = self._coming, False
+        return coming
+
+    def came(self) -> None:
+        """`is_here`, and the host hears of it. From any thread."""
+        if self.is_here():
+            self._drain._came()
+
+    def host(self) -> Host:
+        """The drain that it feeds."""
+        return self._drain
+
+    def room(self) -> int:
+        """How many elements have been promised room, and have not come. A look, from any thread."""
+        with self._drain._lock:
+            return self._room
 
     def connect(self) -> None:
         if not self._on_drain:
@@ -302,6 +326,7 @@ class Inbox(Feed):
         if error is not None:
             self._drain._raised = error, traceback
         left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
+        self.came()
         try:
             if upstream is not None and not done:
                 upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
@@ -326,6 +351,8 @@ class Inbox(Feed):
                 with self._drain._lock:
                     self._room += self._prefetch
                     self._unasked += self._prefetch
+            if not ours(subscription, self):
+                self.came()
             self.ask()  # for that, or for what was demanded before the subscription came
 
     def on_next(self, element: Any, /) -> None:
@@ -438,6 +465,7 @@ class Inbox(Feed):
                 self._arrived()
                 self._traceback = None if error is None else error.__traceback__
         if not already:
+            self.came()
             drain._add(0)
         return not already
 
@@ -452,6 +480,16 @@ class Relayed:
     """A subscription that stands before one of ours, and hands `cancel` on to it at once."""
 
     __slots__ = ()
+
+    subscriber: Subscriber[Any]
+    subscription: Subscription
+
+
+def ours(subscription: Subscription, inbox: Inbox) -> bool:
+    """Whether it is a host of ours that signals to `inbox`, and says when it has subscribed to its upstreams."""
+    while isinstance(subscription, Relayed):
+        subscription = subscription.subscription
+    return isinstance(subscription, Host) and subscription.behind() is inbox
 
 
 class Upstream(Drain):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, Literal
 
@@ -23,7 +24,7 @@ from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.inbox import Inbox, Relayed
 from reactive_runtime._core.place import an_exception, blame_step
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
@@ -64,6 +65,7 @@ class PulledSubscription(Host):
         executor: Executor | None = None,
     ) -> None:
         super().__init__(executor)  # owned, by `start`, so that nothing is signalled before on_subscribe
+        self._coming = 1  # itself, until it has subscribed to what it begins with
         self._cancelled = False  # _lock
         self._fault: Exception | None = None  # _lock; an invalid demand to be answered
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
@@ -132,12 +134,38 @@ class PulledSubscription(Host):
                 self._subscriber_raised(error)
             except BaseException:
                 self._close()
+                self._end_for_good()
                 raise
             self._launch()
         else:
             feed = self._feed
             self._launch()
-            trampoline.launch(feed.connect)  # last: what the upstream signals right away finds a drain that runs
+            # Last: what the upstream signals right away finds a drain that runs.
+            trampoline.launch(feed.connect if feed.gathers else partial(self._connect, feed))
+
+    def _connect(self, feed: Feed) -> None:
+        if type(feed) is Inbox:  # it is expected by itself; what it brings may have no end
+            self._came()
+            feed.connect()
+        else:
+            self._make(feed.connect)
+
+    def behind(self) -> Inbox | None:
+        """Where its signals go, if that is an upstream of another host. A look, from any thread."""
+        subscriber: Any = self._subscriber
+        while isinstance(subscriber, Relayed):
+            subscriber = subscriber.subscriber
+        return subscriber if type(subscriber) is Inbox else None
+
+    def _first_turn(self, allowance: int) -> int:
+        """An asynchronous operator subscribes to its upstreams when it first runs."""
+        gathers = self._feed is not None and self._feed.gathers
+        if not self._open():
+            return CLOSED
+        taken = self._turn(allowance)
+        if gathers and taken != CLOSED:
+            self._came()
+        return taken
 
     def _turn(self, allowance: int) -> int:
         if self._feed is None:
@@ -145,8 +173,8 @@ class PulledSubscription(Host):
         try:
             if self._stop:
                 return self._end()
-            if self._source is None and not self._open():
-                return CLOSED
+            if self._source is None:
+                return self._first_turn(allowance)
             if not allowance:
                 return CLOSED if self._ended_early() else 0
             if allowance > BATCH and type(self._subscriber) is Inbox:  # it gives way to what waits on this thread
@@ -165,6 +193,7 @@ class PulledSubscription(Host):
         up = goes_up(error)
         if self._feed is not None and isinstance(error, Unwinding):
             self._close()
+            self._end_for_good()
         elif self._feed is not None:
             blame_step(error)
             with self._lock:
@@ -333,6 +362,7 @@ class PulledSubscription(Host):
         with self._lock:
             cancelled = self._cancelled
         self._end(None if cancelled else error)
+        self._left()
 
     def _end(self, outcome: Exception | Literal["complete"] | None = None) -> int:
         """Close, then tell the subscriber, unless it has cancelled. Without an outcome: because of a note."""
@@ -349,10 +379,13 @@ class PulledSubscription(Host):
         try:
             self._close()
         finally:  # an exit out of closing does not keep the subscriber from its end
-            if not cancelled:
-                self._signal_end(subscriber, error, completed=outcome == "complete")
-            elif error is not None:
-                hooks.error_dropped("an error after the subscriber had cancelled", error)
+            try:
+                if not cancelled:
+                    self._signal_end(subscriber, error, completed=outcome == "complete")
+                elif error is not None:
+                    hooks.error_dropped("an error after the subscriber had cancelled", error)
+            finally:
+                self._end_for_good()
         return CLOSED
 
     def _signal_end(self, subscriber: Subscriber[Any], error: Exception | None, *, completed: bool) -> None:

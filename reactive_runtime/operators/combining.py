@@ -2,7 +2,8 @@
 
 Each source that has an executor, or is somebody else's, is asked for at most `prefetch` elements ahead; the others are
 pulled by demand, in turn, on the thread that asks. An error of one cancels the others and ends the flow at once, unless
-`delay_error`: then it comes when all have ended, several of them as an ExceptionGroup.
+`delay_error`: then it comes when all have ended, several of them as an ExceptionGroup; where that end does not come,
+since the flow is cancelled, each goes to the hook.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.exits import each
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.origin import Gathered, as_flow, gathered
 from reactive_runtime.spec import Publisher
@@ -78,12 +81,33 @@ def _longer(title: str, kind: partial[Any], source: Flow[Any], others: tuple[Flo
     return gathered(title, _Several(kind, flows), *flows)
 
 
-def raise_all(errors: list[Exception]) -> None:
-    """Raise what was delayed, if anything."""
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ExceptionGroup(f"{len(errors)} sources failed", errors)
+class Delaying(Gather):
+    """May keep errors for the end. Where that does not come, they go to the hook."""
+
+    delay_error = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.delayed: list[Exception] = []  # the owner's
+
+    def delay(self, error: Exception) -> None:
+        """Keep the error for the end, or raise it."""
+        if not self.delay_error:
+            raise error
+        self.delayed.append(error)
+
+    def raise_delayed(self) -> None:
+        """This is the end: raise what was kept, if anything."""
+        errors, self.delayed = self.delayed, []
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise ExceptionGroup(f"{len(errors)} sources failed", errors)
+
+    def closed(self) -> None:
+        errors, self.delayed = self.delayed, []
+        reason = f"{self.title}: it was kept for the end, which did not come"
+        each([partial(hooks.error_dropped, reason, error) for error in errors])
 
 
 def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
@@ -139,25 +163,22 @@ class _StartWith(Gather):
         yield from self.relay(self.lane(self.source))
 
 
-class _Concat(Gather):
+class _Concat(Delaying):
     def __init__(self, sources: Sequence[Flow[Any]], *, delay_error: bool) -> None:
         super().__init__()
         self.sources = sources
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
-        errors: list[Exception] = []
         for source in self.sources:
             lane = self.lane(source)
             try:
                 while (element := lane.poll()) is not END:
                     yield element
             except Exception as error:
-                if not self.delay_error:
-                    raise
-                errors.append(error)
+                self.delay(error)
             self.leave(lane)
-        raise_all(errors)
+        self.raise_delayed()
 
 
 def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
@@ -187,7 +208,7 @@ def merge_with(source: Flow[T], *others: Publisher[T], prefetch: int = PREFETCH,
     return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), source, flows)
 
 
-class _Merge(Gather):
+class _Merge(Delaying):
     calls = False
 
     def __init__(self, sources: Sequence[Flow[Any]], prefetch: int, *, delay_error: bool) -> None:
@@ -198,20 +219,17 @@ class _Merge(Gather):
 
     def elements(self) -> Elements:
         crowd = Crowd(self)
-        errors: list[Exception] = []
         for source in self.sources:
             crowd.add(self.lane(source, self.prefetch))
         while len(crowd):
             try:
                 element = crowd.poll()
             except Exception as error:
-                if not self.delay_error:
-                    raise
-                errors.append(error)
+                self.delay(error)
             else:
                 if element is not END:
                     yield element
-        raise_all(errors)
+        self.raise_delayed()
 
 
 def merge_comparing(*sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH) -> Flow[T]:
@@ -456,7 +474,7 @@ class _WithOther(Gather):
 
 
 def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
-    """Each element of the source with the latest one of `other`; those that come before there is one are dropped.
+    """Each element of the source with the latest one of `other`; those before there is one are dropped, to the hook.
 
     Completes with the source. `other` is asked for everything, and only its latest element is kept. For each element
     dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
+from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
@@ -216,8 +217,7 @@ class _Handle:
             return [gather.host for gather in self._gathers]
 
     def _wake(self) -> None:
-        for host in self._hosts():
-            host._add(0)
+        each([partial(host._add, 0) for host in self._hosts()])
 
 
 class Valve(_Handle):
@@ -304,11 +304,13 @@ class KillSwitch(_Handle):
             a_clock("KillSwitch.throw", clock)
         with self._lock:
             self._thrown = True
-        self._wake()
-        self._check()
-        if within is not None and clock is not None and not self._over.done():
-            timer = clock.schedule(within, self._too_late)
-            self._over.add_done_callback(lambda _: timer.cancel())
+        try:
+            self._wake()
+        finally:  # an exit on its way up out of one flow does not keep the others from ending in time
+            self._check()
+            if within is not None and clock is not None and not self._over.done():
+                timer = clock.schedule(within, partial(contained, self._too_late))
+                self._over.add_done_callback(lambda _: timer.cancel())
         return self._over
 
     def is_thrown(self) -> bool:
@@ -319,8 +321,7 @@ class KillSwitch(_Handle):
     def _too_late(self) -> None:
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
-        for host in roots:
-            host.fail(TimeoutError("kill_switch: the flow had not ended in time"))
+        each([partial(host.fail, TimeoutError("kill_switch: the flow had not ended in time")) for host in roots])
 
     def _check(self) -> None:
         with self._lock:

@@ -355,7 +355,11 @@ class _Puller(Host):
         try:
             self._lane.close()
         finally:
-            self._let_go()
+            try:
+                self._let_go()
+            finally:
+                self._end_for_good()
+                self._left()
 
     def _rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")

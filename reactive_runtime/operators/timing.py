@@ -79,7 +79,8 @@ def interval(
 
     A clock does not wait for demand. A tick that nobody has asked for is dropped ("drop"), or kept in place of the one
     before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped ticks go
-    to the hook. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
+    to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no demand. Ticks keep
+    to the beginning, and do not drift. Origin: `interval` of Rx.
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -406,8 +407,9 @@ class _Sample(_OfLatest):
 def batch_by(source: Flow[T], n: int, seconds: float, clock: Clock, /) -> Flow[list[T]]:
     """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
 
-    Asks for up to `n` ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not
-    full when the flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
+    A list is begun when one is demanded: until then nothing is asked for, and no time runs. Asks for up to `n` ahead. A
+    list that is due and has no demand waits, and takes no more than `n`. One that is not full when the flow fails or is
+    cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
 
     >>> from reactive_runtime import Flow
     >>> from reactive_runtime.executors import VirtualTimeExecutor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -54,6 +56,32 @@ def test_between_two_turns_of_one_publisher_each_other_has_had_its_turn(name: st
         turns[name_of_one] += 1
         # One may have had its next element at hand, while those of the others had been asked for: no further apart.
         assert max(turns) - min(turns) <= (1 if demand == 1 else 2)
+
+
+def always(name: int) -> Flow[int]:
+    """Gives its name, without end, and has a drain of its own where others may be heard from elsewhere."""
+    return Flow.just(name).repeat()
+
+
+BESIDE: dict[str, Callable[[], Flow[Any]]] = {
+    "flat_map": lambda: Flow.range(1_000_000_000).flat_map(always, concurrency=4),
+    "merge": lambda: Flow.merge(Flow.generate(0, lambda n: (0, n)), Flow.never(), *map(always, (1, 2, 3))),
+    "merge, at hand": lambda: Flow.merge(
+        Flow.from_iterable([0] * 1_000), Flow.never(), *map(always, (1, 2)), named(3).map(lambda n: n)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_one_that_always_has_an_element_does_not_keep_others_from_being_asked(name: str) -> None:
+    """Some hang on the operator's own drain, where it never runs dry; the others have one of their own."""
+    sink = Sink(0)
+    BESIDE[name]().subscribe(sink)
+    for _ in range(200):
+        sink.subscription.request(1)
+    sink.subscription.cancel()
+    late = sink.elements[100:]
+    assert all(late.count(it) >= 10 for it in range(4)), late
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -271,15 +299,67 @@ def test_delayed_errors_of_coroutines_all_come() -> None:
     assert errors_of(sink) == ["KeyError(1)", "KeyError(3)", "KeyError(5)", "OSError('the source')"]
 
 
-@pytest.mark.parametrize("operator", DELAYING)
-def test_errors_that_are_kept_go_to_the_hook_when_the_end_does_not_come(operator: str, dropped: list[Dropped]) -> None:
+def two_that_fail(n: int) -> Flow[int]:
+    """0 and 1 fail, 2 has an element, 3 does not end."""
+    return Flow.error(KeyError(n)) if n < 2 else Flow.just(n) if n == 2 else Flow.never()
+
+
+async def a_task_of_two_that_fail(n: int) -> int:
+    if n < 2:
+        raise KeyError(n)
+    if n > 2:
+        await asyncio.Event().wait()
+    return n
+
+
+KEEPING: dict[str, Callable[[], Flow[Any]]] = {
+    "concat": lambda: Flow.concat(*map(two_that_fail, range(4)), delay_error=True),
+    "merge": lambda: Flow.merge(*map(two_that_fail, range(4)), delay_error=True),
+    "merge_with": lambda: two_that_fail(0).merge_with(*map(two_that_fail, range(1, 4)), delay_error=True),
+    "flat_map": lambda: Flow.range(4).flat_map(two_that_fail, delay_error=True),
+    "flat_map (coroutines)": lambda: Flow.range(4).flat_map(a_task_of_two_that_fail, delay_error=True),
+    "flat_map_sequential": lambda: Flow.range(4).flat_map_sequential(two_that_fail, delay_error=True),
+    "concat_map": lambda: Flow.range(4).concat_map(two_that_fail, delay_error=True),
+}
+BEHIND: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "nothing": lambda flow: flow,
+    "a step": lambda flow: flow.map(lambda n: n),
+    "an operator": lambda flow: flow.do_on_error(lambda error: None),
+    "a drain": Flow.from_publisher,
+}
+
+
+def test_every_operator_that_delays_errors_is_among_those_below() -> None:
+    methods = {name: getattr(Flow, name) for name in dir(Flow) if not name.startswith("_")}
+    delaying = {name for name, it in methods.items() if "delay_error" in inspect.signature(it).parameters}
+    assert delaying == {name.partition(" ")[0] for name in KEEPING}
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("name", KEEPING)
+def test_errors_that_are_kept_go_to_the_hook_once_each_when_the_end_does_not_come(
+    name: str, behind: str, dropped: list[Dropped]
+) -> None:
     sink = Sink()
-    source = Flow.just(0, 1)
-    getattr(source, operator)(lambda n: Flow.never() if n else Flow.error(KeyError(n)), delay_error=True).subscribe(
-        sink
-    )
+    BEHIND[behind](KEEPING[name]()).subscribe(sink)
+    sink.wait_for(1)
     sink.subscription.cancel()
-    assert [repr(it.error) for it in dropped] == ["KeyError(0)"]
+    wait_until(lambda: sum(it.error is not None for it in dropped) >= 2)
+    assert sorted(repr(it.error) for it in dropped if it.error is not None) == ["KeyError(0)", "KeyError(1)"]
+    assert (sink.elements, sink.end) == ([2], None)
+
+
+def test_an_error_that_waits_for_demand_behind_elements_goes_to_the_hook(dropped: list[Dropped]) -> None:
+    sink = Sink(0)
+    source: PublishProcessor[int] = PublishProcessor()
+    flow = Flow.merge(source, Flow.error(KeyError(0)), delay_error=True).flat_map_iterable(lambda n: [n, n])
+    flow.subscribe(sink)
+    sink.subscription.request(1)
+    source.emit(1)
+    source.on_complete()
+    assert (sink.elements, sink.end) == ([1], None)
+    sink.subscription.cancel()
+    assert [repr(it.error) for it in dropped if it.error is not None] == ["KeyError(0)"]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3])

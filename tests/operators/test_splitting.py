@@ -277,6 +277,129 @@ def test_a_full_group_is_an_error_where_it_will_have_no_subscriber(pool: ThreadP
         assert "group 2" in str(sink.error)
 
 
+# -- a full group, while what could bring it a subscriber is under way on another thread -----------------------
+
+BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "nothing": lambda groups: groups,
+    "a filter": lambda groups: groups.filter(lambda it: True),
+    "two drains": lambda groups: Flow.from_publisher(groups.map(lambda it: it)).map(lambda it: it),
+    "do_on_request": lambda groups: groups.do_on_request(lambda n: None),
+}
+
+
+class Held:
+    """A call of the flow that is held on its thread until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.go = threading.Event()
+
+    def __call__(self) -> None:
+        self.entered.set()
+        assert self.go.wait(PATIENCE)
+
+
+class Beside:
+    """Keys 0 and 1 become `inner(group)`; the subscription is made on another thread, which the test holds."""
+
+    def __init__(self, between: str, inner: Callable[[Flow[int]], Flow[int]]) -> None:
+        self.source: PublishProcessor[int] = PublishProcessor()
+        other: PublishProcessor[int] = PublishProcessor()
+        delivering, self.making = Held(), Held()
+        self.sink = Sink(then=lambda it, element: delivering() if element == 99 else None)
+
+        def defer(group: Flow[int]) -> Flow[int]:
+            self.making()
+            return inner(group)
+
+        groups = BETWEEN[between](self.source.group_by(lambda n: n // 10, prefetch=1))
+        flow = groups.flat_map(lambda it: other if it[0] == 9 else Flow.defer(lambda: defer(it[1])).map(lambda n: n))
+        flow.subscribe(self.sink)
+        self.source.emit(90)
+        self.thread = threading.Thread(target=other.emit, args=(99,))
+        self.thread.start()
+        assert delivering.entered.wait(PATIENCE)
+        self.source.emit(0)  # the other thread owns the drain that will see the new group
+        delivering.go.set()
+        assert self.making.entered.wait(PATIENCE)
+
+    def go_on(self) -> None:
+        self.making.go.set()
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_full_group_is_no_error_while_its_subscription_is_being_made(between: str) -> None:
+    beside = Beside(between, lambda group: group)
+    for n in (1, 2, 3):
+        beside.source.emit(n)
+    assert (beside.sink.elements, beside.sink.end) == ([99], None)
+    beside.go_on()
+    assert beside.sink.elements == [99, 0, 1, 2, 3]
+    assert beside.sink.end is None
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_a_full_group_is_an_error_as_soon_as_nothing_is_under_way(between: str, dropped: list[Dropped]) -> None:
+    beside = Beside(between, lambda group: Flow.never())
+    for n in (1, 2, 3):
+        beside.source.emit(n)
+    assert (beside.sink.elements, beside.sink.end) == ([99], None)
+    beside.go_on()
+    assert isinstance(beside.sink.error, OverflowError)
+    assert "group 0" in str(beside.sink.error)
+    assert sorted(it.element for it in dropped) == [0, 1, 2, 3]
+
+
+def one_at_a_time(
+    groups: Flow[tuple[int, Flow[int]]], pool: ThreadPoolExecutor, then: Callable[[], object]
+) -> Flow[int]:
+    """Room for two groups: key 9, which takes all it gets, and one that takes an element on the pool, and ends."""
+
+    def inner(group: tuple[int, Flow[int]]) -> Flow[int]:
+        key, flow = group
+        return flow if key == 9 else flow.take(1).subscribe_on(pool).do_on_complete(then).map(lambda n: n)
+
+    return groups.flat_map(inner, concurrency=2)
+
+
+def test_a_full_group_is_no_error_while_the_end_of_another_is_on_its_way(pool: ThreadPoolExecutor) -> None:
+    """The one before has had enough; those behind it, which would then ask for another, do not know it yet."""
+    source: PublishProcessor[int] = PublishProcessor()
+    ending, sink = Held(), Sink()
+    one_at_a_time(source.group_by(lambda n: n // 10, prefetch=1), pool, ending).subscribe(sink)
+    source.emit(90)
+    source.emit(0)
+    assert ending.entered.wait(PATIENCE)
+    for n in (1, 2, 91, 3):
+        source.emit(n)
+    assert sink.end is None
+    ending.go.set()
+    wait_until(lambda: sorted(sink.elements) == [0, 1, 2, 3, 90, 91])
+    source.on_complete()
+    assert sink.wait().end == ("on_complete",)
+
+
+def test_a_full_group_is_no_error_while_the_demand_for_it_is_on_its_way(pool: ThreadPoolExecutor) -> None:
+    source: PublishProcessor[int] = PublishProcessor()
+    asking, sink = Held(), Sink()
+    calls = itertools.count()
+    groups = source.group_by(lambda n: n // 10, prefetch=1)
+    groups = groups.do_on_request(lambda n: asking() if next(calls) == 1 else None)
+    one_at_a_time(groups, pool, lambda: None).subscribe(sink)
+    source.emit(90)
+    source.emit(0)
+    assert asking.entered.wait(PATIENCE)
+    for n in (1, 2, 91, 3):
+        source.emit(n)
+    assert sink.end is None
+    asking.go.set()
+    wait_until(lambda: sorted(sink.elements) == [0, 1, 2, 3, 90, 91])
+    source.on_complete()
+    assert sink.wait().end == ("on_complete",)
+
+
 @pytest.mark.parametrize("demand", [1, 2, 7])
 @pytest.mark.parametrize("operator", ["group_by", "window"])
 def test_groups_keep_the_rules_under_any_demand(operator: str, demand: int, pool: ThreadPoolExecutor) -> None:

@@ -1,0 +1,202 @@
+"""`map_parallel`: elements become calls on an executor, or coroutines."""
+
+from __future__ import annotations
+
+import inspect
+import reprlib
+import traceback
+from collections import deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from reactive_runtime._core import eventloop
+from reactive_runtime._core.arguments import a_function, an_executor, at_least
+from reactive_runtime._core.exits import contained, interrupts, submitted
+from reactive_runtime._core.gather import END, PENDING, Lane
+from reactive_runtime._core.origin import gathered
+from reactive_runtime._core.place import an_exception
+from reactive_runtime._core.step import describe
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.operators.coroutines import Coroutines
+from reactive_runtime.operators.tasks import Flight, Tasks
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["map_parallel"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@overload
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], Coroutine[Any, Any, R]],
+    executor: None = None,
+    concurrency: int = ...,
+    *,
+    ordered: bool = ...,
+    chunk: Literal[1] = ...,
+) -> Flow[R]: ...
+@overload
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], R],
+    executor: Executor,
+    concurrency: int = ...,
+    *,
+    ordered: bool = ...,
+    chunk: int = ...,
+) -> Flow[R]: ...
+def map_parallel(
+    source: Flow[T],
+    fn: Callable[[T], Any],
+    executor: Executor | None = None,
+    concurrency: int = 16,
+    *,
+    ordered: bool = True,
+    chunk: int = 1,
+) -> Flow[Any]:
+    """Each element becomes `fn(element)`, called on `executor`: threads, processes, interpreters.
+
+    At most `concurrency` calls (1 or more) are in flight, or done and waiting to be delivered; the source is asked for
+    no more. `ordered`: in the order of the source; otherwise as they are done. `chunk` elements share a task (1 or
+    more), which pays where a task is dear, as on processes; then `concurrency` counts tasks. The source begins with
+    the first demand.
+
+    `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
+    boundary, on the thread on which a call ended.
+
+    An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
+    results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`), or an
+    executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the results of
+    those that have are dropped, to the hook.
+    Origin: `Executor.map`, with demand.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from reactive_runtime import Flow
+    >>> with ThreadPoolExecutor(4) as pool:
+    ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
+    [0, 1, 4, 9]
+    """
+    a_function("map_parallel", "fn", fn)
+    at_least("map_parallel", "concurrency", 1, concurrency)
+    at_least("map_parallel", "chunk", 1, chunk)
+    title = f"map_parallel({describe(fn)}, {concurrency})"
+    if inspect.iscoroutinefunction(fn):
+        if executor is not None:
+            raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
+        return gathered(
+            title, lambda: Coroutines(source, fn, concurrency, ordered=ordered), source, uses=(eventloop.OURS,)
+        )
+    an_executor("map_parallel", executor)
+    assert executor is not None
+    return gathered(
+        title,
+        lambda: _Calls(source, fn, executor, concurrency, ordered=ordered, chunk=chunk),
+        source,
+        uses=(executor,),
+    )
+
+
+Outcome = tuple[list[Any], BaseException | None]
+
+
+class _Calls(Tasks):
+    """On an executor."""
+
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Any],
+        executor: Executor,
+        concurrency: int,
+        *,
+        ordered: bool,
+        chunk: int,
+    ) -> None:
+        super().__init__(source, fn, concurrency, ordered=ordered)
+        self.workers = executor
+        self.chunk = chunk
+        self.gathered: list[Any] = []
+        kinds = {kind.__name__ for kind in type(executor).__mro__}
+        self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
+
+    def where(self) -> str:
+        return repr(self.workers)
+
+    def pulled(self, outer: Lane) -> Any:
+        while (news := outer.signal()) is not PENDING and news is not END:
+            self.gathered.append(news)
+            if len(self.gathered) == self.chunk:
+                break
+        if not self.gathered or (news is PENDING and self.flying):
+            return news
+        elements, self.gathered = self.gathered, []
+        return elements
+
+    def lacking(self, busy: int) -> int:
+        return super().lacking(busy) * self.chunk - len(self.gathered)
+
+    def launch(self, flight: Flight) -> None:
+        task = partial(_apply, self.fn, flight.element, far=self.far)
+        if not self.far:
+            task = partial(self.host._context.copy().run, task)
+        try:
+            flight.task = submitted(self.workers, task)
+        except Exception as error:
+            self.discard(*flight.element)
+            refused = RejectedError(f"{self.title}: {self.workers!r} refused a task: {error}")
+            refused.__cause__ = error
+            raise refused from error
+        flight.task.add_done_callback(partial(contained, self._done, flight))
+
+    def _done(self, flight: Flight, future: Future[Outcome]) -> None:
+        made: list[Any] = []
+        raised: BaseException | None = None
+        if future.cancelled():
+            error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
+            self.discard(*flight.element)  # the function never saw them
+        else:
+            raised = future.exception()
+            if raised is None:
+                made, raised = future.result()
+            error = None if raised is None else an_exception(raised)
+            if raised is not None:
+                self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
+        if isinstance(error, Exception):
+            self.fault(error)
+        results = None if error is not None and not made else deque(made)
+        if self.land(flight, results, error):
+            self.host._add(0)
+
+    def closed(self) -> None:
+        super().closed()
+        self.discard(*self.gathered)
+
+
+def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
+    """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
+    made: list[Any] = []
+    for number, element in enumerate(elements, start=1):
+        try:
+            made.append(fn(element))
+        except BaseException as error:
+            if len(elements) > 1:
+                _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
+            if not made or interrupts(error):  # as it is, with what the executor adds to it
+                raise
+            if far:  # what is pickled has no traceback
+                _note(error, f"in the worker:\n{traceback.format_exc()}")
+            return made, error
+    return made, None
+
+
+def _note(error: BaseException, note: str) -> None:
+    """In place of the one before it, where one instance is raised again and again."""
+    kind = note.split(maxsplit=2)[:2]
+    others = [it for it in getattr(error, "__notes__", ()) if it.split(maxsplit=2)[:2] != kind]
+    error.__notes__ = [*others, note]

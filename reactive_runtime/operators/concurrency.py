@@ -1,0 +1,49 @@
+"""How many elements are worked on at once: the base of `flat_map` and its kin, and of `map_parallel`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime._core.gather import PENDING, Lane
+from reactive_runtime.operators.combining import Delaying
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Bounded"]
+
+
+class Bounded(Delaying):
+    """Works on several elements at once; the source begins with the first demand."""
+
+    hears = True  # from those that are under way
+
+    source: Flow[Any]
+    concurrency: int
+    begun = False
+
+    def outer(self) -> Lane:
+        """The source. It is asked for what can be worked on, and not for what is demanded downstream."""
+        lane = self.lane(self.source)
+        self._relaying.pop(lane, None)
+        return lane
+
+    def news(self, outer: Lane, busy: int) -> Any:
+        """What to begin next, where `busy` are under way; PENDING; or END."""
+        if self.host._stop:
+            return PENDING
+        self.begun = self.begun or self.host.demanded
+        if not self.begun or busy >= self.concurrency:
+            return outer.look()
+        news = self.pulled(outer)
+        if news is PENDING:
+            outer.want(self.lacking(busy))
+        return news
+
+    def pulled(self, outer: Lane) -> Any:
+        """The next element, PENDING, or END."""
+        return outer.signal()
+
+    def lacking(self, busy: int) -> int:
+        """How many more elements can be worked on."""
+        return self.concurrency - busy

@@ -1,0 +1,110 @@
+"""Tasks that are coroutines, on the event loop: `flat_map` and `map_parallel` of a coroutine function."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime._core import eventloop
+from reactive_runtime._core.place import an_exception
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.operators.tasks import Flight, Tasks
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Coroutines"]
+
+
+class Coroutines(Tasks):
+    """On the event loop."""
+
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Awaitable[Any]],
+        concurrency: int,
+        *,
+        ordered: bool,
+        delay_error: bool = False,
+        after: bool = True,
+    ) -> None:
+        super().__init__(source, fn, concurrency, ordered=ordered, delay_error=delay_error, after=after)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.woken = False  # the loop's thread; the drain is about to be woken
+
+    def launch(self, flight: Flight) -> None:
+        if self.loop is None:
+            self.loop = eventloop.borrow()
+        flight.task = _Task(flight, self)
+        eventloop.call(self.loop, flight.task.begin)
+
+    def wake(self) -> None:
+        """On the loop's thread: once for all that were done in one turn of the loop."""
+        self.woken = False
+        self.host._add(0)
+
+    def closed(self) -> None:
+        super().closed()
+        loop, self.loop = self.loop, None
+        if loop is not None:
+            eventloop.give_back(loop)
+
+
+class _Task:
+    """One coroutine. Its fields belong to the loop's thread."""
+
+    __slots__ = ("cancelled", "flight", "gather", "loop", "task")
+
+    def __init__(self, flight: Flight, gather: Coroutines) -> None:
+        self.flight = flight
+        self.gather = gather
+        assert gather.loop is not None
+        self.loop = gather.loop
+        self.task: asyncio.Task[Any] | None = None
+        self.cancelled = False
+
+    def begin(self) -> None:
+        gather = self.gather
+        if self.cancelled:
+            gather.discard(self.flight.element)
+            return
+        try:
+            coroutine = eventloop.outcome(gather.fn, self.flight.element)
+            self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
+        except BaseException as error:
+            self._land(None, an_exception(error))
+        else:
+            self.task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self.task = None
+        if task.cancelled():
+            error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
+        else:
+            raised = task.exception()
+            error = None if raised is None else an_exception(raised)
+        self._land(deque((task.result(),)) if error is None else None, error)
+
+    def _land(self, results: deque[Any] | None, error: BaseException | None) -> None:
+        gather = self.gather
+        if isinstance(error, Exception):
+            gather.fault(error)
+        if not gather.land(self.flight, results, error):
+            if results is None:
+                gather.discard(self.flight.element)
+        elif not gather.woken:
+            gather.woken = True
+            self.loop.call_soon(gather.wake)
+
+    def cancel(self) -> None:
+        """From any thread."""
+        eventloop.call(self.loop, self._cancel)
+
+    def _cancel(self) -> None:
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()

@@ -1,0 +1,242 @@
+"""The buffer of one group, or of the outer flow: the source's drain fills it, the subscriber's takes from it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.gather import PENDING
+from reactive_runtime._core.host import Host
+
+if TYPE_CHECKING:
+    from reactive_runtime.operators.group_source import Split
+
+__all__ = ["Box", "way_of"]
+
+
+def way_of(host: Host | None) -> list[Host]:
+    """The host, and those behind it, across each boundary."""
+    way = []
+    while host is not None:
+        way.append(host)
+        inbox = host.behind()
+        host = None if inbox is None else inbox.host()
+    return way
+
+
+class Box(Feed):
+    """Feeds one subscriber with what the source's drain has for it."""
+
+    __slots__ = (
+        "_ahead",
+        "_error",
+        "_gone",
+        "_host",
+        "_items",
+        "_left",
+        "_lock",
+        "_noted",
+        "_over",
+        "_short",
+        "_split",
+        "_told",
+        "_traceback",
+        "_way",
+        "capacity",
+    )
+
+    waits = True
+
+    def __init__(self, split: Split, capacity: int) -> None:
+        self._split = split
+        self.capacity = capacity
+        self._lock = primitives.Lock()
+        self._items: deque[Any] = deque()  # _lock; len <= capacity
+        self._left: list[Any] = []  # _lock; what waited when the subscriber cancelled
+        self._over = False  # _lock; there will be no more
+        self._error: BaseException | None = None  # _lock; and this is why
+        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
+        self._host: Host | None = None  # _lock; set once, by attach
+        self._ahead: int | None = None  # _lock; how many may wait, whatever is demanded; None: what is demanded
+        self._short = False  # _lock; it could take no more, and the source's drain has not heard that it can
+        self._noted = False  # _lock; the source's drain is about to be woken, when the subscriber's has been left
+        self._told: tuple[list[Any], Any] | None = None  # _lock; see Feed.tell
+        self._gone = False  # _lock; the subscriber wants no more
+        self._way: list[Host] = []  # _lock; its host, and those that what it gives goes through; until it has gone
+
+    # -- the source's drain ------------------------------------------------------------------------------------
+
+    def put(self, element: Any) -> bool:
+        """Take `element`; False: there is no room, or no need. The subscriber is not woken: see `wake`."""
+        with self._lock:
+            if self._over or self._gone:
+                return False
+            self._short = len(self._items) >= self.capacity
+            if not self._short:
+                self._items.append(element)
+            return not self._short
+
+    def end(self, error: BaseException | None = None) -> None:
+        """There will be no more."""
+        with self._lock:
+            if not (self._over or self._gone):
+                self._over, self._error = True, error
+                self._traceback = None if error is None else error.__traceback__
+
+    def wake(self) -> None:
+        """Let the subscriber see to what has come. May call it, on this thread."""
+        with self._lock:
+            host, told, self._told = self._host, self._told, None
+        if host is None:
+            return
+        if told is not None:
+            waiting, who = told
+            with host._lock:
+                waiting.append(who)
+        host._add(0)
+
+    def wants(self) -> bool:
+        """Whether one more element could be delivered, or may wait. Where not, it will wake the source's drain."""
+        with self._lock:
+            waiting, host, ahead = len(self._items), self._host, self._ahead
+            if self._over or self._gone:
+                return False
+            self._short = True  # until it is known, so that no note is missed
+        if waiting >= self.capacity or host is None:
+            return False
+        if ahead is not None:
+            wanted = waiting < ahead
+        else:
+            with host._lock:
+                wanted = host._demand > waiting
+        if wanted:
+            with self._lock:
+                self._short = False
+        return wanted
+
+    def lag(self) -> int:
+        """How many elements wait; where any do, the source's drain will be woken when one is taken."""
+        with self._lock:
+            self._short = self._short or bool(self._items)
+            return len(self._items)
+
+    def host(self) -> Host | None:
+        """The subscriber's, once there is one."""
+        with self._lock:
+            return self._host
+
+    def gone(self) -> bool:
+        """Whether the subscriber has cancelled, or has had all."""
+        with self._lock:
+            return self._gone
+
+    def left(self) -> list[Any]:
+        """What waited when the subscriber cancelled: once."""
+        with self._lock:
+            left, self._left = self._left, []
+        return left
+
+    def way(self) -> list[Host]:
+        """The hosts that the subscriber's signals go through, to be asked for once."""
+        with self._lock:
+            way, self._way = self._way, []
+        return way
+
+    def take_out(self) -> list[Any]:
+        """All that waits."""
+        with self._lock:
+            items = list(self._items)
+            self._items.clear()
+        return items
+
+    # -- the feed: the owner of the subscriber's drain ---------------------------------------------------------
+
+    def ask_ahead(self, n: int | None) -> None:
+        """Let so many wait, at most, whatever is demanded. Called before `attach`."""
+        with self._lock:
+            self._ahead = n
+
+    def attach(self, host: Host) -> None:
+        way = way_of(host)
+        with self._lock:
+            self._host, self._way = host, way
+
+    def connect(self) -> None:
+        self._rouse(owned=False)
+
+    def open(self) -> Iterator[Any]:
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            if not self._items:
+                if not self._over:
+                    return PENDING
+                if self._error is not None:
+                    raise self._error
+                raise StopIteration
+            element = self._items.popleft()
+            short, self._short = self._short, False
+        if short:
+            self._rouse()
+        return element
+
+    def relays(self) -> bool:
+        with self._lock:
+            return self._ahead is None
+
+    def want(self, n: int) -> None:
+        with self._lock:
+            short, self._short = self._short, False
+        if short:
+            self._rouse()
+
+    def tell(self, told: list[Any], who: Any) -> bool:
+        with self._lock:
+            if self._items or self._over:
+                return False
+            self._told = told, who
+            return True
+
+    def exhausted(self) -> bool:
+        with self._lock:
+            return self._over and not self._items
+
+    def close(self) -> None:
+        with self._lock:
+            self._gone = True
+            self._left = list(self._items)
+            self._items.clear()
+            host, error, traceback = self._host, self._error, self._traceback
+        if error is not None and host is not None:
+            host._raised = error, traceback
+        if self._split.departed(self):
+            self._rouse()
+
+    def _rouse(self, *, owned: bool = True) -> None:
+        """Have the source's drain look at this. `owned`: called by the owner of the subscriber's drain."""
+        with self._lock:
+            host = self._host
+        if self._split.note():
+            return
+        if host is None or host._stop:  # it will make no more calls
+            self._split.wake()
+            return
+        with self._lock:
+            noted, self._noted = self._noted, True
+        if not noted:
+            host._later(self._wake)
+        if not owned:
+            host._add(0)
+
+    def _wake(self) -> None:
+        with self._lock:
+            self._noted = False
+        self._split.wake()

@@ -1,0 +1,130 @@
+"""What goes downstream: the flow of a group, and the outer flow that gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.gather import END, PENDING, Elements, Gather
+from reactive_runtime._core.origin import Origin, Part, Plan, flow_of
+from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.step import Step
+from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.operators.group_buffer import Box
+from reactive_runtime.spec import Subscription
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+    from reactive_runtime.operators.group_source import Split
+
+__all__ = ["Given", "Group"]
+
+
+class Group:
+    """One of the flows."""
+
+    def __init__(self, split: Split, key: Any, capacity: int) -> None:
+        self.key = key
+        self.box = Box(split, capacity)
+        self._lock = primitives.Lock()
+        self._taken = False  # _lock; it has a subscriber
+        self._refusal: str | None = None  # _lock; why it will have none
+        self.size = 0  # the owner of the source's drain; of a window, how many elements were for it
+
+    def take(self, prefetch: int | None) -> Feed:
+        """The feed of the one subscriber."""
+        with self._lock:
+            refusal = self._refusal
+            self._taken = True
+            self._refusal = refusal or "a group, or a window, is for one subscriber, and has it already"
+        if refusal is None:
+            self.box.ask_ahead(prefetch)
+            return self.box
+        refused = Outbox(1)
+        refused.end(RejectedError(refusal))
+        return refused
+
+    def abandon(self, refusal: str) -> bool:
+        """It will have no subscriber. False: it has one."""
+        with self._lock:
+            if not self._taken:
+                self._refusal = self._refusal or refusal
+            return not self._taken
+
+    def taken(self) -> bool:
+        """Whether it has a subscriber."""
+        with self._lock:
+            return self._taken
+
+    def flow(self, title: str) -> Flow[Any]:
+        """What goes downstream."""
+        return flow_of(Taken(title, self.take))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken(Origin[Any]):
+    """The elements of a group."""
+
+    title: str
+    take: Callable[[int | None], Feed]
+    executor: Executor | None = None
+
+    def plan(self) -> Plan:
+        return Plan(self.take, (), self.executor, pulls=False)
+
+    def on(self, executor: Executor) -> Taken:
+        return self if self.executor else replace(self, executor=executor)
+
+    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+        return [Part(" ".join((self.title, *map(str, steps))), self.executor)]
+
+
+class Given(Gather):
+    """The outer flow: the groups, as they begin. Its source has a drain of its own."""
+
+    hears = True
+    calls = False
+
+    def __init__(self, make: Callable[[], Split]) -> None:
+        super().__init__()
+        self.make = make
+        self.split: Split | None = None
+
+    def elements(self) -> Elements:
+        split = self.split = self.make()
+        split.title, split.place, split.apart = self.title, self.place, True
+        executor = self.sources_on or self.host._executor
+        drain = self.host._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor)
+        split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
+        self.host._later(drain.start)
+        lane = self.lane(flow_of(Taken("", lambda prefetch: split.outer)), made=True)
+        while (group := lane.poll()) is not END:
+            yield group if group is PENDING else split.given(group)
+
+    def want(self, n: int) -> None:
+        if self.split is not None:
+            self.split.want_groups(n)
+
+
+class SourceEnd:
+    """Is told when the source's drain has ended."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        """Nothing is demanded here: the boxes have their own demand."""
+
+    def on_next(self, element: Any, /) -> None:
+        raise AssertionError("nothing was demanded")
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.split.finish(error)
+
+    def on_complete(self) -> None:
+        self.split.finish(None)

@@ -1,0 +1,327 @@
+"""The source's side of groups and windows: its drain deals the elements out; see `operators.splitting`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
+from reactive_runtime._core.host import Host
+from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime.operators.group_buffer import Box, way_of
+from reactive_runtime.operators.group_flow import Group
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Split"]
+
+AHEAD: Final = 256
+"""Elements of the source that may be asked for ahead, where it has a thread of its own or pushes."""
+
+BATCH: Final = 256
+"""Elements that are dealt out before the source's drain looks for notes, and gives way on a pool."""
+
+
+class Split(Gather):
+    """Deals the elements of the source out to groups. Hangs on a drain that has no subscriber of its own."""
+
+    def __init__(self, source: Flow[Any]) -> None:
+        super().__init__()
+        self.source = source
+        self.outer = Box(self, MAX_DEMAND)
+        self._lock = primitives.Lock()
+        self._wanted = 0  # _lock; groups that are demanded, and not given
+        self._departed: list[Box] = []  # _lock; subscribers that have cancelled, and were not looked at
+        self._shut = False  # _lock; the drain is closed
+        # The rest belongs to the owner of the source's drain.
+        self.open_groups: dict[Any, Group] = {}
+        self.boxes: dict[Box, Group] = {}  # of the groups that have not gone
+        self.fresh: deque[Group] = deque()  # opened, and not yet given downstream
+        # Keys and elements that are dealt out before others: what a group had not delivered when it was cancelled, and
+        # one that has found no room. Of one key the oldest comes first.
+        self.again: deque[tuple[Any, Any]] = deque()
+        # Hosts that a subscriber's leaving has still to go through, the next one first, for each that has left.
+        self.leaving: deque[list[Host]] = deque()
+        self.forsaken = False  # the outer flow is cancelled
+
+    # -- the boxes: any thread ---------------------------------------------------------------------------------
+
+    def note(self) -> bool:
+        """Leave a note for the source's drain, where it is at work. False: it is not."""
+        drain = self.host
+        with drain._lock:
+            drain._missed = drain._missed or drain._busy
+            return drain._busy
+
+    def wake(self) -> None:
+        """Let the source's drain look at the boxes. May work it off, on this thread."""
+        self.host._add(0)
+
+    def departed(self, box: Box) -> bool:
+        """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
+        with self._lock:
+            shut = self._shut
+            if not shut:
+                self._departed.append(box)
+        if shut:
+            self._forget(box)
+        return not shut
+
+    def want_groups(self, n: int) -> None:
+        """So many groups are demanded. Called by the owner of the outer flow's drain."""
+        with self._lock:
+            n -= self.outer.lag()
+            more = n > self._wanted
+            self._wanted = n
+        if more:
+            self.outer._rouse()
+
+    # -- what becomes of an element ----------------------------------------------------------------------------
+
+    def key_of(self, element: Any) -> Any:
+        """What tells the group of an element."""
+        return None
+
+    def group_of(self, key: Any) -> tuple[Group, bool]:
+        """Where an element goes, and whether that is new."""
+        raise NotImplementedError
+
+    def full(self, group: Group) -> Exception:
+        """The group has no room, and will have no subscriber to make some."""
+        raise NotImplementedError
+
+    def undelivered(self, group: Group, elements: list[Any]) -> None:
+        """The group was cancelled before it had delivered them."""
+        self.discard(*elements)
+
+    def given(self, group: Group) -> Any:
+        """What goes downstream for a new group."""
+        raise NotImplementedError
+
+    def wants_more(self, group: Group) -> bool:
+        """Whether the group has use for one more element."""
+        return group.taken() and group.box.wants()
+
+    # -- the source's drain ------------------------------------------------------------------------------------
+
+    def elements(self) -> Elements:
+        lane: Lane | None = None
+        dealt = 0
+        while True:
+            self._settle()
+            if self.forsaken and not self.boxes:
+                self._cancel()
+                yield PENDING
+                continue
+            if lane is None:
+                lane = self.lane(self.source, AHEAD)
+            if self.again:
+                moved = self._deal(*self.again.popleft())
+            else:
+                try:
+                    news = lane.signal() if self._wanting() else lane.look()
+                except Exception:
+                    self._give_what_is_wanted()
+                    raise
+                if news is END:
+                    break
+                moved = news is not PENDING and self._deal(self.key_of(news), news)
+            if moved:
+                dealt += 1
+                if dealt % BATCH:
+                    continue
+                self.wake()  # and give way
+            yield PENDING
+        yield from self._finish()
+
+    def _wanting(self) -> bool:
+        with self._lock:
+            wanted = self._wanted > 0 and not self.forsaken
+        return wanted or any(map(self.wants_more, self.boxes.values()))
+
+    def _settle(self) -> None:
+        """See to the boxes whose subscribers have gone, and to the groups that can be given."""
+        with self._lock:
+            departed, self._departed = self._departed, []
+        for box in departed:
+            if box is self.outer:
+                self._forsake()
+            else:
+                self.leaving.append(box.way())
+                self._close(box)
+        if departed:
+            self._all_left(None)
+        while self.fresh and not self.forsaken:
+            with self._lock:
+                if self._wanted <= 0:
+                    return
+                self._wanted -= 1
+                self.outer.put(self.fresh.popleft())
+            self.outer.wake()
+
+    def _give_what_is_wanted(self) -> None:
+        """The source has failed: the groups that are demanded come before its error."""
+        while self.fresh and not self.forsaken and self.outer.wants():
+            self.outer.put(self.fresh.popleft())
+        self.outer.wake()
+
+    def _forsake(self) -> None:
+        """The outer flow is cancelled: what has no subscriber will have none."""
+        self.forsaken = True
+        self.fresh.clear()
+        self._abandon(self.outer.left())
+        self._abandon(list(self.boxes.values()))
+        self._discard_again()
+
+    def _abandon(self, groups: Iterable[Group]) -> None:
+        """Those of them that have no subscriber."""
+        for group in groups:
+            if group.abandon(f"{self.title}: the outer flow was cancelled"):
+                self._close(group.box)
+
+    def _discard_again(self) -> None:
+        again, self.again = self.again, deque()
+        self.discard(*(element for _, element in again))
+
+    def _close(self, box: Box) -> None:
+        """Nothing more for this group."""
+        group = self.boxes.pop(box, None)
+        if group is not None and self.open_groups.get(group.key) is group:
+            del self.open_groups[group.key]
+        gone = box.gone()
+        if group is not None and gone:
+            self.undelivered(group, box.left())
+        elif gone:
+            self.discard(*box.left())
+        else:
+            self.discard(*box.take_out())
+
+    def _deal(self, key: Any, element: Any) -> bool:
+        """Give the element to its group; a new group waits in `fresh` until it is demanded. False: there is no room."""
+        group, new = self.group_of(key)
+        if new and self.forsaken:
+            self.discard(element)
+            return True
+        if new:
+            self.open_groups[group.key] = self.boxes[group.box] = group
+            self.fresh.append(group)
+        if self.put(group, element):
+            return True
+        self.again.appendleft((key, element))
+        if group.box.gone():
+            self._close(group.box)
+            return True
+        self._doubt(group)
+        return False
+
+    def put(self, group: Group, element: Any) -> bool:
+        """Put it into the group's box, if there is room."""
+        if not group.box.put(element):
+            return False
+        group.box.wake()
+        return True
+
+    def _doubt(self, group: Group) -> None:
+        """Raise where a full group will have no subscriber: what could bring one rests, and no group is wanted.
+
+        What a subscriber's leaving, or a group, brings about goes down through the hosts; if it makes room for another
+        group, the demand for that comes up. They are looked at in this order, so that nothing slips by. Where one does
+        not rest, the drain is woken when it may.
+        """
+        if not (self._all_left(self.wake) and self._all_seen(self.wake) and self._all_asked(self.wake)):
+            return
+        with self._lock:
+            wanted = bool(self.fresh) and self._wanted > 0
+        if wanted:
+            self.wake()  # it is given in the next turn
+        elif group.abandon(f"{self.title}: it was full, and had no subscriber"):  # last: it may have got one just now
+            self.discard(*group.box.take_out())
+            raise self.full(group)
+
+    def _all_left(self, news: Callable[[], object] | None) -> bool:
+        """Whether all that is behind subscribers that have left has heard of it."""
+        for way in self.leaving:
+            while way and way[0].rests(news):
+                del way[0]
+        self.leaving = deque(way for way in self.leaving if way)
+        return not self.leaving
+
+    def _all_seen(self, news: Callable[[], object]) -> bool:
+        """Whether all that is behind the outer flow has seen the groups that were given, and subscribed to them."""
+        return all(host.rests(news) for host in way_of(self.outer.host()))
+
+    def _all_asked(self, news: Callable[[], object]) -> bool:
+        """Whether the demand of all that is behind the outer flow has come up to it."""
+        for host in reversed(way_of(self.outer.host())):
+            inbox = host.behind()
+            if not host.rests(news, None if inbox is None else inbox.room()) and (
+                inbox is None or not host.rests(news, inbox.room())  # looked at before `news` was noted
+            ):
+                return False
+        return True
+
+    def _finish(self) -> Elements:
+        """The source has ended: so do the groups, and at last the outer flow, when what waits is delivered.
+
+        Until then a group may be cancelled, and what it has not delivered belongs to a new one.
+        """
+        while True:
+            self._end_groups(None)
+            self._settle()
+            while self.again:
+                if not self._deal(*self.again.popleft()):
+                    yield PENDING
+                self._settle()
+            if self.open_groups:
+                continue
+            if not (self.fresh or self._undelivered()) and (self.forsaken or self._all_seen(self.wake)):
+                self._settle()  # a group may have been cancelled until then
+                if not (self.again or self.fresh or self._undelivered()):
+                    return
+                continue
+            yield PENDING
+
+    def _undelivered(self) -> bool:
+        """Whether a group may still be cancelled before it has delivered all."""
+        waiting = (box.lag() for box, group in self.boxes.items() if group.taken())
+        return not self.forsaken and (self.outer.lag() > 0 or any(waiting))
+
+    def _end_groups(self, error: BaseException | None) -> None:
+        groups, self.open_groups = self.open_groups, {}
+        for group in groups.values():
+            group.box.end(error)
+            group.box.wake()
+
+    def _cancel(self) -> None:
+        drain = self.host
+        assert isinstance(drain, PulledSubscription)
+        drain.cancel()
+
+    def finish(self, error: BaseException | None) -> None:
+        """The drain has ended."""
+        self._end_groups(error)
+        self.outer.end(error)
+        self.outer.wake()
+
+    def closed(self) -> None:
+        with self._lock:
+            self._shut = True
+            departed, self._departed = self._departed, []
+        self._discard_again()
+        self._abandon(self.fresh)
+        for box in departed:
+            self._forget(box)
+
+    def _forget(self, box: Box) -> None:
+        """It was cancelled when there is nothing more to deal out."""
+        left = box.left()
+        if box is not self.outer:
+            self.discard(*left)
+            return
+        for group in left:
+            if group.abandon(f"{self.title}: the outer flow was cancelled"):
+                self.discard(*group.box.take_out())

@@ -1,0 +1,152 @@
+"""Elements become tasks, of which a bounded number is in flight: what calls on an executor and coroutines share."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from reactive_runtime._core import hooks
+from reactive_runtime._core.gather import END, PENDING, Elements
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.operators.concurrency import Bounded
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Flight", "Tasks"]
+
+
+class Flight:
+    """One task, and what became of it."""
+
+    __slots__ = ("element", "error", "results", "task")
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        self.task: Any = None  # the owner's
+        self.results: deque[Any] | None = None  # the host's lock; set once: it is done
+        self.error: BaseException | None = None  # the host's lock; instead, or after them
+
+
+class Tasks(Bounded):
+    """Elements become tasks, at most `concurrency` at a time, delivered in order or as they are done."""
+
+    def __init__(
+        self,
+        source: Flow[Any],
+        fn: Callable[[Any], Any],
+        concurrency: int,
+        *,
+        ordered: bool,
+        delay_error: bool = False,
+        after: bool = True,
+    ) -> None:
+        """`delay_error`: errors come at the end. `after`: that of the source comes after what the tasks still give."""
+        super().__init__()
+        self.source = source
+        self.fn = fn
+        self.concurrency = concurrency
+        self.ordered = ordered
+        self.delay_error = delay_error
+        self.after = after
+        self.flying: dict[Flight, None] = {}  # in the order of the source
+        self.landed: list[Flight] = []  # the host's lock; done, and not yet looked at
+        self.shut = False  # the host's lock; nobody wants to know any more
+
+    def launch(self, flight: Flight) -> None:
+        """Begin; `land` when it is done."""
+        raise NotImplementedError
+
+    def waits_for(self) -> str:
+        """See `Gather.waits_for`."""
+        return f"{len(self.flying)} calls on {self.where()}" if self.flying else ""
+
+    def where(self) -> str:
+        """What the calls run on."""
+        return "the event loop of coroutines"
+
+    def land(self, flight: Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
+        """It is done: any thread, without a lock. False: nobody wants to know any more."""
+        with self.host._lock:
+            shut = self.shut
+            if not shut:
+                flight.results, flight.error = results, error
+                self.landed.append(flight)
+        if shut:
+            self._too_late(results, error)
+        return not shut
+
+    def _too_late(self, results: deque[Any] | None, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, RejectedError):
+            hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
+        self.discard(*(result for result in results or () if result is not None))
+
+    def elements(self) -> Elements:
+        outer = self.outer()
+        done: deque[Flight] = deque()
+        while True:
+            try:
+                news = self.news(outer, len(self.flying))
+            except Exception as error:
+                if not self.after:
+                    raise
+                self.delayed.append(error)
+                continue
+            started = news is not PENDING and news is not END
+            if started:
+                flight = Flight(news)
+                self.flying[flight] = None
+                self.launch(flight)
+            with self.host._lock:
+                if self.landed:
+                    done.extend(self.landed)
+                    self.landed.clear()
+            flight_or_none = self._first(done)
+            if flight_or_none is not None and (self.host.demanded or flight_or_none.error is not None):
+                yield from self._deliver(flight_or_none)
+            elif outer.over and not self.flying:
+                self.raise_delayed()
+                return
+            elif not started:
+                yield PENDING
+
+    def _first(self, done: deque[Flight]) -> Flight | None:
+        """What is delivered next, if it is done."""
+        if not self.ordered:
+            return done.popleft() if done and (self.host.demanded or done[0].error is not None) else None
+        first = next(iter(self.flying), None)
+        done.clear()
+        return first if first is not None and (first.results is not None or first.error is not None) else None
+
+    def _deliver(self, flight: Flight) -> Elements:
+        try:
+            yield from self._results(flight)
+        except Exception as error:
+            self.delay(error)
+        del self.flying[flight]
+        flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
+
+    def _results(self, flight: Flight) -> Elements:
+        results = flight.results
+        while results:
+            if results[0] is None:
+                raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
+            yield from self.demand()
+            yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
+        error, flight.error = flight.error, None
+        if error is not None:
+            raise error
+
+    def closed(self) -> None:
+        with self.host._lock:
+            self.shut = True
+        flying, self.flying = self.flying, {}
+        try:
+            for flight in flying:  # nobody else changes them any more
+                if flight.results is not None or flight.error is not None:
+                    self._too_late(flight.results, flight.error)
+                elif flight.task is not None:
+                    flight.task.cancel()
+        finally:
+            super().closed()
