@@ -114,6 +114,8 @@ class Stoppable(Protocol):
     """What the loops see of a subscription."""
 
     _stop: bool
+    demanded: bool
+    """Whether an element can go on: what `end` gives waits for it."""
 
 
 class Signalling(Stoppable, Protocol):
@@ -128,6 +130,7 @@ class Unstopped:
     """Stands in where nobody cancels: the one who iterates just stops."""
 
     _stop = False
+    demanded = True
 
 
 Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[Any, None, None]]
@@ -222,7 +225,7 @@ def unfused(
     """The chain as nested generators: slower, and the meaning that the fused loop has to keep."""
     elements = _checked(upstream, subscription)
     for step in steps:
-        elements = _one(elements, step)
+        elements = _one(elements, step, subscription)
     yield from elements
 
 
@@ -235,7 +238,7 @@ def _checked(upstream: Iterable[Any], subscription: Stoppable) -> Generator[Any,
             yield PENDING
 
 
-def _one(upstream: Iterable[Any], step: Step[Any, Any]) -> Generator[Any, None, None]:
+def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable) -> Generator[Any, None, None]:
     for element in upstream:
         if element is PENDING:
             yield element
@@ -244,7 +247,12 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any]) -> Generator[Any, None, 
             return
     if type(step).end is not Step.end:
         step.done = True
-        yield from _given(step, step.end())
+        for element in _given(step, step.end()):
+            while not subscription.demanded:
+                step._due = element
+                yield PENDING
+            step._due = None
+            yield element
 
 
 def _given(step: Step[Any, Any], given: Any) -> Generator[Any, None, Any]:
@@ -391,7 +399,7 @@ class _Writer:
         if end is not None:
             lines += [
                 f"    s{last}.done = True",
-                *(f"    {line}" for line in self._rewritten(last, end, self._sink).splitlines()),
+                *(f"    {line}" for line in self._rewritten(last, end, self._sink_at_end).splitlines()),
             ]
         return [*lines, "    return True"] if self.drive else lines
 
@@ -469,6 +477,18 @@ class _Writer:
         if not self.first or any(stage.loops or stage.alone or stage.end is not None for stage in self.stages):
             text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
         return [*named, *ast.parse(text).body]
+
+    def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
+        """What a `yield` of `end` becomes. It may be reached by looking for the end, and an element takes demand."""
+        if self.drive:
+            return self._sink(value)
+        step = f"s{len(self.stages) - 1}"
+        text = (
+            f"while not subscription.demanded:\n    {step}._due = given\n    yield PENDING\n"
+            f"{step}._due = None\n"
+            "yield given"
+        )
+        return [ast.Assign([ast.Name("given", ast.Store())], value), *ast.parse(text).body]
 
 
 def names_of(function: FunctionType) -> Any:

@@ -384,10 +384,10 @@ class Inbox(Feed):
         """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
 
         Returns how many, and whether PENDING was met. `at_hand`: to get the next one runs no code of a user, and
-        never waits; then all of them change hands in one go. Else each can be taken as soon as it is here: an
-        element in hand never waits for the next one to be made.
+        never waits; then all of them change hands in one go, unless no more than some of them may wait here. Else each
+        can be taken as soon as it is here: an element in hand never waits for the next one to be made.
         """
-        if at_hand:
+        if at_hand and self._overflow is None:
             batch: list[Any] = []
             try:
                 batch.extend(elements)

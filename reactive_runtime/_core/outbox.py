@@ -210,6 +210,10 @@ class Outbox(Feed):
         assert self._host is not None
         self._host._later(self.on_room)  # as soon as it has
 
+    def failure(self) -> BaseException | None:
+        with self._lock:
+            return self._error
+
     def want(self, n: int) -> None:
         with self._lock:
             self._handed = 0  # the turn is over

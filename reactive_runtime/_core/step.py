@@ -63,6 +63,9 @@ class Step(Generic[T, R]):
     """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
     at once, without waiting for more demand (2.9)."""
 
+    _due: Any = None
+    """What `end` has given, while it waits for demand; for the hook."""
+
     place: Place | None = None
     """Where it was put into a flow."""
 
@@ -119,7 +122,10 @@ class Step(Generic[T, R]):
 
 
 def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool]) -> bool:
-    """Whether looking ahead can't take an element from the source, nor from one that expands."""
+    """Whether looking ahead can't take an element from the source, nor from one that expands.
+
+    What a step gives at the end waits for demand by itself, before it goes on to the next step.
+    """
     for step in reversed(steps):
         if step.expands and step.holds():
             return False
@@ -149,6 +155,9 @@ def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Hel
             else:
                 hooks.error_dropped(f"{step} raised when it was closed", error)
         else:
+            if step._due is not None:
+                kept.append(step._due)
+                step._due = None
             if kept:
                 listeners = heard_above(steps[at + 1 :], heard)
                 held.extend((element, listeners) for element in kept)

@@ -318,17 +318,19 @@ class PulledSubscription(Host):
     def _ended_early(self) -> bool:
         """End the stream if it can have no further element, without waiting for demand to find out (2.9)."""
         assert self._feed is not None
-        if self._feed.waits:
-            self.demanded = False
-            self._feed.pump()
-            self.demanded = True
-        if self._ahead or not end_is_certain(self._steps, self._feed.exhausted):
-            return False
+        self.demanded = False
         try:
-            element = next(self._elements(), _END)
-        except Exception as error:
-            self._end(error)
-            return True
+            if self._feed.waits:
+                self._feed.pump()
+            if self._ahead or not end_is_certain(self._steps, self._feed.exhausted):
+                return False
+            try:
+                element = next(self._elements(), _END)
+            except Exception as error:
+                self._end(error)
+                return True
+        finally:
+            self.demanded = True
         if element is PENDING:  # the end is for certain, and not here yet
             return False
         if element is _END:

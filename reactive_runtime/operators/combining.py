@@ -266,17 +266,19 @@ class _InFront(Gather):
     def behind(self, lanes: Sequence[Lane]) -> list[Lane]:
         """Take an element of each lane that has none in front; those that have none to give.
 
-        Raises the error that one has ended with, as soon as it is known: what waits before it goes to the hook.
+        Where one has none, raises the error that another has ended with: what waits before it goes to the hook.
         """
         waiting = []
         for lane in lanes:
-            lane.raise_failure()
             if lane not in self.front:
                 element = lane.poll()
                 if element is PENDING:
                     waiting.append(lane)
                 elif element is not END:
                     self.front[lane] = element
+        if waiting and self.host.demanded:
+            for lane in lanes:
+                lane.raise_failure()
         return waiting
 
 

@@ -144,12 +144,14 @@ class _FlatMap(_OfPublishers):
                 if news is not PENDING and news is not END:
                     crowd.add(lane := self.inner(news))
                     lane.begin()
-                element = crowd.poll()
+                room = news is not PENDING and news is not END
+                while (element := crowd.poll()) is END:  # the others first: another one may raise when it begins
+                    room = True
             except Exception as error:
                 self.delay(error)
                 continue
-            if element is END or (element is PENDING and news is not PENDING and news is not END):
-                continue  # there is room for another one
+            if element is PENDING and room:
+                continue  # for another one
             if element is PENDING and outer.over and not len(crowd):
                 break
             yield element
@@ -203,14 +205,23 @@ class _Sequential(_FlatMap):
     def elements(self) -> Elements:
         line: deque[Lane] = deque()
         outer = self.outer()
+        failure: Exception | None = None  # of the function, or of the source: what is at hand comes before it
         while True:
             element: Any = PENDING
+            news: Any = PENDING
             try:
                 if line and line[0].spent() and line[0].look() is END:  # cancelled before the source is asked for more
                     self.leave(line.popleft())
-                news = self.news(outer, len(line))
-                if news is not PENDING and news is not END:
-                    line.append(self.inner(news))
+                if failure is None:
+                    try:
+                        news = self.news(outer, len(line))
+                        if news is not PENDING and news is not END:
+                            line.append(self.inner(news))
+                    except Exception as error:
+                        if self.delay_error:
+                            self.delayed.append(error)
+                        else:
+                            failure = error
                 if line:
                     element = line[0].poll()
             except Exception as error:
@@ -222,6 +233,8 @@ class _Sequential(_FlatMap):
                 self.leave(line.popleft())
             elif element is not PENDING:
                 yield element
+            elif failure is not None:
+                raise failure
             elif outer.over and not line:
                 break
             elif news is PENDING or news is END:

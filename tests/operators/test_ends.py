@@ -10,6 +10,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow, hooks
+from reactive_runtime._core.fuse import fusing
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 
@@ -124,3 +125,107 @@ def test_two_sources_that_never_end_take_turns_on_one_thread() -> None:
     sink = Sink()
     Flow.merge(rows("a"), rows("b"), stop).take_until(stop.ignore_elements()).ignore_elements().subscribe(sink)
     assert sink.end == ("on_complete",)
+
+
+AT_THE_END: dict[str, tuple[Callable[[], Flow[Any]], list[Any]]] = {
+    "end_with": (lambda: Flow.just(1).end_with(8, 9), [1, 8, 9]),
+    "end_with twice": (lambda: Flow.just(1).take(1).end_with(8).end_with(9), [1, 8, 9]),
+    "default_if_empty": (lambda: Flow.empty().default_if_empty(7), [7]),
+    "to_list": (lambda: Flow.empty().to_list(), [[]]),
+    "count": (lambda: Flow.empty().count(), [0]),
+    "reduce": (lambda: Flow.empty().reduce(max, 4), [4]),
+    "batch": (lambda: Flow.just(1, 2).batch(2).end_with([3]), [[1, 2], [3]]),
+    "materialize": (lambda: Flow.just(1).end_with(2).materialize().map(lambda it: it.signal), ["on_next", "on_next"]),
+}
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("behind", [lambda f: f, lambda f: f.limit_rate(2)], ids=["alone", "limit_rate"])
+@pytest.mark.parametrize("name", list(AT_THE_END))
+def test_what_is_given_at_the_end_goes_through_the_functions_behind_it_with_its_demand(
+    name: str, behind: Callable[[Flow[Any]], Flow[Any]], fused: bool
+) -> None:
+    make, elements = AT_THE_END[name]
+    heard: list[Any] = []
+    sink = Sink(demand=0)
+    with fusing(fused):
+        behind(make().do_on_next(heard.append)).subscribe(sink)
+        for n in range(len(elements)):
+            assert heard == sink.elements == elements[:n]
+            sink.subscription.request(1)
+    assert heard == sink.elements == elements
+    sink.subscription.cancel()
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+def test_what_is_given_at_the_end_and_not_wanted_goes_to_the_hook_once(fused: bool) -> None:
+    sink = Sink(demand=0)
+    with hooks.captured() as dropped, fusing(fused):
+        Flow.empty().default_if_empty(7).map(str).subscribe(sink)
+        sink.subscription.cancel()
+    assert [it.element for it in dropped] == [7]
+
+
+def test_an_error_of_a_function_does_not_come_before_the_demand_for_its_element() -> None:
+    sink = Sink(demand=1)
+    Flow.just(1).end_with(0).map(lambda n: 1 // n).subscribe(sink)
+    assert (sink.elements, sink.end) == ([1], None)
+    sink.subscription.request(1)
+    assert isinstance(sink.error, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("drop", ["error", "oldest", "newest"])
+def test_a_buffer_drops_nothing_that_is_demanded(drop: Any) -> None:
+    """The elements of a list change hands in one go; not where no more than two of them may wait."""
+    sink = Sink()
+    with hooks.captured() as dropped:
+        Flow.from_publisher(Flow.range(100)).on_overflow_buffer(2, drop).subscribe(sink)
+    assert sink.elements == list(range(100))
+    assert not dropped
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 16])
+@pytest.mark.parametrize("each", [1, 2, 5])
+def test_an_error_of_the_function_comes_after_what_is_at_hand(concurrency: int, each: int) -> None:
+    def some(n: int) -> Flow[int]:
+        if n == 5:
+            raise OSError("gone")
+        return Flow.just(*[n] * each)
+
+    sink = Sink()
+    Flow.range(9).flat_map_sequential(some, concurrency).subscribe(sink)
+    assert sink.elements == [n for n in range(5) for _ in range(each)]
+    assert isinstance(sink.error, OSError)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 16])
+def test_flat_map_begins_with_an_element_when_those_before_it_have_had_a_turn(concurrency: int) -> None:
+    def one(n: int) -> Flow[int]:
+        if n == 5:
+            raise OSError("gone")
+        return Flow.just(n)
+
+    sink = Sink()
+    Flow.range(9).flat_map(one, concurrency).subscribe(sink)
+    assert sink.elements == [0, 1, 2, 3, 4]
+    assert isinstance(sink.error, OSError)
+
+
+@pytest.mark.parametrize(
+    ("operator", "together"),
+    [(Flow.zip, [(0, 0), (1, 1), (2, 2)]), (Flow.merge_comparing, [0, 0, 1, 1, 2])],
+    ids=["zip", "merge_comparing"],
+)
+def test_an_error_of_create_waits_for_partners_that_are_at_hand_and_for_no_others(
+    operator: Callable[..., Flow[Any]], together: list[Any]
+) -> None:
+    def push(emitter: Any) -> None:
+        for n in range(3):
+            emitter.emit(n)
+        emitter.error(OSError("gone"))
+
+    for other, elements in ((Flow.just(0, 1, 2, 3), together), (Flow.never(), [])):
+        sink = Sink()
+        operator(Flow.create(push), other).subscribe(sink)
+        assert sink.elements == elements
+        assert isinstance(sink.error, OSError)

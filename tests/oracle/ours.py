@@ -30,13 +30,22 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, Fault):
         return error.kind
     if isinstance(error, ExceptionGroup):
-        return f"several: {', '.join(sorted(kind_of(it) for it in error.exceptions))}"
+        return f"several: {', '.join(sorted(map(kind_of, _leaves(error))))}"
     for kind, word in ((TimeoutError, "timeout"), (OverflowError, "overflow"), (LookupError, "missing")):
         if isinstance(error, kind):
             return word
     if type(error) is TypeError and "(2.13)" in str(error):
         return "none"
     return repr(error)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """A group may have groups in it; Java's CompositeException has only what they are made of."""
+    if isinstance(error, BaseExceptionGroup):
+        for it in error.exceptions:
+            yield from _leaves(it)
+    else:
+        yield error
 
 
 def num(element: Any) -> int:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from reactive_runtime import MAX_DEMAND
 
-__all__ = ["LEFT_OUT", "OPERATORS", "SOURCES", "names", "plans"]
+__all__ = ["LEFT_OUT", "OPERATORS", "SOURCES", "names", "plans", "words"]
 
 LEFT_OUT = (
     "by-demand",
@@ -316,12 +316,20 @@ BY_TIME = {
     "expand",
     "concat",
     "concat_with",
+    "start_with",
+    "switch_if_empty",
+    "on_error_resume",
+    "repeat",
+    "retry",
     "share",
     "publish",
     "replay",
     "cache",
 }
 """What comes of these depends on when their sources were asked."""
+
+BY_CLOCK = {"timed", "hot", "timer", "delay", "debounce", "sample", "batch_by", "later", "now_and_later", "fail_later"}
+"""The same, where the source is subscribed to once more."""
 
 BY_DEMAND = {
     "combine_latest",
@@ -338,7 +346,15 @@ BY_DEMAND = {
 }
 """What comes of these depends on how much is asked for ahead."""
 
-LOSSY = {"interval", "on_overflow_buffer", "on_overflow_drop", "on_overflow_latest", "throttle", "timeout"}
+LOSSY = {
+    "switch_map",
+    "interval",
+    "on_overflow_buffer",
+    "on_overflow_drop",
+    "on_overflow_latest",
+    "throttle",
+    "timeout",
+}
 """What these drop depends on the demand."""
 
 TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "batch_by"}
@@ -378,6 +394,8 @@ HOLDING = {
 
 AGAIN = {"retry", "retry_when", "retry_backoff", "repeat", "repeat_when"}
 """These subscribe to their source once more."""
+
+FLATTENING = ("flat_map", "flat_map_sequential", "concat_map")
 
 SHARED = {"share", "publish", "replay", "cache"}
 
@@ -533,20 +551,27 @@ def plans(
         source = ["probe", "source", source]
     ops: list[Spec] = []
     for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
-        name = d.one_of(*operators)
-        if (
-            not settled
-            or (name in BY_DEMAND and not d.unbounded)
-            or (overtaken and name in RECOVERING)
-            or (lossy and name in HOLDING)
-        ):
+        allowed = [
+            it
+            for it in operators
+            if (d.unbounded or it not in BY_DEMAND)
+            and not (overtaken and it in RECOVERING)
+            and not (lossy and it in HOLDING | SHARED)
+        ]
+        if not settled or not allowed:
             break
+        name = d.one_of(*allowed)
         ops.append([name, *OPERATORS[name](d)])
         lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in FOLLOWED | TIMELY and not d.unbounded)
         settled = name not in BETWEEN or (
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
-        overtaken = overtaken or name == "batch_by" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
+        overtaken = (
+            overtaken
+            or name == "batch_by"
+            or (name in OVERTAKEN and (d.at_once or not d.unbounded))
+            or (name in FLATTENING and ops[-1][1][0] == "raise_on" and ops[-1][-1] is True)  # function-error-delayed
+        )
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:
@@ -556,13 +581,15 @@ def plans(
         for _ in range(d.int(0, 3)):
             time += d.time(8)
             plan["steps"].append([time, d.one_of(1, 1, 2, 3, MAX_DEMAND)])
-    if d.int(0, 3) == 0:
+    if settled and d.int(0, 3) == 0:
         plan["cancel_after"] = d.int(1, 3)
     elif d.int(0, 3) == 0:
         time = d.time(20)
         plan["steps"] = [it for it in plan["steps"] if it[0] < time] + [[time, 0]]
     if not plan["demand"] and names(plan) & LAZY and names(plan) & BY_TIME:
         plan["demand"] = 1
+    if names(plan) & AGAIN and names(plan) & LAZY and names(plan) & BY_CLOCK:  # the next run may begin without demand
+        plan["demand"] = MAX_DEMAND
     return {**plan, "until": UNTIL}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from oracle import ours
-from oracle.comparing import difference
+from oracle.comparing import FAULTS, ROWS, difference, excused, healed
 from oracle.plans import names, plans
 from oracle.theirs import Java
 
@@ -22,6 +23,14 @@ __all__ = ["Counts", "compare", "explore"]
 
 PATIENCE = 10
 """Seconds for one plan; all of them take milliseconds, on virtual time."""
+
+
+ROUND = 500
+"""Plans that are drawn in one go."""
+
+
+class DiffersError(Exception):
+    """A plan does."""
 
 
 class Hangs(BaseException):
@@ -34,14 +43,20 @@ class Counts:
 
     chains: int = 0
     operators: Counter[str] = field(default_factory=Counter)
+    lengths: Counter[int] = field(default_factory=Counter)
     rows: Counter[str] = field(default_factory=Counter)
+    excused: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def table(self) -> str:
         """As text."""
         lines = [f"{'operator or source':<24} chains"]
         lines += [f"{name:<24} {n:>6}" for name, n in sorted(self.operators.items())]
-        lines += ["", f"{'explained by':<24} chains"]
-        lines += [f"{name:<24} {n:>6}" for name, n in sorted(self.rows.items())]
+        lines += ["", f"{'operators in a chain':<24} chains"]
+        lines += [f"{n:<24} {count:>6}" for n, count in sorted(self.lengths.items())]
+        lines += ["", f"{'explained by':<24} chains {''.join(f'{fault:>8}' for fault in FAULTS)}  would pass as well"]
+        for name in dict.fromkeys(row.name for row in ROWS):
+            passed = "".join(f"{self.excused[name, fault]:>8}" for fault in FAULTS)
+            lines.append(f"{name:<24} {self.rows[name]:>6} {passed}")
         return "\n".join([*lines, "", f"{len(self.operators)} operators and sources, {self.chains} chains"])
 
 
@@ -50,12 +65,16 @@ def compare(java: Java, plan: Any, counts: Counts | None = None) -> str:
     theirs = java.run(plan)
     with _watched():
         mine = ours.run(plan)
-    found, rows = difference(plan, mine, theirs)
+    whole = functools.cache(lambda: java.run(healed(plan)))
+    found, rows = difference(plan, mine, theirs, whole)
     if counts is not None:
         counts.chains += 1
         counts.operators.update(name for name in names(plan) if name in ours.OPERATORS or name in ours.SOURCES)
+        counts.lengths[len(plan["ops"])] += 1
         if not found:
             counts.rows.update(rows)
+            if rows:
+                counts.excused.update(excused(plan, mine, theirs, whole))
     if not found:
         return ""
     return f"{found}\n  plan   {json.dumps(plan)}\n  ours   {json.dumps(mine)}\n  theirs {json.dumps(theirs)}"
@@ -77,21 +96,47 @@ def _watched() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def explore(java: Java, chains: int, random: int | None = None) -> Counts:
-    """Compare so many random plans; AssertionError for a difference, with the smallest plan that has it."""
-    counts = Counts()
+def explore(java: Java, chains: int, random: int, *, most: int = 1) -> tuple[Counts, list[str]]:
+    """Compare so many random plans, the same ones for the same `random`: what was run, and up to `most` differences.
 
+    Each of these comes with the smallest plan that has it. Hypothesis draws plans that resemble those before them, so
+    it begins anew after every `ROUND`.
+    """
+    counts, differences = Counts(), list[str]()
+    for begin in range(0, chains, ROUND):
+        found = _round(java, counts, min(ROUND, chains - begin), f"{random}, {begin}")
+        if found:
+            differences.append(found)
+        if len(differences) == most:
+            break
+    return counts, differences
+
+
+def _round(java: Java, counts: Counts, chains: int, random: str) -> str:
+    """What differs in the smallest plan that does, of so many; empty if nothing does."""
+    differs = ""
+
+    @seed(random)
     @settings(
         max_examples=chains,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
+        report_multiple_bugs=False,
+        print_blob=False,
     )
     @given(plans())
     def agrees(plan: Any) -> None:
-        found = compare(java, plan, counts)
-        assert not found, found
+        nonlocal differs
+        try:
+            found = compare(java, plan, None if differs else counts)
+        except Hangs as hangs:
+            found = f"{hangs}\n  plan   {json.dumps(plan)}"
+        if found:
+            differs = found
+            raise DiffersError
 
-    (agrees if random is None else seed(random)(agrees))()
-    return counts
+    with suppress(DiffersError):
+        agrees()
+    return differs

@@ -159,8 +159,11 @@ public final class Oracle {
     final JsonArray log = new JsonArray();
     final JsonObject probes = new JsonObject();
 
+    static boolean healed; // whether the functions of the plan that runs now never fail
+
     Run(JsonObject plan) {
       this.plan = plan;
+      healed = plan.has("healed") && plan.get("healed").getAsBoolean();
     }
 
     long now() {
@@ -569,7 +572,7 @@ public final class Oracle {
 
     static Object add(Object total, Object element) {
       long sum = num(total) + num(element);
-      if (Math.floorMod(sum, 11L) == 10) {
+      if (Math.floorMod(sum, 11L) == 10 && !healed) {
         throw new Fault("function");
       }
       return sum;
@@ -888,7 +891,7 @@ public final class Oracle {
 
     @SuppressWarnings("unchecked")
     static void collected(Object list, Object element) {
-      if (Math.floorMod(num(element), 13L) == 12) {
+      if (Math.floorMod(num(element), 13L) == 12 && !healed) {
         throw new Fault("function");
       }
       ((List<Object>) list).add(element);
@@ -897,7 +900,7 @@ public final class Oracle {
     /** 0 to k-1 times the element, and more; the iterable of some of them fails. */
     static List<Object> several(Object element, long k) {
       long n = num(element);
-      if (Math.floorMod(n, 7L) == 6) {
+      if (Math.floorMod(n, 7L) == 6 && !healed) {
         throw new Fault("function");
       }
       List<Object> list = new ArrayList<>();
