@@ -372,7 +372,8 @@ class _Given(Gather):
         while (group := lane.poll()) is not END:
             if group is PENDING:
                 if split.doubts():
-                    self.host._later(partial(_pass_on, self.host, partial(split.assure, seen)))
+                    passed = seen if self.host.demanded else split.gave()  # what is not demanded is not waited for
+                    self.host._later(partial(_pass_on, self.host, partial(split.assure, passed)))
                 yield PENDING
             else:
                 yield split.given(group)
@@ -474,8 +475,16 @@ class _Split(Gather):
         with self._lock:
             return self._asked and not self._assured
 
+    def gave(self) -> int:
+        """How many groups the outer flow has been given."""
+        with self._lock:
+            return self._gave
+
     def assure(self, seen: int) -> None:
-        """The outer flow has passed so many groups on, and those behind it have been idle since: they want no more."""
+        """The outer flow has passed so many groups on, and those behind it have been idle since: they want no more.
+
+        Or the outer flow had so many, and was not asked for the next: an operator takes one at a time.
+        """
         with self._lock:
             self._assured = self._asked and seen == self._gave
         self.wake()
