@@ -34,12 +34,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.exits import contained, each
+from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
@@ -422,15 +421,15 @@ class Timer:
 
     def _set(self, seconds: float) -> None:
         try:
-            self._future = self._clock.schedule(seconds, partial(contained, self._fire))
+            self._future = self._clock.schedule(seconds, self._fire)
         except RuntimeError as error:
             raise _no_clock(self._clock, error) from error
-        self._future.add_done_callback(partial(contained, self._settled))
+        self._future.add_done_callback(self._settled)
 
     def _fire(self) -> None:
         with self._host._lock:
             self._fired = True
-        self._host._add(0)
+        self._host._heard_from()
 
     def _settled(self, future: Future[Any]) -> None:
         if not future.cancelled():
@@ -439,7 +438,7 @@ class Timer:
             if self._future is not future:  # taken back by `cancel` or `again`
                 return
             self._dropped = RejectedError("a timer was cancelled in the clock's queue")
-        self._host._add(0)
+        self._host._heard_from()
 
     def due(self) -> bool:
         """Whether the time has come. RejectedError if it never will, since the clock was shut down."""

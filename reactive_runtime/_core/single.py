@@ -185,7 +185,7 @@ class Single(Feed):
                     self._told = None
                     told.append(who)
         if not late:
-            host._add(0)
+            host._heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)

@@ -694,7 +694,7 @@ class _Calls(_Tasks):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
-            self.host._add(0)
+            self.host._heard_from()
 
     def closed(self) -> None:
         super().closed()
@@ -751,7 +751,7 @@ class _Coroutines(_Tasks):
     def wake(self) -> None:
         """On the loop's thread: once for all that were done in one turn of the loop."""
         self.woken = False
-        self.host._add(0)
+        self.host._heard_from()
 
     def closed(self) -> None:
         super().closed()
