@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, is_ending
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -181,7 +182,7 @@ class Drain:
                 if not resubmitted:
                     task()
                 return resubmitted
-            refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
+            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._rejected(refused)
             if goes_up(error):

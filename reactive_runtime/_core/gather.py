@@ -43,6 +43,7 @@ from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.place import Place, an_exception, blame, blame_step
 from reactive_runtime._core.single import Single
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -469,7 +470,7 @@ _NO_FUTURE.set_result(None)
 
 
 def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
-    error = RejectedError(f"{clock!r} will not run a stream's timer: {cause}")
+    error = RejectedError(f"{executor_name(clock)} will not run a stream's timer: {cause}")
     error.__cause__ = cause
     return error
 
@@ -525,7 +526,7 @@ class Gather(Feed):
 
     def waits_for(self) -> str:
         """What there is to wait for besides lanes, for a message; a look from any thread."""
-        return f"a timer of {self.timers[-1]._clock!r}" if self.timers else ""
+        return f"a timer of {executor_name(self.timers[-1]._clock)}" if self.timers else ""
 
     # -- for operators -----------------------------------------------------------------------------------------
 

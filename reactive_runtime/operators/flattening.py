@@ -21,6 +21,7 @@ from reactive_runtime._core import eventloop, hooks
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
 from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
@@ -649,7 +650,7 @@ class _Calls(_Tasks):
         self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
 
     def where(self) -> str:
-        return repr(self.workers)
+        return executor_name(self.workers)
 
     def pulled(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
@@ -672,7 +673,7 @@ class _Calls(_Tasks):
             flight.task = submitted(self.workers, task)
         except Exception as error:
             self.discard(*flight.element)
-            refused = RejectedError(f"{self.title}: {self.workers!r} refused a task: {error}")
+            refused = RejectedError(f"{self.title}: {executor_name(self.workers)} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
         flight.task.add_done_callback(partial(contained, self._done, flight))

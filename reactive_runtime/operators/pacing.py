@@ -320,7 +320,7 @@ class KillSwitch(_Handle):
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
         for host in roots:
-            host.fail(TimeoutError("kill_switch: the flow had not ended in time"))
+            host._context.copy().run(host.fail, TimeoutError("kill_switch: the flow had not ended in time"))
 
     def _check(self) -> None:
         with self._lock:
