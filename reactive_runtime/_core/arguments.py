@@ -57,8 +57,8 @@ def failures(operator: str, when: When) -> Callable[[Exception], object]:
 
 def an_executor(operator: str, value: E) -> E:
     """`value`, or TypeError where it has no `submit`."""
-    if not callable(getattr(value, "submit", None)):
-        raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {type(value).__name__}")
+    if isinstance(value, type) or not callable(getattr(value, "submit", None)):
+        raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {_what(value)}")
     return value
 
 
@@ -83,12 +83,17 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
 
 def a_clock(operator: str, value: C) -> C:
     """`value`, or TypeError where it is no executor with a clock."""
-    if not (callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
+    made = not isinstance(value, type)
+    if not (made and callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
         raise TypeError(
             f"{operator}: an executor with a clock is needed (ScheduledExecutor, VirtualTimeExecutor),"
-            f" not {type(value).__name__}"
+            f" not {_what(value)}"
         )
     return value
+
+
+def _what(value: object) -> str:
+    return f"the class {value.__name__}: call it" if isinstance(value, type) else type(value).__name__
 
 
 def one_of(operator: str, argument: str, choices: tuple[str, ...], value: S) -> S:

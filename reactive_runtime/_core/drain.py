@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, is_ending
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -181,7 +182,7 @@ class Drain:
                 if not resubmitted:
                     task()
                 return resubmitted
-            refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
+            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._rejected(refused)
             if goes_up(error):
@@ -216,11 +217,19 @@ class _Task:
         else:
             contained(drain._context.copy().run, drain._run)
 
+    def _reject(self, error: RejectedError) -> None:
+        """On whichever thread noticed; in the context that the task would have run in."""
+        drain = self.drain
+        if drain._context is None:
+            drain._rejected(error)
+        else:
+            drain._context.copy().run(drain._rejected, error)
+
     def settled(self, future: Future[Any]) -> None:
         """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""
         if future.cancelled():
             if not self.started:
-                self.drain._rejected(RejectedError("a stream's task was cancelled in the executor's queue"))
+                self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
             return
         error = future.exception()
         if error is None:
@@ -231,4 +240,4 @@ class _Task:
         else:
             refused = RejectedError(f"the executor could not run a stream's task: {error}")
             refused.__cause__ = error
-            self.drain._rejected(refused)
+            self._reject(refused)

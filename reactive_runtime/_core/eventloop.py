@@ -121,9 +121,10 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     try:
         while _goes_on(loop):
             _until_stopped(loop)
-        left = asyncio.all_tasks(loop)  # cancelled by their streams; they may have a `finally` to run
+        left = asyncio.all_tasks(loop)
         for task in left:
-            task.cancel()
+            if not task.cancelling():  # those of streams are cancelled already: a `finally` may be under way
+                task.cancel()
         if left:
             loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_asyncgens())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.origin import Part
 
 __all__ = ["drawing"]
@@ -23,7 +24,7 @@ def drawing(parts: Sequence[Part]) -> str:
         below.append(f" {resource} ".center(width, "-"))
     lines = [" | ".join(above).rstrip(), " | ".join(below)]
     executors = {id(part.executor): part.executor for part in parts if part.executor}
-    return "\n".join([*lines, *(f"{names[key]} = {_title(executor)}" for key, executor in executors.items())])
+    return "\n".join([*lines, *(f"{names[key]} = {executor_name(executor)}" for key, executor in executors.items())])
 
 
 def _names(executors: Sequence[Executor | None]) -> dict[int, str]:
@@ -33,12 +34,3 @@ def _names(executors: Sequence[Executor | None]) -> dict[int, str]:
         if executor is not None:
             names.setdefault(id(executor), f"R{len(names) + 1}")
     return names
-
-
-def _title(executor: Executor) -> str:
-    """An executor as its user knows it."""
-    kind = type(executor).__name__
-    prefix = getattr(executor, "_thread_name_prefix", "")
-    workers = getattr(executor, "_max_workers", None)
-    details = [str(detail) for detail in (prefix, f"{workers} workers" if workers else "") if detail]
-    return f"{kind}({', '.join(details)})" if details else kind

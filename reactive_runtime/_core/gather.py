@@ -34,16 +34,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.exits import contained, each
+from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Overflow
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.place import Place, an_exception, blame, blame_step
 from reactive_runtime._core.single import Single
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -430,15 +430,15 @@ class Timer:
 
     def _set(self, seconds: float) -> None:
         try:
-            self._future = self._clock.schedule(seconds, partial(contained, self._fire))
+            self._future = self._clock.schedule(seconds, self._fire)
         except RuntimeError as error:
             raise _no_clock(self._clock, error) from error
-        self._future.add_done_callback(partial(contained, self._settled))
+        self._future.add_done_callback(self._settled)
 
     def _fire(self) -> None:
         with self._host._lock:
             self._fired = True
-        self._host._add(0)
+        self._host._heard_from()
 
     def _settled(self, future: Future[Any]) -> None:
         if not future.cancelled():
@@ -447,7 +447,7 @@ class Timer:
             if self._future is not future:  # taken back by `cancel` or `again`
                 return
             self._dropped = RejectedError("a timer was cancelled in the clock's queue")
-        self._host._add(0)
+        self._host._heard_from()
 
     def due(self) -> bool:
         """Whether the time has come. RejectedError if it never will, since the clock was shut down."""
@@ -478,7 +478,7 @@ _NO_FUTURE.set_result(None)
 
 
 def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
-    error = RejectedError(f"{clock!r} will not run a stream's timer: {cause}")
+    error = RejectedError(f"{executor_name(clock)} will not run a stream's timer: {cause}")
     error.__cause__ = cause
     return error
 
@@ -535,7 +535,7 @@ class Gather(Feed):
 
     def waits_for(self) -> str:
         """What there is to wait for besides lanes, for a message; a look from any thread."""
-        return f"a timer of {self.timers[-1]._clock!r}" if self.timers else ""
+        return f"a timer of {executor_name(self.timers[-1]._clock)}" if self.timers else ""
 
     # -- for operators -----------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.exits import each
+from reactive_runtime._core.exits import contained, each
 
 if TYPE_CHECKING:
     from reactive_runtime._core.inbox import Inbox
@@ -113,6 +113,10 @@ class Host(Drain):
     def _gives_way(self) -> bool:
         """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
         return self._work == WORK
+
+    def _heard_from(self) -> None:
+        """Look around, on a thread that a clock, a pool or an event loop brought along: in the flow's own context."""
+        self._context.copy().run(contained, self._add, 0)
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""

@@ -18,6 +18,7 @@ from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
@@ -131,7 +132,7 @@ class Single(Feed):
         try:
             future = submitted(self._executor, partial(context.run, contained, self._work))
         except BaseException as error:
-            refused = RejectedError(f"{self._executor!r} refused to run a stream's task: {error}")
+            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error
             self._settle([], refused)
             if goes_up(error):
@@ -185,7 +186,7 @@ class Single(Feed):
                     self._told = None
                     told.append(who)
         if not late:
-            host._add(0)
+            host._heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)

@@ -14,6 +14,7 @@ from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.single import Single
 from reactive_runtime._core.subscription import PulledSubscription
 
@@ -34,7 +35,7 @@ def _of(subscription: PulledSubscription, depth: int) -> str:
     feed, steps, executor = subscription._feed, subscription._steps, subscription._executor
     with subscription._lock:
         busy, demand = subscription._busy, subscription._demand
-    place = "the thread that woke it" if executor is None else repr(executor)
+    place = "the thread that woke it" if executor is None else executor_name(executor)
     if feed is None:
         return "its end, which was being signalled"
     through = f" for {', '.join(map(str, steps))}" if steps else ""
@@ -70,6 +71,6 @@ def _text(feed: Any) -> str:
     if isinstance(feed, Gather):
         return f"`{feed.title}`"
     if isinstance(feed, Single):
-        return f"a task on {feed._executor!r}"
+        return f"a task on {executor_name(feed._executor)}"
     what: str = feed.what()
     return what

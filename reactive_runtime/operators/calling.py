@@ -15,6 +15,7 @@ from reactive_runtime._core import eventloop
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
 from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.gather import END, PENDING, Lane
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
@@ -126,7 +127,7 @@ class _Calls(Tasks):
         self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
 
     def where(self) -> str:
-        return repr(self.workers)
+        return executor_name(self.workers)
 
     def pulled(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
@@ -149,7 +150,7 @@ class _Calls(Tasks):
             flight.task = submitted(self.workers, task)
         except Exception as error:
             self.discard(*flight.element)
-            refused = RejectedError(f"{self.title}: {self.workers!r} refused a task: {error}")
+            refused = RejectedError(f"{self.title}: {executor_name(self.workers)} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
         flight.task.add_done_callback(partial(contained, self._done, flight))
@@ -171,7 +172,7 @@ class _Calls(Tasks):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
-            self.host._add(0)
+            self.host._heard_from()
 
     def closed(self) -> None:
         super().closed()

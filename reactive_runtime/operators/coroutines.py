@@ -45,7 +45,7 @@ class Coroutines(Tasks):
     def wake(self) -> None:
         """On the loop's thread: once for all that were done in one turn of the loop."""
         self.woken = False
-        self.host._add(0)
+        self.host._heard_from()
 
     def closed(self) -> None:
         super().closed()

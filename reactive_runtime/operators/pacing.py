@@ -321,7 +321,8 @@ class KillSwitch(_Handle):
     def _too_late(self) -> None:
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
-        each([partial(host.fail, TimeoutError("kill_switch: the flow had not ended in time")) for host in roots])
+        late = TimeoutError("kill_switch: the flow had not ended in time")
+        each([partial(host._context.copy().run, host.fail, late) for host in roots])
 
     def _check(self) -> None:
         with self._lock:

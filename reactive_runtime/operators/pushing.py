@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
+from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
@@ -202,7 +203,7 @@ class _OfFuture(Gather):
 
     def wake(self) -> None:
         """The future is done."""
-        self.host._add(0)
+        self.host._heard_from()
 
     def closed(self) -> None:
         if self.waiting is not None:
@@ -312,6 +313,7 @@ class _OfAsync(Gather):
         # The loop's thread owns these:
         self.task: asyncio.Task[None] | None = None
         self.room: asyncio.Event | None = None
+        self.asking = True  # the task waits for the iterable; else it sees for itself whether more is wanted
 
     def elements(self) -> Elements:
         self.outbox.heard = self.heard
@@ -319,6 +321,7 @@ class _OfAsync(Gather):
         elements = self.outbox.open()
         yield from self.demand()
         self.loop = eventloop.borrow()
+        eventloop.borrow()  # once more, for the task: at the end it may have an iterator to close
         eventloop.call(self.loop, self._begin, self.loop)
         while True:
             while not (self.host.demanded or self.outbox.exhausted()):
@@ -341,15 +344,18 @@ class _OfAsync(Gather):
 
         self.room = asyncio.Event()
         self.task = loop.create_task(self._iterate(), context=self.host._context.copy())
+        self.task.add_done_callback(lambda _: eventloop.give_back(loop))
 
     async def _iterate(self) -> None:
         import asyncio
 
         assert self.room is not None
+        given = 0
         try:
             iterator: AsyncIterator[Any] = aiter(self.supplier())
             try:
                 async for element in iterator:
+                    self.asking = False
                     not_none("from_async", element)
                     while not self.outbox.put(element):
                         if self.outbox.gone:
@@ -359,7 +365,14 @@ class _OfAsync(Gather):
                         if not self.outbox.room():
                             await self.room.wait()
                     self.outbox.wake()
+                    if self.outbox.gone:
+                        return
+                    given += 1
+                    if given % BATCH == 0:  # an iterable that never waits lets the other tasks of the loop have a turn
+                        await asyncio.sleep(0)
+                    self.asking = True
             finally:
+                self.asking = False
                 close = getattr(iterator, "aclose", None)
                 if close is not None:
                     await close()
@@ -378,8 +391,10 @@ class _OfAsync(Gather):
             eventloop.give_back(loop)
 
     def _cancel(self) -> None:
-        if self.task is not None:
+        if self.asking and self.task is not None:
             self.task.cancel()
+        else:
+            self._signal()  # a cancel would interrupt what closes the iterator
 
     def pushes(self) -> bool:
         return True

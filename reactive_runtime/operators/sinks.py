@@ -11,11 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import at_least, not_none
+from reactive_runtime._core.arguments import a_function, at_least, not_none, seconds_of
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.place import an_exception, blame_step
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
@@ -75,8 +76,9 @@ def subscribe(
     """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
 
     With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
-    reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped
-    errors. A function that raises has cancelled (2.13), and what it raised goes to the hook.
+    reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped errors. A
+    function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has signals of its
+    own, and asks for itself: beside one, the other arguments are a TypeError.
 
     A flow without a boundary runs on this thread, inside this call, as far as the demand goes. Raises TypeError
     for None or for what is neither a subscriber nor a function, and nothing else (1.9).
@@ -90,9 +92,17 @@ def subscribe(
     >>> handle.cancel()
     """
     if isinstance(on_next, Subscriber):
+        if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
+            raise TypeError(
+                "subscribe: on_error, on_complete and demand are for functions;"
+                f" {type(on_next).__name__} is a Subscriber, which has its own signals, and asks for itself"
+            )
         return FlowHandle(source._run(on_next))
     if not callable(on_next):
         raise _no_subscriber(on_next)
+    for name, function in (("on_error", on_error), ("on_complete", on_complete)):
+        if function is not None:
+            a_function("subscribe", name, function)
     if type(demand) is not int or demand < 0:
         kind = ValueError if type(demand) is int else TypeError
         raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
@@ -217,6 +227,8 @@ def block(source: Flow[T], /, timeout: float | None = None) -> T | None:
 
 
 def _block(sink: str, source: Flow[T], shown: Flow[Any], timeout: float | None) -> T | None:
+    if timeout is not None:
+        seconds_of(sink, "timeout", timeout)
     refuse_to_wait(sink, source)
     last = _Last[T]()
     running = source._run(last)
@@ -225,7 +237,9 @@ def _block(sink: str, source: Flow[T], shown: Flow[Any], timeout: float | None) 
     except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = waited_for(running) if late else ""
-        last.future.cancel()
+        cancelled = last.future.cancel()
+        if isinstance(error, TimeoutError) and not cancelled:
+            return last.future.result()  # it has ended just now; or the error is its own
         if not late:
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"
@@ -565,7 +579,7 @@ def refuse_to_wait(sink: str, source: Flow[Any]) -> None:
             if runs_here(resource) and not blocking_is_allowed():
                 here = primitives.current_thread().name
                 raise RuntimeError(
-                    f"{sink}: this thread, {here}, belongs to {resource!r}, which the flow needs for `{what}`: to wait"
-                    f" here for the elements of `{source}` can be for ever. Subscribe instead, or wait on another"
-                    " thread (executors.blocking_allowed() switches this check off)"
+                    f"{sink}: this thread, {here}, belongs to {executor_name(resource)}, which the flow needs for"
+                    f" `{what}`: to wait here for the elements of `{source}` can be for ever. Subscribe instead, or"
+                    " wait on another thread (executors.blocking_allowed() switches this check off)"
                 )

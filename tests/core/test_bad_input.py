@@ -15,6 +15,7 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import ProtocolError, RejectedError, SubscriberError
+from reactive_runtime.executors import ScheduledExecutor
 
 PLACES = ["here", "subscribed on a pool", "behind a boundary", "behind two boundaries"]
 
@@ -63,6 +64,29 @@ def test_spec109_subscribing_what_is_no_subscriber_names_what_it_lacks() -> None
 def test_subscribing_with_a_wrong_demand_is_told_to_the_caller(demand: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="demand must be an int"):
         Flow.range(3).subscribe(print, demand=demand)
+
+
+@pytest.mark.parametrize("argument", ["on_error", "on_complete"])
+def test_subscribing_with_what_is_no_function_is_told_to_the_caller(argument: str) -> None:
+    with pytest.raises(TypeError, match=f"subscribe: {argument} must be callable, not int"):
+        Flow.range(3).subscribe(print, **{argument: 3})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("argument", [{"on_error": print}, {"on_complete": print}, {"demand": 2}])
+def test_what_a_subscriber_would_not_hear_of_is_refused(argument: dict[str, Any]) -> None:
+    sink = Sink()
+    with pytest.raises(TypeError, match="Sink is a Subscriber"):
+        Flow.range(3).subscribe(sink, **argument)
+    assert sink.signals == []
+
+
+@pytest.mark.parametrize("wait", [Flow.block, Flow.run, lambda flow, timeout: flow.for_each(print, timeout)])
+@pytest.mark.parametrize("timeout", ["1", True, -1, float("nan")])
+def test_a_wrong_timeout_is_told_before_anything_runs(timeout: Any, wait: Callable[..., object]) -> None:
+    began: list[str] = []
+    with pytest.raises((TypeError, ValueError), match="timeout must be a number of seconds"):
+        wait(Flow.range(3).do_on_subscribe(lambda: began.append("ran")), timeout)
+    assert began == []
 
 
 # -- request --------------------------------------------------------------------------------------------------
@@ -425,12 +449,17 @@ def test_an_executor_that_runs_tasks_where_they_are_submitted_needs_no_stack() -
     assert len(sink.wait().elements) == 1_000_000
 
 
-@pytest.mark.parametrize("executor", [None, 3, "pool"])
+@pytest.mark.parametrize("executor", [None, 3, "pool", ThreadPoolExecutor])
 def test_what_is_no_executor_is_refused_where_the_flow_is_assembled(executor: Any) -> None:
     with pytest.raises(TypeError, match=r"publish_on: a concurrent\.futures\.Executor"):
         Flow.range(3).publish_on(executor)
     with pytest.raises(TypeError, match=r"subscribe_on: a concurrent\.futures\.Executor"):
         Flow.range(3).subscribe_on(executor)
+
+
+def test_a_class_of_clocks_is_no_clock() -> None:
+    with pytest.raises(TypeError, match=r"delay: .* not the class ScheduledExecutor: call it"):
+        Flow.range(3).delay(1, ScheduledExecutor)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

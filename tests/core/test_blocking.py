@@ -15,6 +15,7 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow, hooks
+from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import (
     ScheduledExecutor,
     SerialExecutor,
@@ -176,7 +177,14 @@ def test_what_is_refused_says_which_flow_waits_for_which_thread() -> None:
         with pytest.raises(RuntimeError) as raised:
             pool.submit(flow.block).result(PATIENCE)
         text = str(raised.value)
-        for part in ("block:", "mine_0", repr(pool), "`map_parallel(str, 2)`", f"`{flow}`", "blocking_allowed"):
+        for part in (
+            "block:",
+            "mine_0",
+            "ThreadPoolExecutor(mine, 1 workers)",
+            "`map_parallel(str, 2)`",
+            f"`{flow}`",
+            "blocking_allowed",
+        ):
             assert part in text
 
 
@@ -203,14 +211,15 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
     async def never(n: int) -> None:
         await asyncio.sleep(PATIENCE)
 
-    with ThreadPoolExecutor(9) as pool, ScheduledExecutor() as clock:
+    with ThreadPoolExecutor(9, "nine") as pool, ScheduledExecutor() as clock:
+        nine = "ThreadPoolExecutor(nine, 9 workers)"
         flow = Flow.range(9).subscribe_on(pool).map(slow)
         waits: dict[Flow[Any], tuple[str, ...]] = {
-            flow: ("`range(9) map(slow)`", "3 elements had come", "map(slow)", f"under way on {pool!r}"),
-            flow.publish_on(pool): ("3 elements had come", "map(slow)", f"under way on {pool!r}"),
-            flow.retry(2).to_list(): ("0 elements had come", "`retry(2)`", "map(slow)", f"under way on {pool!r}"),
-            Flow.range(4).map_parallel(slow, pool, 2): ("`map_parallel(slow, 2)`", f"1 calls on {pool!r}"),
-            Flow.timer(99, clock): ("`timer(99 s)`", f"a timer of {clock!r}"),
+            flow: ("`range(9) map(slow)`", "3 elements had come", "map(slow)", f"under way on {nine}"),
+            flow.publish_on(pool): ("3 elements had come", "map(slow)", f"under way on {nine}"),
+            flow.retry(2).to_list(): ("0 elements had come", "`retry(2)`", "map(slow)", f"under way on {nine}"),
+            Flow.range(4).map_parallel(slow, pool, 2): ("`map_parallel(slow, 2)`", f"1 calls on {nine}"),
+            Flow.timer(99, clock): ("`timer(99 s)`", "a timer of ScheduledExecutor"),
             Flow.just(1).flat_map(never): ("`flat_map(", "1 calls on the event loop of coroutines"),
             Flow.never(): ("`never()`", "somebody else's"),
         }
@@ -441,3 +450,36 @@ def test_the_errors_of_a_listener_at_the_end_are_reported_each(dropped: list[hoo
     Flow.range(5).tap(Broken()).subscribe(sink)
     sink.subscription.cancel()
     assert [str(drop.error) for drop in dropped if drop.error] == ["broken ()", "broken ('cancel',)"]
+
+
+def test_messages_call_an_executor_by_its_name() -> None:
+    """The address of a pool tells its user nothing."""
+    gate = threading.Event()
+    with ThreadPoolExecutor(1, "cursor") as pool:
+        waiting = Flow.range(3).map(lambda n: gate.wait(PATIENCE) and n)
+        flows = {
+            "under way on": waiting.subscribe_on(pool),
+            "calls on": Flow.range(9).map_parallel(lambda n: gate.wait(PATIENCE), pool),
+            "a task on": Flow.range(1).flat_map(lambda n: Flow.just(n).subscribe_on(pool)),
+        }
+        for text, flow in flows.items():
+            with pytest.raises(TimeoutError, match=rf"{text} ThreadPoolExecutor\(cursor, 1 workers\)"):
+                flow.block(0.01)
+        gate.set()
+        with pytest.raises(RuntimeError, match=r"belongs to ThreadPoolExecutor\(cursor, 1 workers\)"):
+            pool.submit(lambda: Flow.range(3).publish_on(pool).block(PATIENCE)).result()
+    for refused in flows.values():
+        with pytest.raises(RejectedError, match=r"ThreadPoolExecutor\(cursor, 1 workers\) refused"):
+            refused.block(PATIENCE)
+
+
+def test_a_flow_that_ends_at_the_moment_of_the_timeout_has_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends when the time is up, before it is cancelled."""
+    future: Future[int] = Future()
+
+    def looking(running: object) -> str:
+        future.set_result(7)
+        return "a look"
+
+    monkeypatch.setattr("reactive_runtime.operators.sinks.waited_for", looking)
+    assert Flow.from_future(future).block(0.01) == 7

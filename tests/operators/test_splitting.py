@@ -277,6 +277,32 @@ def test_a_full_group_is_an_error_where_it_will_have_no_subscriber(pool: ThreadP
         assert "group 2" in str(sink.error)
 
 
+TAKEN_ONE_BY_ONE: dict[str, Callable[[Flow[Any], ThreadPoolExecutor], Flow[Any]]] = {
+    "at once": lambda groups, pool: groups,
+    "limit_rate": lambda groups, pool: groups.limit_rate(1),
+    "retry": lambda groups, pool: groups.retry(1),
+    "merge": lambda groups, pool: groups.merge_with(Flow.never()),
+    "race": lambda groups, pool: Flow.race(groups, Flow.never()),
+    "take_until": lambda groups, pool: groups.take_until(Flow.never()),
+    "share": lambda groups, pool: groups.share(),
+    "publish_on": lambda groups, pool: groups.publish_on(pool, 1),
+    "subscribe_on": lambda groups, pool: groups.subscribe_on(pool),
+}
+
+
+@pytest.mark.parametrize("way", TAKEN_ONE_BY_ONE)
+@pytest.mark.parametrize("sort", ["pulled", "with a thread"])
+def test_a_full_group_is_an_error_where_groups_are_taken_one_after_the_other(
+    sort: str, way: str, pool: ThreadPoolExecutor
+) -> None:
+    """Groups that were given and are not asked for have no subscriber either: no hang, and no turn in vain."""
+    source = Flow.range(2_000) if sort == "pulled" else Flow.range(2_000).subscribe_on(pool)
+    sink = Sink()
+    TAKEN_ONE_BY_ONE[way](source.group_by(third), pool).concat_map(lambda it: it[1].count()).subscribe(sink)
+    assert isinstance(sink.wait().error, OverflowError)
+    assert "nobody has subscribed to it" in str(sink.error)
+
+
 # -- a full group, while what could bring it a subscriber is under way on another thread -----------------------
 
 BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {

@@ -1,0 +1,153 @@
+"""A flow runs in the context of its subscriber, whichever thread a clock, a pool or an event loop brings along."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
+
+REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
+
+
+class Room:
+    """Executors whose threads have been started in another context."""
+
+    def __init__(self, pool: ThreadPoolExecutor, clock: ScheduledExecutor) -> None:
+        self.pool = pool
+        self.clock = clock
+
+    def later(self) -> Future[int]:
+        """Done on a thread of the pool, when it is waited for."""
+        future: Future[int] = Future()
+        gate = threading.Event()
+        contextvars.Context().run(self.pool.submit, lambda: (gate.wait(PATIENCE), future.set_result(1)))
+        self.clock.schedule(0.001, gate.set)
+        return future
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    with ThreadPoolExecutor(2, "pool") as pool, ScheduledExecutor() as clock:
+        contextvars.Context().run(lambda: [pool.submit(int).result() for _ in range(2)])
+        contextvars.Context().run(lambda: clock.schedule(0, int).result())
+        yield Room(pool, clock)
+
+
+def seen(element: object = None) -> str:
+    return REQUEST.get()
+
+
+async def given(element: int) -> int:
+    await asyncio.sleep(0)
+    return element
+
+
+async def two() -> AsyncIterator[int]:
+    yield 0
+    await asyncio.sleep(0)
+    yield 1
+
+
+def failing(times: int) -> Callable[[], str]:
+    attempts = iter(range(times))
+
+    def attempt() -> str:
+        if next(attempts, None) is not None:
+            raise OSError
+        return seen()
+
+    return attempt
+
+
+def stays(element: int = 0) -> Flow[int]:
+    """An element, and no end."""
+    return Flow.just(element).concat_with(Flow.never())
+
+
+FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
+    "timer": lambda it: Flow.timer(0.001, it.clock).map(seen),
+    "interval": lambda it: Flow.interval(0.001, it.clock).map(seen).take(3),
+    "delay": lambda it: Flow.range(2).delay(0.001, it.clock).map(seen),
+    "rate_limit": lambda it: Flow.range(3).rate_limit(1, it.clock, per=0.002).map(seen).skip(1),
+    "debounce": lambda it: stays().debounce(0.001, it.clock).map(seen).take(1),
+    "batch_by": lambda it: stays().batch_by(5, 0.001, it.clock).map(seen).take(1),
+    "sample": lambda it: stays().sample(Flow.timer(0.001, it.clock)).map(seen),
+    "timeout": lambda it: Flow.never().timeout(0.001, it.clock, Flow.from_callable(seen)),
+    "timeout, its error": lambda it: Flow.never().timeout(0.001, it.clock).on_error_return(seen),
+    "retry_backoff": lambda it: Flow.from_callable(failing(2)).retry_backoff(3, it.clock, first=0.001),
+    "retry_when": lambda it: Flow.from_callable(failing(1)).retry_when(lambda *_: Flow.timer(0.001, it.clock)),
+    "repeat_when": lambda it: (
+        Flow.from_callable(seen).repeat_when(lambda n: Flow.timer(0.001, it.clock)).skip(1).take(1)
+    ),
+    "take_until": lambda it: Flow.never().take_until(Flow.timer(0.001, it.clock)).concat_with(Flow.from_callable(seen)),
+    "inner of flat_map": lambda it: Flow.range(2).flat_map(lambda n: Flow.timer(0.001, it.clock).map(seen)),
+    "inner of switch_map": lambda it: Flow.range(2).switch_map(lambda n: Flow.timer(0.001, it.clock).map(seen)),
+    "behind an inner": lambda it: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, it.clock)).map(seen),
+    "behind share": lambda it: Flow.timer(0.001, it.clock).share().map(seen),
+    "from_future": lambda it: Flow.defer(lambda: Flow.from_future(it.later())).map(seen),
+    "map_parallel": lambda it: Flow.range(2).map_parallel(seen, it.pool),
+    "behind map_parallel": lambda it: Flow.range(9).map_parallel(lambda n: n, it.pool, concurrency=2).map(seen),
+    "behind one on a pool": lambda it: Flow.range(9).flat_map(lambda n: Flow.just(n).subscribe_on(it.pool)).map(seen),
+    "behind parallel": lambda it: Flow.range(9).parallel(2).run_on(it.pool).sequential().map(seen),
+    "behind a coroutine": lambda it: Flow.range(9).flat_map(given, 2).map(seen),
+    "behind one started by a clock": lambda it: Flow.timer(0.001, it.clock).flat_map(given).map(seen),
+    "from_async": lambda it: Flow.from_async(two).map(seen),
+}
+
+
+@pytest.mark.parametrize("way", FLOWS)
+def test_a_flow_runs_in_its_subscribers_context(way: str, room: Room) -> None:
+    context = contextvars.copy_context()
+    context.run(REQUEST.set, "mine")
+    flow = FLOWS[way](room)
+    heard: list[str] = []
+    sink = Sink(then=lambda it, element: heard.append(REQUEST.get()))
+    context.run(flow.subscribe, sink)
+    assert set(sink.wait().elements) == {"mine"}
+    assert set(heard) == {"mine"}
+    assert REQUEST.get() == "none"
+
+
+def test_a_clock_that_a_test_moves_runs_the_flow_in_the_subscribers_context() -> None:
+    clock, context, sink = VirtualTimeExecutor(), contextvars.copy_context(), Sink()
+    context.run(REQUEST.set, "mine")
+    context.run(Flow.interval(1, clock).map(seen).subscribe, sink)
+    clock.advance(2)
+    assert sink.elements == ["mine", "mine"]
+
+
+@pytest.mark.parametrize("way", ["subscribe_on", "publish_on", "one on a pool"])
+def test_a_refusal_is_signalled_in_the_subscribers_context(way: str) -> None:
+    """The task is dropped from the pool's queue, on a thread of somebody else's."""
+    pool = ThreadPoolExecutor(1)
+    gate = threading.Event()
+    pool.submit(gate.wait, PATIENCE)
+    flows: dict[str, Callable[[Executor], Flow[Any]]] = {
+        "subscribe_on": Flow.range(9).subscribe_on,
+        "publish_on": Flow.range(9).concat_with(Flow.never()).publish_on,
+        "one on a pool": lambda it: Flow.range(1).flat_map(lambda n: Flow.just(n).subscribe_on(it)),
+    }
+    heard: list[str] = []
+
+    class Hearing(Sink):
+        def on_error(self, error: BaseException, /) -> None:
+            heard.append(REQUEST.get())
+            super().on_error(error)
+
+    context, sink = contextvars.copy_context(), Hearing()
+    context.run(REQUEST.set, "mine")
+    context.run(flows[way](pool).subscribe, sink)
+    pool.shutdown(wait=False, cancel_futures=True)
+    gate.set()
+    assert isinstance(sink.wait().error, RejectedError)
+    assert heard == ["mine"]
