@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 from docs._site import files, lessons, reference
+from docs._site.drawing import svg
+from docs._site.examples import EXAMPLES, WITHOUT
 from docs._site.names import ROOT, members
+from docs._site.recording import run
 from docs._site.writing import write
 
 __all__ = ["setup"]
@@ -23,7 +27,13 @@ class Marble(Directive):
     has_content = False
 
     def run(self) -> list[nodes.Node]:
-        return []
+        name = self.arguments[0]
+        if name in WITHOUT:
+            return [nodes.paragraph(text=f"No picture: {WITHOUT[name]}.")]
+        example = EXAMPLES[name]
+        note = f"<figcaption>{escape(example.note)}</figcaption>" if example.note else ""
+        picture = f'<div class="marble-scroll" tabindex="0">\n{svg(name, run(example))}\n</div>'
+        return [nodes.raw("", f'<figure class="marble-figure">{picture}{note}</figure>', format="html")]
 
 
 def _write_pages(app: Sphinx) -> None:
