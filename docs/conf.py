@@ -41,6 +41,7 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_copyright = False
 html_theme_options = {"source_edit_link": "", "source_view_link": ""}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
 
 from docs._site import files, lessons, reference
 from docs._site.drawing import svg
@@ -59,8 +61,9 @@ def _signature(
     called = {f"{ROOT}.Flow.{member.name}": member.signature for member in members()}.get(name)
     if called is None:
         return None
-    parameters, _, result = str(called).rpartition(" -> ")
-    return (parameters or result, result.strip("'") if parameters else returns)
+    text = re.sub(r"<class '([^']+)'>", r"\1", stringify_signature(called))
+    parameters, _, result = text.rpartition(" -> ")
+    return (parameters, result) if parameters else (text, returns)
 
 
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
