@@ -28,7 +28,6 @@ suppress_warnings = ["ref.python"]  # the name of a type in a signature may stan
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False

@@ -23,6 +23,8 @@ GAP: Final = 58
 MOST: Final = 30
 """Letters of an element that are shown."""
 COLOURS: Final = 6
+SMALLEST: Final = 0.72
+"""How far a picture shrinks where there is little room, before it has to be scrolled."""
 
 
 @dataclass
@@ -95,6 +97,7 @@ def svg(name: str, run: Run) -> str:
     said = escape(f"{name}: {_said(run)}")
     return (
         f'<svg class="marble" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
+        f'style="min-width: {SMALLEST * width:.0f}px" '
         f'viewBox="0 0 {width:.0f} {height}" role="img" aria-label="{said}">\n'
         + "\n".join([*parts, legend])
         + "\n</svg>"

@@ -11,6 +11,7 @@ import pytest
 from sphinx.util.inventory import InventoryFile
 
 from docs._site import names, reference
+from docs._site.examples import WITHOUT
 from docs._site.names import ROOT
 from reactive_runtime import Flow
 
@@ -55,6 +56,16 @@ def test_every_member_of_flow_has_a_page_by_its_theme() -> None:
     for member in names.members():
         assert f"flow/{member.name}.rst" in pages
         assert f"flow/{member.name}" in pages[f"{member.theme}.rst"]
+
+
+def test_the_page_of_each_operator_has_its_picture(site: Path) -> None:
+    for member in names.members():
+        text = (site / "reference" / "flow" / f"{member.name}.html").read_text()
+        assert text.count('class="marble"') == (member.name not in WITHOUT), member.name
+
+
+def test_the_readme_is_short() -> None:
+    assert len(Path("README.md").read_text().splitlines()) < 120
 
 
 class Page(HTMLParser):
