@@ -6,7 +6,7 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore lock clean
+.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -75,6 +75,14 @@ bench-explore:
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --editable '.[greenlet]' frontrun==0.7.0
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check interleave-test==0.1.0 || echo "interleave-test needs Python 3.12: name one with BENCH_PYTHON"
 	.venv-bench/bin/python benchmarks/explore.py
+
+# The site, in build/site: every warning is an error. `docs-links` also asks the addresses outside of it.
+docs: .venv/ready
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/site
+	@echo "docs: build/site/index.html"
+
+docs-links: .venv/ready
+	$(BIN)/python -m sphinx -q -W --keep-going -b linkcheck -d build/doctrees docs build/links
 
 # Writes down the versions that set-up installs. Needs uv, which is not installed by set-up.
 lock:

@@ -131,6 +131,9 @@ class BaseSubscriber(Generic[T]):
     def _ends(self) -> bool:
         with self._lock:
             first, self._over = not self._over, True
+            upstream = self._upstream
+        if upstream is not None:
+            upstream.ended()
         return first
 
     def _guarded(self, method: Callable[..., object], *arguments: object) -> None:

@@ -18,9 +18,9 @@ settings.register_profile("random", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-TOGETHER = ("stress", "spark", "jvm", "interop", "oracle")
-"""Folders whose tests share something dear, a JVM or a Spark session. They come first, since they take long; and where
-tests run side by side, those of a folder run on one worker."""
+TOGETHER = ("stress", "spark", "jvm", "interop", "oracle", "docs")
+"""Folders whose tests share something dear, a JVM, a Spark session or the built site. They come first, since they take
+long; and where tests run side by side, those of a folder run on one worker."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups

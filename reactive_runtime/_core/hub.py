@@ -331,8 +331,10 @@ class Hub:
         with self._lock:
             if self._over:
                 return False
-            hosts = self._to_wake()
+            hosts, upstream = self._to_wake(), self._upstream
             self._finish(error)
+        if upstream is not None:
+            upstream.ended()
         wake_all(hosts)
         return True
 

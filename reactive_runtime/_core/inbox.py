@@ -456,6 +456,7 @@ class Inbox(Feed):
     def _ended(self, error: BaseException | None) -> bool:
         drain = self._drain
         with drain._lock:
+            upstream = self._upstream
             if self._done or self._closed:
                 already, self._done = True, True
                 if self._closed:
@@ -464,6 +465,8 @@ class Inbox(Feed):
                 already, self._done, self._error = False, True, error
                 self._arrived()
                 self._traceback = None if error is None else error.__traceback__
+        if upstream is not None:
+            upstream.ended()
         if not already:
             self.came()
             drain._add(0)
@@ -501,7 +504,7 @@ class Upstream(Drain):
     drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
     """
 
-    __slots__ = ("_caller", "_cancelled", "_inbox", "_ours", "_subscription", "_unbounded", "submits")
+    __slots__ = ("_caller", "_cancelled", "_ended", "_inbox", "_ours", "_subscription", "_unbounded", "submits")
 
     def __init__(self, subscription: Subscription, inbox: Told) -> None:
         super().__init__()
@@ -510,6 +513,7 @@ class Upstream(Drain):
         self.submits = isinstance(subscription, Drain) and subscription._executor is not None
         self._subscription: Subscription | None = subscription  # _lock; None once it has been cancelled
         self._cancelled = False  # _lock; a cancel is wanted
+        self._ended = False  # _lock; it has signalled its end, and a request that waits here is not made (2.4)
         self._caller = 0  # _lock; the thread that is inside `request`
         self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
 
@@ -525,6 +529,11 @@ class Upstream(Drain):
         else:
             self._add(0)
 
+    def ended(self) -> None:
+        """It has signalled its end."""
+        with self._lock:
+            self._ended = True
+
     def still_to_come(self) -> int | None:
         """How many elements it has yet, as far as it is our own and knows."""
         with self._lock:
@@ -538,12 +547,13 @@ class Upstream(Drain):
     def _turn(self, allowance: int) -> int:
         with self._lock:
             cancelled, subscription = self._cancelled, self._subscription
+            ended = self._ended
             self._caller = primitives.get_ident()
         try:
             if cancelled or subscription is None:
                 self._cancel_now()
                 return CLOSED
-            if allowance and not self._unbounded:
+            if allowance and not (self._unbounded or ended):
                 self._unbounded = allowance == MAX_DEMAND
                 subscription.request(allowance)
         except BaseException as error:

@@ -45,10 +45,10 @@ def test_a_hazard_is_told_in_two_sentences(name: str) -> None:
     assert text.count(". ") + text.count("; ") in (1, 2), text
 
 
-def test_the_readme_shows_what_the_command_prints() -> None:
+def test_the_front_page_shows_what_the_command_prints() -> None:
     failure = explore(lesson("lost_demand").broken).failure
     assert failure is not None
-    assert failure.diagram() in Path("README.md").read_text()
+    assert failure.diagram() in Path("docs/index.md").read_text()
 
 
 EXERCISES: dict[str, Any] = {"batches": batches.SCENARIO, "promise": promise.SCENARIO, "merge": merge.SCENARIO}

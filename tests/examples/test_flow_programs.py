@@ -1,4 +1,4 @@
-"""The examples of the README's first page do what they say."""
+"""The programs in examples/flow, which the how-to pages show, do what they say."""
 
 from __future__ import annotations
 

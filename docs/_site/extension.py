@@ -1,0 +1,83 @@
+"""What the site adds to Sphinx: pages that are made before the build, `.. marble::`, signatures as they are called."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
+
+from docs._site import files, lessons, reference
+from docs._site.drawing import svg
+from docs._site.examples import EXAMPLES, WITHOUT
+from docs._site.names import ROOT, members
+from docs._site.recording import run
+from docs._site.writing import write
+
+__all__ = ["setup"]
+
+
+class Marble(Directive):
+    """The picture of an operator: a figure with the code that was run."""
+
+    required_arguments = 1
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        if name in WITHOUT:
+            return [nodes.paragraph(text=f"No picture: {WITHOUT[name]}.")]
+        example = EXAMPLES[name]
+        note = f"<figcaption>{escape(example.note)}</figcaption>" if example.note else ""
+        picture = f'<div class="marble-scroll" tabindex="0">\n{svg(name, run(example))}\n</div>'
+        return [nodes.raw("", f'<figure class="marble-figure">{picture}{note}</figure>', format="html")]
+
+
+def _write_pages(app: Sphinx) -> None:
+    docs = Path(app.srcdir)
+    write(docs / "reference", reference.pages())
+    write(docs / "lessons", lessons.pages())
+    write(docs / "files", files.pages(docs))
+
+
+def _read(app: Sphinx, name: str, source: list[str]) -> None:
+    docs = Path(app.srcdir)
+    page = docs / f"{name}.md"
+    if page.exists() and "files" not in page.relative_to(docs).parts:
+        source[0] = files.rewritten(page, docs, source[0])
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None] | None:
+    """A member of `Flow` is shown as it is called: without the flow it is called on."""
+    if not name.startswith(f"{ROOT}.Flow."):
+        return None
+    called = {f"{ROOT}.Flow.{member.name}": member.signature for member in members()}.get(name)
+    if called is None:
+        return None
+    text = re.sub(r"<class '([^']+)'>", r"\1", stringify_signature(called))
+    parameters, _, result = text.rpartition(" -> ")
+    return (parameters, result) if parameters else (text, returns)
+
+
+def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """A constant has the text below its assignment, not that of its type; backquotes as Sphinx takes them."""
+    if what == "data":
+        lines[:] = reference.doc_of_data(name, thing)
+    lines[:] = reference.as_rst("\n".join(lines)).split("\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("marble", Marble)
+    app.connect("builder-inited", _write_pages)
+    app.connect("source-read", _read)
+    app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-process-docstring", _docstring)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,152 @@
+"""What is public: the names that a user may import, each with one home, and the members of `Flow` by theme.
+
+A public module is one without an underscore in its path. Its public names are those of its `__all__`. A name that
+several modules export has its home in the first of them; the pages of the others point there. `Flow` binds what the
+modules of `operators` define: those names are its members, and have their home there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+import reactive_runtime
+from reactive_runtime import Flow
+
+__all__ = ["NOT_REFERENCE", "Member", "Module", "class_members", "members", "modules", "public_names"]
+
+ROOT: Final = "reactive_runtime"
+
+NOT_REFERENCE: Final = {
+    f"{ROOT}.cli": "the command: its reference is `reactive-runtime --help`",
+    f"{ROOT}.targets": "finds a name from the shell",
+}
+"""Modules without an underscore that a user has no reason to import."""
+
+DEEPER: Final = (f"{ROOT}.interop.jvm", f"{ROOT}.testing.trace")
+"""Public modules inside of packages whose other modules are not."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A public member of `Flow`."""
+
+    name: str
+    theme: str
+    """The module that defines it, without the package; "sources" for what begins a flow, "sinks" for what ends one."""
+    kind: str
+    """"source", "operator" or "sink"."""
+    function: Callable[..., Any]
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """How it is called on a flow, or, a source, on `Flow`."""
+        signature = inspect.signature(self.function)
+        parameters = list(signature.parameters.values())
+        own = 0 if self.kind == "source" else 1
+        positional = [it for it in parameters[own:] if it.kind is it.POSITIONAL_ONLY]
+        if own and not positional:  # the `/` behind the flow itself says nothing to the caller
+            parameters = [parameters[0], *parameters[1:]]
+        return signature.replace(parameters=parameters[own:])
+
+
+@dataclass
+class Module:
+    """A public module, and the names it exports."""
+
+    name: str
+    homes: dict[str, Any] = field(default_factory=dict)
+    """What has its home here."""
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """What it exports, and where that has its home: a name with the path of its module."""
+
+    @property
+    def module(self) -> ModuleType:
+        """The module itself."""
+        return importlib.import_module(self.name)
+
+
+def members() -> list[Member]:
+    """The public members of `Flow`, in the order of their names."""
+    found = []
+    for name in sorted(name for name in dir(Flow) if not name.startswith("_")):
+        static = inspect.getattr_static(Flow, name)
+        function = static.__func__ if isinstance(static, staticmethod | classmethod) else static
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+        of_a_flow = first is not None and (first.name == "self" or "Flow[" in str(first.annotation))
+        begins = isinstance(static, staticmethod) or not of_a_flow
+        module = function.__module__.rpartition(".")[2].lstrip("_")
+        ends = module in ("sinks", "terminal", "flow") or name == "to_spark"
+        kind = "source" if begins else "sink" if ends else "operator"
+        theme = {"source": "sources", "sink": "sinks"}.get(kind, module)
+        found.append(Member(name, theme, kind, function))
+    return found
+
+
+def modules() -> list[Module]:
+    """The public modules, in the order in which their names have their homes."""
+    at = {id(member.function): f"{ROOT}.Flow.{member.name}" for member in members()}
+    found = []
+    for name in _module_names():
+        module = importlib.import_module(name)
+        entry = Module(name)
+        for public in getattr(module, "__all__", ()):
+            thing = getattr(module, public)
+            if inspect.isclass(thing) and thing is not Flow and issubclass(Flow, thing) and thing.__module__ == name:
+                continue  # a part of Flow, whose members are Flow's
+            home = at.setdefault(id(thing), f"{name}.{public}")
+            if home == f"{name}.{public}":
+                entry.homes[public] = thing
+            elif not home.startswith(f"{ROOT}.Flow."):
+                entry.elsewhere[public] = home
+        if entry.homes or (entry.elsewhere and not _is_an_implementation(entry)):
+            found.append(entry)
+    return found
+
+
+def public_names() -> list[str]:
+    """Every public name, with the path of the module it is imported from; and every public member of `Flow`."""
+    names = [f"{ROOT}.Flow.{member.name}" for member in members()]
+    for module in modules():
+        names += [f"{module.name}.{name}" for name in (*module.homes, *module.elsewhere)]
+    return names
+
+
+def class_members(cls: type) -> list[str]:
+    """The public methods and attributes that a class of the package defines itself."""
+    return [
+        name
+        for name, value in vars(cls).items()
+        if not name.startswith("_") and isinstance(value, FunctionType | property | staticmethod | classmethod)
+    ]
+
+
+def _is_an_implementation(entry: Module) -> bool:
+    """Whether the package itself exports everything that it does."""
+    package = {f"{ROOT}.{name}" for name in reactive_runtime.__all__}
+    return package.issuperset(entry.elsewhere.values())
+
+
+def _module_names() -> list[str]:
+    """The package first, then what lies directly in it, then the modules of operators."""
+    top = [it.name for it in pkgutil.iter_modules(reactive_runtime.__path__, f"{ROOT}.")]
+    operators = f"{ROOT}.operators"
+    deeper = [*DEEPER]
+    if operators in top:
+        deeper += [it.name for it in pkgutil.iter_modules(importlib.import_module(operators).__path__, f"{operators}.")]
+    names = [ROOT, *top, *deeper]
+    return [
+        name
+        for name in names
+        if name not in NOT_REFERENCE and not any(part.startswith("_") for part in name.split("."))
+    ]
