@@ -10,9 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["Facts", "Record", "Signal"]
+__all__ = ["UNDER_WAY", "Facts", "Record", "Signal"]
+
+UNDER_WAY: Final = 2**63 - 1
+"""As the `end` of a record: the call was under way at the ticket up to which the run is judged. Where it ends is as
+unknown as that of a call that never returned, but it is not accused of that."""
 
 
 class Signal(StrEnum):

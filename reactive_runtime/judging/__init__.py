@@ -1,0 +1,6 @@
+"""The fast judge of recorded runs: numpy over Arrow columns, without Spark. Needs numpy and pyarrow, on import."""
+
+from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, judge
+from reactive_runtime.judging.rows import PACKED, Rows
+
+__all__ = ["PACKED", "SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "Rows", "judge"]
