@@ -42,7 +42,7 @@ from reactive_runtime.testing.records import UNDER_WAY
 from reactive_runtime.testing.reference import in_order
 from reactive_runtime.testing.rules import RULES
 
-__all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge"]
+__all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge", "order_of"]
 
 _KIND: Final = {signal: number for number, signal in enumerate(KINDS)}
 _SUBSCRIBED, _NEXT, _ERROR, _COMPLETE, _REQUEST, _CANCEL, _SUBSCRIBE, _SETTLED = range(UNKNOWN)
@@ -126,7 +126,7 @@ def _bits(number: int) -> int:
     return int(number).bit_length()
 
 
-def _order(rows: Rows) -> Array | None:
+def order_of(rows: Rows) -> Array | None:
     """Where each row goes: by run, subscription and begin; of equal begins as the reference has it. None: as it is."""
     run, subscription, begin = rows.run, rows.subscription, rows.begin
     several = len(rows.runs) > 1 and bool((run[1:] != run[:-1]).any())
@@ -183,7 +183,7 @@ class _Trace:
 
     def __init__(self, rows: Rows, late_signals: int) -> None:
         self.rows = rows
-        self._order = _order(rows)
+        self._order = order_of(rows)
         self._late_signals = late_signals
         self.size = len(rows)
         self.flags = self.of("flags")

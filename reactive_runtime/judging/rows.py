@@ -183,8 +183,8 @@ class Rows:
         arrays = [*words, *(it.cast(kind.type) for it, kind in zip(numbers, list(PACKED)[2:], strict=True))]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
-    def where(self, chosen: Array) -> Rows:
-        """Some of them: a mask, or places."""
+    def where(self, chosen: Array | slice) -> Rows:
+        """Some of them: a mask, places, or a stretch."""
         columns = {name: getattr(self, name)[chosen] for name in ("run", "scenario", *_NUMBERS)}
         return replace(self, **columns)
 
@@ -202,7 +202,7 @@ class Rows:
         cancels = open_ & (flags & 15 == KINDS.index(Signal.CANCEL))
         return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, UNDER_WAY, rows.end))
 
-    def records(self, places: Array) -> Iterator[Record]:
+    def records(self, places: Array | slice) -> Iterator[Record]:
         """What the judge knows of some of them, for the reference: the same in all that decides."""
         columns = [getattr(self, name)[places].tolist() for name in ("run", "scenario", *_NUMBERS)]
         for run, scenario, subscription, flags, elements, thread, n, begin, end, ns, value, late in zip(

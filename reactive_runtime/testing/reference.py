@@ -15,7 +15,7 @@ from reactive_runtime.testing.latency import DEMAND, LONGEST, SILENCE, bucket
 from reactive_runtime.testing.records import UNDER_WAY, Record, Signal
 from reactive_runtime.testing.rules import RECURSION
 
-__all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised"]
+__all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised", "rank"]
 
 _LATER: Final = 2**65
 """Beyond all tickets, also when one is subtracted."""
@@ -56,10 +56,11 @@ def _valid(record: Record) -> bool:
 def in_order(records: Iterable[Record]) -> list[Record]:
     """By `begin`. Two of a subscription never begin at one ticket; in a trace that says so, what else they say decides,
     so that the verdict does not depend on the order in which they were found."""
-    return sorted(records, key=_rank)
+    return sorted(records, key=rank)
 
 
-def _rank(record: Record) -> tuple[object, ...]:
+def rank(record: Record) -> tuple[object, ...]:
+    """The place of a record in the order of its subscription."""
     counts = (None if it is None else max(it, 0) for it in (record.elements, record.late_signals))
     return (
         record.begin,
