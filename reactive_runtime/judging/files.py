@@ -74,6 +74,8 @@ class Plan:
     """How often ranges read a record, on average."""
     largest: int
     """The most records that a range reads."""
+    tasks: int
+    """How many tasks should share the work."""
 
     @property
     def rows(self) -> int:
@@ -123,13 +125,19 @@ def _statistics(group: Any, at: int | None) -> tuple[Any, Any] | None:
 
 
 def plan(
-    files: Sequence[Path], least: int = 1, most: int = RANGE, way: Literal["ranges", "moved"] | None = None
+    files: Sequence[Path],
+    cores: int = 1,
+    most: int = RANGE,
+    way: Literal["ranges", "moved"] | None = None,
+    little: int = 1,
 ) -> Plan:
-    """How to judge these files: in ranges of up to `most` records, and at least so many ranges, where there is enough
-    to do. `way`: in that way, whatever it costs."""
+    """How to judge these files on so many cores: in ranges of up to `most` records, all cores busy to the end, unless
+    there are no more than `little` records for each. `way`: in that way, whatever it costs."""
     groups = footers(files)
     total = sum(it.rows for it in groups)
-    size = min(most, max(total // max(least, 1), 1))
+    cores = max(min(cores, total // little), 1)
+    tasks = cores * max(-(-total // (most * cores)), 1)
+    size = max(-(-total // tasks), 1)
     # A run of its own is planned by itself; row groups of several runs may hold some of any.
     alone = all(it.run is not None for it in groups)
     runs: dict[str | None, list[Group]] = {}
@@ -139,7 +147,7 @@ def plan(
     again = sum(it.rows for it in ranges) / max(total, 1)
     largest = max((it.rows for it in ranges), default=0)
     cheap = again <= READ_AGAIN and largest <= READ_AGAIN * size
-    return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest)
+    return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest, tasks)
 
 
 def _cut(run: str | None, groups: list[Group], size: int) -> Iterator[Range]:

@@ -28,7 +28,7 @@ from reactive_runtime.judging.slow import judge_in_order
 from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.reference import rank
 
-__all__ = ["MOST", "Gathered"]
+__all__ = ["MOST", "Gathered", "scattered"]
 
 MOST: Final = 4_000_000
 """Records that are held at once: some 80 bytes each as they lie, four times that while they are judged."""
@@ -125,7 +125,7 @@ class _Files:
         self._whose: dict[int, tuple[str, int] | None] = {}  # the one subscription of a file; None where it has several
 
     def add(self, rows: Rows) -> None:
-        places = _scattered(rows, self._level) % np.uint64(_FILES)
+        places = scattered(rows, self._level) % np.uint64(_FILES)
         for place in np.unique(places).tolist():
             mine = rows.where(places == place)
             if place not in self._open:
@@ -153,7 +153,7 @@ class _Files:
         return self._folder / f"{place}.arrows"
 
 
-def _scattered(rows: Rows, level: int) -> Array:
+def scattered(rows: Rows, level: int) -> Array:
     """A number for each row, the same for all of a subscription, and another at each level."""
     runs = np.array([int.from_bytes(run.encode()[-8:].rjust(8, b"\0"), "big") for run in rows.runs], np.uint64)
     mixed = rows.subscription.astype(np.uint64) + runs[rows.run] * np.uint64(0x9E3779B97F4A7C15) + np.uint64(level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,12 +25,14 @@ __all__ = [
     "NEVER",
     "PACKED",
     "RAISED",
+    "REQUIRED",
     "SHARED",
     "UNCLOCKED",
     "UNKNOWN",
     "VALUED",
     "Array",
     "Rows",
+    "flags_in_sql",
 ]
 
 Array = npt.NDArray[Any]
@@ -63,7 +65,8 @@ PACKED: Final = pa.schema(
 )
 """The same, as it travels between tasks; no column has nulls."""
 
-_REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
+REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
+"""Columns that may not have nulls."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Rows:
 
     @classmethod
     def _of_table(cls, table: pa.Table) -> Rows:
-        for name in _REQUIRED:
+        for name in REQUIRED:
             if table.column(name).null_count:
                 raise TraceError(f"is no trace: column {name!r} has nulls; docs/traces.md says which may have some")
         kind = _kinds(table)
@@ -337,3 +340,21 @@ def _late(table: pa.Table) -> Array:
     if table.column("late_signals").null_count < len(table) and (late < 0).any():
         late = np.where(_nulls(table, "late_signals"), -1, np.clip(late, 0, _MANY))
     return late.astype(np.int32)
+
+
+def flags_in_sql(columns: Collection[str]) -> str:
+    """`flags` of the records that have these columns, as an expression of Spark's SQL; above them, the number of the
+    first column of REQUIRED that is null, counted from 1."""
+    kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
+    conditions = {
+        RAISED: f"error is not null and (not signal <=> '{Signal.ON_ERROR.value}' or startswith(error, 'raised '))",
+        SHARED: "coalesce(shared_callers, false)",
+        ASCENDING: "coalesce(ascending, false)",
+        DEEP: f"coalesce(depth > {RECURSION}, false)" if "depth" in columns else "false",
+        VALUED: "value is not null",
+        NEVER: "end is null",
+        UNCLOCKED: f"signal <=> '{Signal.CANCEL.value}' and end_ns is null",
+    }
+    bits = " + ".join(f"if({text}, {flag}, 0)" for flag, text in conditions.items())
+    nulls = " ".join(f"when {name} is null then {place << 11}" for place, name in enumerate(REQUIRED, 1))
+    return f"cast(case signal {kinds} else {UNKNOWN} end + {bits} + case {nulls} else 0 end as smallint)"

@@ -107,8 +107,10 @@ def test_a_plan_reads_what_lies_together_once_and_moves_what_is_scattered(tmp_pa
 
 def test_at_least_so_many_ranges_where_there_is_enough(tmp_path: Path) -> None:
     files = written(tmp_path, "many files", recorded(2))
-    assert len(plan(files, least=1).ranges) == RUNS
-    assert len(plan(files, least=12).ranges) > RUNS
+    assert len(plan(files).ranges) == RUNS
+    assert len(plan(files, cores=12).ranges) > RUNS
+    assert plan(files, cores=12).tasks == 12
+    assert len(plan(files, cores=12, little=10_000).ranges) == RUNS
 
 
 @pytest.mark.parametrize("most", [1, 7, 50, 500])
