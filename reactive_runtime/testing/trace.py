@@ -46,11 +46,13 @@ __all__ = [
     "Held",
     "Source",
     "TraceWriter",
+    "arrived",
     "check_files",
     "checked",
     "different_runs",
     "holds",
     "metadata_of",
+    "read_through",
     "read_trace",
     "run_folders",
     "schema",
@@ -549,7 +551,7 @@ def holds(run: Path | str) -> Held:
     there = sorted(folder.glob("signals-*.parquet"))
     told = _told(folder)
     if told is None:
-        return Held(folder, _name_of(folder), _footprint(there), there, None, None, None)
+        return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
     try:
         facts = json.loads(told.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -594,6 +596,22 @@ _KINDS: Final = {str: "a text", bool: "true or false", int: "a whole number", di
 
 def _name_of(folder: Path) -> str:
     return folder.name.removeprefix("run=")
+
+
+def _name_within(files: Sequence[Path]) -> str | None:
+    """The name that the records have, where the footers say one."""
+    pa, parquet = _arrow()
+    names: set[str] = set()
+    for file in files:
+        try:
+            footer = parquet.read_metadata(file)
+            at = footer.schema.names.index("run")
+            for n in range(footer.num_row_groups):
+                within = footer.row_group(n).column(at).statistics
+                names |= {within.min, within.max}
+        except (OSError, ValueError, AttributeError, pa.ArrowException):  # it is for others to say what is wrong
+            return None
+    return names.pop() if len(names) == 1 and all(isinstance(it, str) for it in names) else None
 
 
 def _footprint(files: Iterable[Path]) -> str:
@@ -648,6 +666,41 @@ def checked(held: Held) -> list[Path]:
         what = f"its files have {rows:,} records, and it says that it holds {held.rows:,}: it can't be judged"
         raise TraceError(f"{held.folder}: {what}")
     return held.files
+
+
+def read_through(held: Held) -> None:
+    """Read all that a run holds, and keep nothing. TraceError names a file whose bytes have changed."""
+    pa, parquet = _arrow()
+    for file in held.files:
+        try:
+            for _ in parquet.ParquetFile(file, page_checksum_verification=True).iter_batches():
+                pass
+        except (OSError, pa.ArrowException) as error:
+            raise _unread(file, error) from error
+
+
+def arrived(run: Path) -> bool:
+    """Whether all files are there, in their size, that the run says it holds: a run may be copied, last things first.
+
+    True as well where it says nothing, or something that can't be so: waiting would not help.
+    """
+    facts = metadata_of(run)
+    files = (facts or {}).get("files")
+    if facts is not None and files is None and facts.get("records"):
+        return any(run.glob("signals-*.parquet"))
+    if not isinstance(files, dict):
+        return True
+    return all(not _FILE.fullmatch(name) or _is_whole(run / name) for name in files)
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether it has its end: Parquet files have a mark there."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(-4, os.SEEK_END)
+            return opened.read() == b"PAR1"
+    except OSError:
+        return False
 
 
 def _check(file: Path) -> int:
