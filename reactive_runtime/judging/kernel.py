@@ -52,8 +52,8 @@ assert [signal.value for signal in KINDS[:6]] == [
 ]
 _LAST_SIGNAL: Final = _COMPLETE
 
-_HIGHEST: Final = 2**61
-"""The highest ticket; ends of none lie above."""
+_HIGHEST: Final = UNDER_WAY
+"""Tickets lie below; ends of none lie above."""
 _OPEN: Final = 2**62
 _CUT: Final = 2**31
 """What a request counts for where it is compared with a number of rows, which are fewer."""
@@ -212,7 +212,7 @@ class _Trace:
 
     def _tickets(self) -> tuple[Array, Array]:
         begin, end = self.ticket, self.of("end")
-        is_open = end == UNDER_WAY
+        is_open = end >= UNDER_WAY
         some_open = bool(is_open.any())
         ended = end[~is_open] if some_open else end
         lowest = min(int(begin.min()), int(ended.min()) if len(ended) else 0)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing.records import UNDER_WAY, Record, Signal
+from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
 from reactive_runtime.testing.rules import RECURSION
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Rows:
     """Of a request, 0 where it is invalid."""
     begin: Array
     end: Array
-    """UNDER_WAY: it has none."""
+    """From UNDER_WAY on: it is not known, or there is none."""
     ns: Array
     """Of its beginning; of a cancel, its end."""
     value: Array
@@ -149,7 +149,7 @@ class Rows:
             _ints(table, "thread", 0),
             np.maximum(_ints(table, "n", 0), 0),
             _ints(table, "begin", 0),
-            _ints(table, "end", UNDER_WAY),
+            _ints(table, "end", CUT),
             ns,
             _ints(table, "value", 0),
             _late(table),
@@ -193,17 +193,17 @@ class Rows:
 
     def upto(self, tickets: Mapping[str, int]) -> Rows:
         """As `cut` of the reference has it, for the runs that are named there."""
-        known = np.array([tickets.get(run, UNDER_WAY) for run in self.runs], np.int64)[self.run]
+        known = np.array([tickets.get(run, 0) for run in self.runs], np.int64)[self.run]
         is_cut = np.array([run in tickets for run in self.runs], bool)[self.run]
         if not is_cut.any():
             return self
         there = ~is_cut | (self.begin <= known)
         rows = self.where(there)
         known, is_cut = known[there], is_cut[there]
-        open_ = is_cut & ((rows.end > known) | (rows.flags & NEVER != 0))
+        open_ = is_cut & ((rows.end > known) | (rows.end >= UNDER_WAY))
         flags = np.where(open_, rows.flags & ~(NEVER | RAISED), rows.flags).astype(np.int16)
         cancels = open_ & (flags & 15 == KINDS.index(Signal.CANCEL))
-        return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, UNDER_WAY, rows.end))
+        return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
 
     def records(self, places: Array | slice) -> Iterator[Record]:
         """What the judge knows of some of them, for the reference: the same in all that decides."""

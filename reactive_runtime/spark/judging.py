@@ -28,7 +28,7 @@ from reactive_runtime.judging.gathering import MOST, Gathered, scattered
 from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged
 from reactive_runtime.judging.rows import PACKED, REQUIRED, Rows, flags_in_sql
 from reactive_runtime.spark.blame import is_connected
-from reactive_runtime.testing.records import UNDER_WAY
+from reactive_runtime.testing.records import CUT
 from reactive_runtime.testing.trace import check_files
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def _packed(signals: DataFrame) -> DataFrame:
         number("thread", 0),
         F.expr("greatest(coalesce(cast(n as bigint), 0), 0L)").alias("n"),
         number("begin", 0),
-        number("end", UNDER_WAY),
+        number("end", CUT),
         F.expr("coalesce(cast(if(signal <=> 'cancel', end_ns, begin_ns) as bigint), 0L)").alias("ns"),
         number("value", 0),
         F.expr(least.format("late_signals", -1, "int")).alias("late_signals")

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.testing.latency import DEMAND, LONGEST, SILENCE, bucket
-from reactive_runtime.testing.records import UNDER_WAY, Record, Signal
+from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
 from reactive_runtime.testing.rules import RECURSION
 
 __all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised", "rank"]
@@ -45,7 +45,7 @@ def _end(record: Record) -> int:
 
 
 def _returned(record: Record) -> bool:
-    return record.end is not None and record.end != UNDER_WAY
+    return record.end is not None and record.end < UNDER_WAY
 
 
 def _valid(record: Record) -> bool:
@@ -95,9 +95,9 @@ def cut(records: Iterable[Record], upto: int) -> list[Record]:
 
 
 def _as_of(record: Record, upto: int) -> Record:
-    if record.end is not None and record.end <= upto:
+    if record.end is not None and record.end <= min(upto, UNDER_WAY - 1):
         return record
-    return record._replace(end=UNDER_WAY, end_ns=None, error=None if raised(record) else record.error)
+    return record._replace(end=CUT, end_ns=None, error=None if raised(record) else record.error)
 
 
 # -- what is known --------------------------------------------------------------------------------------------
