@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 from strategies import record
 
 from reactive_runtime import MAX_DEMAND
 from reactive_runtime.testing import Record, Signal
+from reactive_runtime.testing.trace import table_of
 
-__all__ = ["dirty", "likely", "shuffled"]
+__all__ = ["LAYOUTS", "dirty", "likely", "shuffled", "written"]
 
 _MIDDLE = [Signal.ON_NEXT] * 5 + [Signal.REQUEST] * 4 + [Signal.CANCEL]
 _HUGE = (-(2**63), -(2**62), -1, 0, 1, 2, 2**31 - 1, 2**31, 2**32, 2**61 - 1, 2**61, 2**62, 2**63 - 2, 2**63 - 1)
@@ -107,3 +112,40 @@ def dirty(dice: random.Random, run: str = "run", most: int = 3) -> list[Record]:
 def shuffled(dice: random.Random, records: list[Record]) -> list[Record]:
     """In another order."""
     return dice.sample(records, len(records))
+
+
+LAYOUTS = ["one file", "many files", "overlapping", "no statistics", "foreign"]
+
+
+def written(
+    folder: Path, layout: str, records: Sequence[Record], row_group_size: int = 17, seed: int = 0
+) -> list[Path]:
+    """The records as files: `layout` says how they lie there."""
+    dice = random.Random(seed)
+    of: dict[str, list[Record]] = {}
+    for it in records:
+        of.setdefault(it.run, []).append(it)
+    parts: list[tuple[str, list[Record]]] = []
+    if layout == "one file":
+        parts = [("all", list(records))]
+    elif layout == "foreign":  # of several runs, in no order
+        mixed = shuffled(dice, list(records))
+        parts = [(f"run={at}", mixed[at::3]) for at in range(3)]
+    else:
+        for run, mine in of.items():
+            if layout == "overlapping":
+                parts += [(run, mine[at::3]) for at in range(3)]
+            else:
+                mine.sort(key=lambda it: (it.subscription, it.begin))
+                parts += [(run, mine[at : at + 40]) for at in range(0, len(mine), 40)]
+    options: dict[str, Any] = {"row_group_size": row_group_size}
+    if layout == "no statistics":
+        options["write_statistics"] = False
+    for number, (run, some) in enumerate(parts):
+        table = table_of(some)
+        table = table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
+        if layout == "foreign":
+            table = table.select(sorted(table.column_names, reverse=True)).append_column("more", pa.nulls(len(table)))
+        (folder / run).mkdir(exist_ok=True)
+        parquet.write_table(table, folder / run / f"signals-{number:05}.parquet", **options)
+    return sorted(folder.glob("*/*.parquet"))

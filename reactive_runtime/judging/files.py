@@ -190,7 +190,7 @@ def _reaching(wanted: float, low: Any, high: Any, rows: Any, begin: int, last: i
 def read(file: str, numbers: Sequence[int]) -> Iterator[Rows]:
     """The records of these row groups, one after the other; TraceError names the file."""
     try:
-        opened = parquet.ParquetFile(file, read_dictionary=_WORDS)
+        opened = parquet.ParquetFile(file, read_dictionary=_WORDS, page_checksum_verification=True)
         names = set(opened.schema_arrow.names)
         columns = [name for name in Record._fields if name in names]
         for number in numbers:

@@ -42,7 +42,7 @@ from reactive_runtime.testing.records import UNDER_WAY
 from reactive_runtime.testing.reference import in_order
 from reactive_runtime.testing.rules import RULES
 
-__all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge", "order_of"]
+__all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge", "order_of", "schema_of"]
 
 _KIND: Final = {signal: number for number, signal in enumerate(KINDS)}
 _SUBSCRIBED, _NEXT, _ERROR, _COMPLETE, _REQUEST, _CANCEL, _SUBSCRIBE, _SETTLED = range(UNKNOWN)
@@ -59,11 +59,12 @@ _CUT: Final = 2**31
 """What a request counts for where it is compared with a number of rows, which are fewer."""
 
 
-def _schema(**columns: pa.DataType) -> pa.Schema:
+def schema_of(**columns: pa.DataType) -> pa.Schema:
+    """A schema with these columns."""
     return pa.schema(list(columns.items()))
 
 
-SUBSCRIPTIONS: Final = _schema(
+SUBSCRIPTIONS: Final = schema_of(
     run=pa.string(),
     scenario=pa.string(),
     subscription=pa.int64(),
@@ -80,7 +81,7 @@ SUBSCRIPTIONS: Final = _schema(
 )
 """One row for each subscription: what it amounted to (`Amounts` of the reference), and how many rules it broke."""
 
-VIOLATIONS: Final = _schema(
+VIOLATIONS: Final = schema_of(
     run=pa.string(),
     scenario=pa.string(),
     subscription=pa.int64(),
@@ -90,7 +91,7 @@ VIOLATIONS: Final = _schema(
 )
 """One row for each rule broken in each subscription."""
 
-WAITS: Final = _schema(
+WAITS: Final = schema_of(
     run=pa.string(),
     scenario=pa.string(),
     what=pa.string(),

@@ -25,7 +25,7 @@ import pyarrow as pa
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging.files import RANGE, Plan, Range, plan, read, read_range
 from reactive_runtime.judging.gathering import MOST, Gathered, scattered
-from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged
+from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
 from reactive_runtime.judging.rows import PACKED, REQUIRED, Rows, flags_in_sql
 from reactive_runtime.spark.blame import is_connected
 from reactive_runtime.testing.records import CUT
@@ -50,12 +50,14 @@ _BLOB: Final = 500_000
 _LEVEL: Final = 99
 """Rows are scattered over tasks by other numbers than over the files of one task."""
 
-_ALL: Final = pa.schema(
-    {"part": pa.int8()} | {field.name: field.type for schema in (SUBSCRIPTIONS, VIOLATIONS, WAITS) for field in schema}
-)
+_COLUMNS: Final[dict[str, pa.DataType]] = {
+    field.name: field.type for schema in (SUBSCRIPTIONS, VIOLATIONS, WAITS) for field in schema
+}
+
+_ALL: Final = schema_of(part=pa.int8(), **_COLUMNS)
 """What tasks give: the rows of all tables, one below the other; `part` says of which."""
 
-_SENT: Final = pa.schema([pa.field("place", pa.int32(), nullable=False), pa.field("blob", pa.binary(), nullable=False)])
+_SENT: Final = schema_of(place=pa.int32(), blob=pa.binary())
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,19 @@ class Found:
 
 def judge_files(
     spark: SparkSession,
-    folders: Sequence[Path | str],
+    files: Sequence[Path],
     late_signals: int = 1,
     upto: Mapping[str, int] | None = None,
     way: Way | None = None,
     most: int = MOST,
 ) -> Found:
-    """Judge all runs below the folders.
+    """Judge all records of these trace files, which the tasks have to see at the same paths.
 
     `late_signals`: how many may follow a cancel from outside, where the trace does not say. `upto`: runs that are
     judged as they were at that ticket. `way`: whatever it costs. `most`: records that a task holds at once. TraceError
     names what is no trace.
     """
-    how = planned(spark, folders, way, most)
+    how = planned(spark, files, way, most)
     with_settings = _Settings(late_signals, dict(upto or {}), most)
     if how.way == "ranges":
         frame = _tasks(spark, _of_ranges(how)).mapInArrow(_JudgeRanges(with_settings), _schema(_ALL))
@@ -121,7 +123,8 @@ def judge_frame(
 ) -> Found:
     """Judge the rows of any DataFrame with the columns of a trace; those of newer schemas may be missing.
 
-    docs/traces.md has the columns. Arguments as of `judge_files`. A column that must not have nulls and has some fails the job with a TraceError.
+    docs/traces.md has the columns. Arguments as of `judge_files`. TraceError names columns that are missing; one that
+    must not have nulls, and has some, fails the job, by name.
     """
     parts = _PARTS * _cores(signals.sparkSession)
     sent = _packed(signals).mapInArrow(_SendRows(parts), _schema(_SENT))
@@ -129,15 +132,14 @@ def judge_frame(
     return Found(_judged_where_sent(sent, parts, _Settings(late_signals, dict(upto or {}), most)), how)
 
 
-def planned(spark: SparkSession, folders: Sequence[Path | str], way: Way | None = None, most: int = MOST) -> Plan:
-    """How `judge_files` would judge these folders."""
-    files = [file for folder in folders for file in check_files(folder)]
+def planned(spark: SparkSession, files: Sequence[Path], way: Way | None = None, most: int = MOST) -> Plan:
+    """How `judge_files` judges these files."""
     return plan(files, _cores(spark), min(RANGE, max(most // 2, 1)), way, _LITTLE)
 
 
 def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
-    """The plan of `judge_files`, and why, in a line."""
-    return planned(spark, folders).explain()
+    """How the runs below these folders are judged, and why, in a line."""
+    return planned(spark, [file for folder in folders for file in check_files(folder)]).explain()
 
 
 def _cores(spark: SparkSession) -> int:

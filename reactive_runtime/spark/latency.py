@@ -13,12 +13,9 @@ __all__ = ["percentiles"]
 
 _PERCENTS: Final = (50, 90, 99)
 
-_SCHEMA: Final = pa.schema(
-    {
-        **dict.fromkeys(("run", "scenario", "what"), pa.string()),
-        **dict.fromkeys(("count", *(f"p{it}" for it in _PERCENTS), "max"), pa.int64()),
-    }
-)
+_NAMES: Final[dict[str, pa.DataType]] = dict.fromkeys(("run", "scenario", "what"), pa.string())
+_NUMBERS: Final[dict[str, pa.DataType]] = dict.fromkeys(("count", "p50", "p90", "p99", "max"), pa.int64())
+_SCHEMA: Final = pa.schema({**_NAMES, **_NUMBERS})
 
 
 def percentiles(counts: pa.Table) -> pa.Table:

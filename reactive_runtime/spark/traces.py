@@ -26,13 +26,13 @@ from urllib.parse import unquote, urlsplit
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import TraceError
-from reactive_runtime.spark.judging import KEYS, breaches, violations
-from reactive_runtime.spark.latency import histogram, percentiles
+from reactive_runtime.judging.examples import examples
+from reactive_runtime.spark.judging import judge_files
+from reactive_runtime.spark.latency import percentiles
 from reactive_runtime.spark.regressions import regressions
 from reactive_runtime.spark.tables import EXAMPLES, RUNS, Draft, Together, facts, one_verifier, table, together
-from reactive_runtime.testing.checker import Violation, check
+from reactive_runtime.testing.checker import Violation
 from reactive_runtime.testing.diagram import diagram
-from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.rules import RULES
 from reactive_runtime.testing.trace import (
     Held,
@@ -51,16 +51,6 @@ __all__ = ["TABLES", "Verdict", "follow", "read_runs", "summary", "verify"]
 
 TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples")
 """What is written for each run."""
-
-_SHOWN: Final = 100_000
-"""How many records of a broken subscription the driver looks at, to show the few around the breach."""
-
-_BEYOND: Final = 1_000
-"""How many of them may come after it: one signal too many after a cancel may come some way after the first."""
-
-_PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_PARTITION: Final = 1_000_000
-"""Bytes of a file that a partition is made of, where there is little: some 60,000 records."""
 
 LOOK_SECONDS: Final = 2
 """Between two looks of `follow` for runs that have not come as a whole."""
@@ -99,7 +89,7 @@ def summary(found: DataFrame) -> DataFrame:
     after = {"late": F.col("late"), "silence_ns": F.col("silence_ns")}
     return found.groupBy("run", "scenario").agg(
         F.count("*").alias("subscriptions"),
-        F.count_if(F.expr("bits != 0 or too_late + too_asked + too_after > 0")).alias("broken"),
+        F.count_if(F.col("broken") > 0).alias("broken"),
         *(F.sum(name).alias(name) for name in sums),
         *(F.count_if(name).alias(name) for name in ("completed", "failed")),
         F.count_if(cancelled).alias("cancelled"),
@@ -124,6 +114,8 @@ class Verdict:
     """What the newest run was slower at than those before it."""
     examples: dict[str, Violation] = field(default_factory=dict)
     """For each rule broken, one breach, with the signals around it."""
+    plan: str = ""
+    """How it was judged, in a line."""
 
     @property
     def clean(self) -> bool:
@@ -363,57 +355,43 @@ def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
 def _verdict(
     spark: SparkSession, held: Sequence[Held], out: Path, late_signals: int, unable: Sequence[str], follows: bool
 ) -> Verdict:
-    files = [file for it in held for file in it.files]
-    signals = _read(spark, files)
-    partitions = spark.conf.get(_PARTITIONS) or "200"
-    try:
-        spark.conf.set(_PARTITIONS, str(_fitting(int(partitions), files)))
-        # Each is computed once, and what is made of it is planned without how it came about: planning takes its time.
-        rows = breaches(signals, late_signals).localCheckpoint()
-        totals = summary(rows).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
-        sums = totals.to_pylist()
-        counts = histogram(signals, rows).localCheckpoint()
-        broken: list[dict[str, Any]] = []
-        draft = Draft(out)
-        if any(row["broken"] for row in sums):
-            found = violations(signals, rows).localCheckpoint()
-            found.repartition(1).write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
-            broken = _by_run(found)
-        examples = _examples(spark, signals, broken)
-        medians = percentiles(counts).toArrow()
-        known = table(facts(held, {row["run"] for row in sums}), RUNS)
-        draft.add(totals, "summary")
-        draft.add(counts.toArrow(), "histogram")
-        draft.add(medians, "latency")
-        draft.add(table([_drawn(it) for it in examples], EXAMPLES), "examples")
-        draft.add(known, "runs")
-        slower = regressions(out, medians, known)
-        if slower is not None:
-            draft.whole("regressions", slower)
-        judged = sorted({it.run for it in held} | {row["run"] for row in sums})
-        last = Together(_as_before(out, judged) if follows else judged, list(unable))
-        draft.commit(last, judged, TABLES, ["regressions"])
-        shown = {it.rule: it for it in reversed(examples)}
-        worst = [] if slower is None else slower.to_pylist()
-        return Verdict(_by_rule(broken), sums, [it for it in worst if it["slower"]], dict(sorted(shown.items())))
-    finally:
-        spark.conf.set(_PARTITIONS, partitions)
-
-
-def _fitting(most: int, files: Sequence[Path]) -> int:
-    """As many partitions as there are, for much; fewer for little, where each costs more than what it does."""
-    size = sum(file.stat().st_size for file in files)
-    return max(min(most, 2), min(most, size // _PARTITION))
+    judged = judge_files(spark, [file for it in held for file in it.files], late_signals).kept()
+    totals = summary(judged.subscriptions).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
+    sums = totals.to_pylist()
+    counts = judged.waits.toArrow()
+    broken: list[dict[str, Any]] = []
+    draft = Draft(out)
+    if any(row["broken"] for row in sums):
+        judged.violations.repartition(1).write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
+        broken = _by_run(judged.violations)
+    found = _examples(held, broken, late_signals)
+    medians = percentiles(counts)
+    known = table(facts(held, {row["run"] for row in sums}), RUNS)
+    draft.add(totals, "summary")
+    draft.add(counts, "histogram")
+    draft.add(medians, "latency")
+    draft.add(table([_drawn(it) for it in found], EXAMPLES), "examples")
+    draft.add(known, "runs")
+    slower = regressions(out, medians, known)
+    if slower is not None:
+        draft.whole("regressions", slower)
+    runs = sorted({it.run for it in held} | {row["run"] for row in sums})
+    last = Together(_as_before(out, runs) if follows else runs, list(unable))
+    draft.commit(last, runs, TABLES, ["regressions"])
+    shown = {it.rule: it for it in reversed(found)}
+    worst = [] if slower is None else [it for it in slower.to_pylist() if it["slower"]]
+    return Verdict(_by_rule(broken), sums, worst, dict(sorted(shown.items())), judged.plan)
 
 
 def _by_run(found: DataFrame) -> list[dict[str, Any]]:
     """A row for each rule and run: run, rule, subscriptions, count, and an example (scenario, subscription, first)."""
     from pyspark.sql import functions as F
 
+    example = F.struct("run", "scenario", "subscription", "first", F.col("count").alias("times"))
     rules = found.groupBy("run", "rule").agg(
         F.count("*").alias("subscriptions"),
         F.sum("count").alias("count"),
-        F.min_by(F.struct(*KEYS, "first"), "first").alias("example"),
+        F.min_by(example, F.struct("first", "subscription")).alias("example"),
     )
     return [row.asDict(recursive=True) for row in rules.collect()]
 
@@ -433,37 +411,11 @@ def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _examples(spark: SparkSession, signals: DataFrame, broken: Sequence[dict[str, Any]]) -> list[Violation]:
+def _examples(held: Sequence[Held], broken: Sequence[dict[str, Any]], late_signals: int) -> list[Violation]:
     """Of rules that were broken one breach each, with the signals around it; of the newest runs first."""
-    from pyspark.sql import functions as F
-
     newest = sorted(sorted(broken, key=lambda it: str(it["rule"])), key=lambda it: str(it["run"]), reverse=True)
-    chosen = newest[:_EXAMPLES]
-    if not chosen:
-        return []
-    ids = ("run", "subscription")
-    wanted = [(place, *(it["example"][name] for name in (*ids, "first"))) for place, it in enumerate(chosen)]
-    breach = spark.createDataFrame(wanted, "place int, run string, subscription bigint, first bigint")
-    mine = signals
-    for name in ids:  # so that the files need not be read as a whole
-        mine = mine.where(F.col(name).isin({it["example"][name] for it in chosen}))
-    order = "over (partition by place order by begin)"
-    rows = (
-        mine.join(F.broadcast(breach), list(ids))
-        .selectExpr("*", f"row_number() {order} as nth", f"count_if(begin > first) {order} as beyond")
-        .where(f"nth <= {_SHOWN} and beyond <= {_BEYOND}")
-        .select("place", *Record._fields)
-        .collect()
-    )
-    records: dict[int, list[Record]] = defaultdict(list)
-    for place, *values in rows:
-        records[place].append(Record(*values))
-    found: list[Violation] = []
-    for place, it in enumerate(chosen):
-        # Spark has found it; what is shown is what the checker sees there.
-        judged = check(sorted(records[place], key=lambda record: record.begin), context=12)
-        found.extend(breach for breach in judged if breach.rule == it["rule"])
-    return found
+    chosen = [{"rule": it["rule"], **it["example"], "count": it["example"]["times"]} for it in newest[:_EXAMPLES]]
+    return examples([file for it in held for file in it.files], chosen, late_signals)
 
 
 def _drawn(breach: Violation) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 from breaches import element, request, trace
 from judges import by_reference, rows_of, same
-from random_traces import dirty, likely, shuffled
+from random_traces import LAYOUTS, dirty, likely, shuffled, written
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
@@ -27,39 +26,6 @@ RUNS = 6
 def recorded(seed: int, make: Any = likely, runs: int = RUNS) -> list[Record]:
     dice = random.Random(seed)
     return [it for number in range(runs) for it in make(dice, f"run {number}", 12)]
-
-
-def written(folder: Path, layout: str, records: Sequence[Record], seed: int = 0) -> list[Path]:
-    """The records as files: `layout` says how they lie there."""
-    dice = random.Random(seed)
-    of = {run: [it for it in records if it.run == run] for run in dict.fromkeys(it.run for it in records)}
-    parts: list[tuple[str, list[Record]]] = []
-    if layout == "one file":
-        parts = [("all", list(records))]
-    elif layout == "foreign":  # of several runs, in no order
-        mixed = shuffled(dice, list(records))
-        parts = [(f"run={at}", mixed[at::3]) for at in range(3)]
-    else:
-        for run, mine in of.items():
-            if layout == "overlapping":
-                parts += [(run, mine[at::3]) for at in range(3)]
-            else:
-                mine.sort(key=lambda it: (it.subscription, it.begin))
-                parts += [(run, mine[at : at + 40]) for at in range(0, len(mine), 40)]
-    options: dict[str, Any] = {"row_group_size": 17}
-    if layout == "no statistics":
-        options["write_statistics"] = False
-    for number, (run, some) in enumerate(parts):
-        table = table_of(some)
-        table = table.cast(pa.schema([field.with_nullable(True) for field in table.schema]))
-        if layout == "foreign":
-            table = table.select(sorted(table.column_names, reverse=True)).append_column("more", pa.nulls(len(table)))
-        (folder / run).mkdir(exist_ok=True)
-        parquet.write_table(table, folder / run / f"signals-{number:05}.parquet", **options)
-    return sorted(folder.glob("*/*.parquet"))
-
-
-LAYOUTS = ["one file", "many files", "overlapping", "no statistics", "foreign"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
