@@ -25,7 +25,7 @@ from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing.trace import TraceWriter, table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
-"""Random lists of traces, of each kind; all of them go through Spark in each plan. 2,000 at night (`make judge-nightly`)."""
+"""Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make judge-nightly`)."""
 
 
 def in_tables(found: Found) -> Any:
