@@ -178,10 +178,7 @@ def by_duckdb(folder: Path) -> Rows:
 BEFORE = """
 import json, sys, time
 from pathlib import Path
-from reactive_runtime.judging import judge_runs
-from reactive_runtime.spark import explain, judge_files, judge_frame, session
-from reactive_runtime.spark.judging import Way
-from reactive_runtime.testing.trace import check_files
+from reactive_runtime.spark import breaches, read_runs, session, violations
 
 spark = session("local[2]")
 for line in sys.stdin:

@@ -24,6 +24,7 @@ from rich.table import Table
 
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
+from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
 from reactive_runtime.cli.verdict import FailOnRegression, judged, removed, reported
 from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
@@ -59,7 +60,11 @@ def stress(
     fault: Annotated[
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
-    verify: Annotated[bool, typer.Option("--verify", help="Judge the runs with Spark when the load is over.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Judge the runs when the load is over.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option(help="With --verify: spark, which also writes the tables; or local, in this process."),
+    ] = "spark",
     report: Annotated[Path | None, typer.Option(help="With --verify: write the report to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     fail_on_regression: FailOnRegression = False,
@@ -69,14 +74,16 @@ def stress(
 ) -> None:
     """Put publishers under fire by many threads, and record every signal to Parquet.
 
-    With --verify the runs are judged at once, by Spark; with --repeat each run is judged as it is done, without. Ctrl-C
-    and SIGTERM end the load after the round under way: what there is by then is judged; a second one ends all. Exit
-    status 0 says that no rule was broken, 1 that one was, or a scenario got stuck, 2 that not all could be judged.
+    With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
+    --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under way:
+    what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one was, or a scenario got stuck, 2 that not all could be judged.
     """
     from reactive_runtime.spark.session import settings_of
 
     def work() -> None:
-        asked = _Asked(scenarios or [], tag, where, repeat, verify, report, junit, master, settings, fail_on_regression)
+        asked = _Asked(
+            scenarios or [], tag, where, repeat, verify, engine, report, junit, master, settings, fail_on_regression
+        )
         asked.carry_out(listing, lambda n, found, stop: _Load(
             found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
         ))  # fmt: skip
@@ -86,6 +93,10 @@ def stress(
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
         if not math.isfinite(seconds):
             raise ReactiveError(f"--seconds {seconds}: should be a number of seconds")
+        if engine not in ENGINES:
+            raise ReactiveError(f"--engine {engine}: should be spark, or local")
+        if engine == "local" and (report is not None or fail_on_regression):
+            raise ReactiveError("--engine local: --report and --fail-on-regression need the tables that Spark writes")
         if report is not None and not verify:
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
@@ -104,6 +115,7 @@ class _Asked:
     where: str
     repeat: str
     verify: bool
+    engine: str
     report: Path | None
     junit: Path | None
     master: str
@@ -159,7 +171,7 @@ class _Asked:
             self.runs += made
             if self.repeat != "1":
                 for run in made:
-                    self.broken = _joined(self.broken, _judge_here(run, this.seed))
+                    self._judge_at_once([run], this.seed)
             self.given_up += failures
             if self.broken or failures or stop.asked is not None:
                 break
@@ -167,13 +179,25 @@ class _Asked:
     def _judge(self) -> None:
         if not self.verify:
             return
+        here = self._judge_at_once(self.runs)
+        if self.engine == "local":
+            return
         to = self.runs[0].parent.parent / "verdict"
         came = judged(self.runs, to, self.master, self.settings)
-        self.unable += came.unable
+        self.unable += [it for it in came.unable if it not in self.unable]
         self.slower += came.slower
         self.broken = _joined(self.broken, _broken_by(to, self.runs))
+        if not (came.unable or here.unable):
+            agree(here, to)
         if self.report is not None:
             reported(to, self.report)
+
+    def _judge_at_once(self, runs: list[Path], seed: int | None = None) -> AtOnce:
+        show = seed is not None or self.engine == "local"  # otherwise Spark will show them
+        here = judge_at_once(runs, show, seed)
+        self.broken = _joined(self.broken, here.broken)
+        self.unable += here.unable
+        return here
 
     def _write_junit(self, unable: list[str]) -> None:
         from reactive_runtime.stress.junit import write_junit
@@ -388,25 +412,6 @@ def _repeated(repeat: str) -> Iterable[int]:
     if not repeat.isdecimal() or repeat == "0":
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
-
-
-def _judge_here(run: Path, seed: int) -> dict[str, set[str]]:
-    """By the checker, in this process: for runs that fit into memory. The rules that each scenario broke."""
-    from reactive_runtime.testing.checker import check
-    from reactive_runtime.testing.trace import read_trace
-
-    violations = check(read_trace(run), context=12)
-    for shown in violations[:3]:
-        out.print(str(shown), soft_wrap=True)
-    if violations:
-        rules = ", ".join(sorted({it.rule for it in violations}))
-        out.print(f"BROKEN   rule {rules}, with seed {seed}", style="bold red")
-    else:
-        out.print("clean    no rule was broken", style="green")
-    broken: dict[str, set[str]] = {}
-    for it in violations:
-        broken.setdefault(it.scenario, set()).add(it.rule)
-    return broken
 
 
 def _print_given_up(failures: list[Failure]) -> None:

@@ -184,6 +184,7 @@ def _told(verdict: Verdict, to: Path, begin: float | None) -> None:
     _print_verdict(verdict)
     for it in verdict.regressions:
         out.print(f"slower   {_slower(it)}", style="yellow", soft_wrap=True)
+    out.print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
     out.print(f"verdict  {to}{took}", soft_wrap=True)
     if verdict.clean:
