@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -190,6 +190,25 @@ for line in sys.stdin:
 """
 
 
+def processor_seconds(root: int, without: int | None = None) -> float:
+    """What a process and all that it has started have used so far, but for one of them."""
+    times: dict[int, float] = {}
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        process = int(stat.parent.name)
+        parents[process] = int(fields[1])
+        times[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its children's, that have ended, too
+    of = {root}
+    for process in sorted(parents):  # a child has the larger number, nearly always
+        if parents[process] in of and process != without:
+            of.add(process)
+    return sum(times.get(process, 0.0) for process in of)
+
+
 class Before:
     """An earlier version, in a process of its own."""
 
@@ -208,20 +227,29 @@ class Before:
                 return [tuple(row) for row in json.loads(line.removeprefix("found "))]
         raise SystemExit("the earlier version has ended")
 
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
     def close(self) -> None:
         self._process.communicate()
 
 
-def in_turn(ways: dict[str, Callable[[], Rows]], rounds: int) -> tuple[dict[str, float], dict[str, Rows]]:
-    """Median seconds of each way, after a round that does not count; and what each found."""
-    found = {way: work() for way, work in ways.items()}
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(rounds):
+Clock = Callable[[str], float]
+
+
+def in_turn(ways: dict[str, Callable[[], Rows]], rounds: int, clocks: Sequence[Clock]) -> tuple[Any, Any]:
+    """For each way, medians by each clock, after two rounds that do not count; and what it found."""
+    found: dict[str, Rows] = {}
+    took: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for number in range(rounds + 2):
         for way, work in ways.items():
-            begin = time.perf_counter()
-            work()
-            seconds[way].append(time.perf_counter() - begin)
-    return {way: statistics.median(of) for way, of in seconds.items()}, found
+            begins = [clock(way) for clock in clocks]
+            found[way] = work()
+            ends = [clock(way) for clock in clocks]
+            if number >= 2:
+                took[way].append([end - begin for begin, end in zip(begins, ends, strict=True)])
+    return {way: [statistics.median(of) for of in zip(*all_of, strict=True)] for way, all_of in took.items()}, found
 
 
 def scaled(spark: Any) -> None:
@@ -271,7 +299,13 @@ def main() -> None:
         }
         if before is not None:
             ways["before, Spark"] = lambda: before.judge(folder)
-        seconds, found = in_turn(ways, asked.rounds)
+        mine = os.getpid()
+        other = None if before is None else before.process
+
+        def processor(way: str) -> float:
+            return processor_seconds(other) if way.startswith("before") and other else processor_seconds(mine, other)
+
+        took, found = in_turn(ways, asked.rounds, [lambda way: time.perf_counter(), processor])
         begin = time.thread_time()
         by_this_process(folder)
         of_thread = time.thread_time() - begin
@@ -281,13 +315,17 @@ def main() -> None:
         scaled(spark)
     spark.stop()
     table = Table(title=f"{records:,} records, all checks, warm, in turn", title_justify="left")
-    for column in ("way", "seconds", "records a second", "DuckDB = 1", "before = 1", "must reach"):
+    peers = {"DuckDB": "DuckDB, 2 threads", "before": "before, Spark"}
+    for column in ("way", "seconds", "processor s", "records a second", *(f"{it} = 1" for it in peers), "must reach"):
         table.add_column(column, justify="left" if column == "way" else "right")
-    for way, took in seconds.items():
-        ratios = [took / seconds[it] if it in seconds else None for it in ("DuckDB, 2 threads", "before, Spark")]
-        shown = ("" if it is None else f"{it:.2f}" for it in ratios)
-        table.add_row(way, f"{took:.2f}", f"{records / took:,.0f}", *shown, AIMS.get(way, ""))
+    for way, (seconds, used) in took.items():
+        shown = []
+        for peer in peers.values():
+            of = took.get(peer)
+            shown.append("" if of is None else f"{seconds / of[0]:.2f} ({used / of[1]:.2f})")
+        table.add_row(way, f"{seconds:.2f}", f"{used:.1f}", f"{records / seconds:,.0f}", *shown, AIMS.get(way, ""))
     console.print(table)
+    console.print("in brackets: by processor time, which other work on the machine changes less")
     console.print(f"one thread, by its own clock: {records / of_thread:,.0f} records a second")
     agree = all(rows == found["Spark, ranges"] for rows in found.values())
     console.print(f"the same verdict: {agree}, {found['Spark, ranges']}")

@@ -81,6 +81,12 @@ def dirty(dice: random.Random, run: str = "run", most: int = 3) -> list[Record]:
     """The same, with fields overwritten at random: anything that the columns can hold."""
     records = likely(dice, run, most)
     share = dice.choice([0.02, 0.1, 0.3])
+    if dice.random() < 0.3:  # many records begin, or end, at one ticket
+        by = dice.choice([2, 4, 10])
+        records = [
+            it._replace(begin=it.begin // by, end=None if it.end is None else it.end // by, scenario="one")
+            for it in records
+        ]
     begins = [it.begin for it in records]
     numbers = {name: lambda: dice.choice(_HUGE) for name in ("begin", "end", "begin_ns", "end_ns", "value", "n")}
     changes: dict[str, Any] = {

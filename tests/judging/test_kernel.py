@@ -21,8 +21,8 @@ from reactive_runtime.testing import RULES, Record, check
 from reactive_runtime.testing.reference import CONDITIONS, in_order
 from reactive_runtime.testing.trace import table_of
 
-LISTS = int(os.environ.get("JUDGE_TRACES", "2000"))
-"""Random lists of traces, of each kind."""
+LISTS = int(os.environ.get("JUDGE_TRACES", "500"))
+"""Random lists of traces, of each kind; 2,000 at night (`make judge-nightly`)."""
 
 BATCH = 50
 """Lists that are judged in one go, each a run."""
@@ -152,3 +152,13 @@ def test_records_that_begin_together_are_judged_in_one_order_however_they_are_fo
         mixed = shuffled(random.Random(seed), records)
         assert in_order(mixed) == in_order(records)
         same(rows_of(judge(Rows.of_table(table_of(mixed)))), expected, records)
+
+
+def test_of_two_that_end_at_one_ticket_the_first_to_begin_counts() -> None:
+    inside = ("cancel", 6, 10)
+    outside = ("cancel", 7, 10, {"thread": 2})
+    cancels = trace(request(9, 3, 4), element(0, 5, 20), inside, outside, element(1, 30, 31), shared_callers=True)
+    calls = trace(request(1, 3, 10), request(1, 4, 10, thread=2), request(1, 5, 6))
+    for records, broken in ((cancels, {("1.8", 1)}), (calls, {("2.7", 1)})):
+        assert {(it.rule, it.count) for it in check(records)} == broken
+        same(rows_of(judge(Rows.of_table(table_of(records)))), by_reference(records), records)
