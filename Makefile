@@ -6,7 +6,7 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run stress nightly soak test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
+.PHONY: run stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -21,6 +21,10 @@ nightly: .venv/ready
 # Ten minutes of all scenarios in turn: no violation, and threads and memory come back to where they began.
 soak: .venv/ready
 	$(BIN)/python benchmarks/soak.py --seconds $(NIGHTLY_SECONDS)
+
+# The fast judge beside the reference: 2,000 random lists of traces of each kind, in every plan of Spark.
+judge-nightly: .venv/ready
+	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)

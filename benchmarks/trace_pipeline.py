@@ -1,25 +1,36 @@
-"""The trace pipeline on `local[2]` beside DuckDB with two threads: the same checks, on the same files, warm.
+"""The judge on one thread, and in Spark's tasks on `local[2]` in each of its ways, beside DuckDB with two threads: the
+same checks, on the same files, warm, in turn.
 
-python benchmarks/trace_pipeline.py [--records 5000000] [--scale]
+python benchmarks/trace_pipeline.py [--records 5000000] [--before FOLDER] [--scale]
 
-With --scale also 10, 20 and 40 million records, by Spark: twice the records should take 2.1 times as long at most.
+With --before also an earlier version of the package, from a checkout in that folder (`git worktree add FOLDER
+15a0b45`), in a process and a JVM of its own. With --scale also 10, 20 and 40 million records: twice the records should
+take 2.1 times as long at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import duckdb
 from rich.table import Table
 from side_by_side import console
 
-from reactive_runtime.spark import breaches, read_runs, session, violations
+from reactive_runtime.judging import judge_runs
+from reactive_runtime.spark import explain, judge_files, judge_frame, session
+from reactive_runtime.spark.judging import Way
+from reactive_runtime.testing.trace import check_files
 
 LENGTH = 1_000
 """Records of each subscription."""
@@ -137,28 +148,108 @@ def made(folder: Path, records: int) -> int:
     return subscriptions * LENGTH
 
 
-def by_spark(spark: Any, folder: Path) -> list[tuple[str, int, int]]:
-    signals = read_runs(spark, [folder])
-    rows = breaches(signals).persist()
-    found = violations(signals, rows).groupBy("rule").agg({"*": "count", "count": "sum"}).collect()
-    rows.unpersist()
+Rows = list[tuple[str, int, int]]
+"""Rule, subscriptions, how often."""
+
+
+def counted(violations: Any) -> Rows:
+    found = violations.groupBy("rule").agg({"*": "count", "count": "sum"}).collect()
     return sorted((row["rule"], row["count(1)"], row["sum(count)"]) for row in found)
 
 
-def by_duckdb(folder: Path) -> list[tuple[str, int, int]]:
+def by_spark(spark: Any, folder: Path, way: Way | None = None) -> Rows:
+    return counted(judge_files(spark, check_files(folder / "run"), way=way).violations)
+
+
+def by_frame(spark: Any, folder: Path) -> Rows:
+    return counted(judge_frame(spark.read.parquet(str(folder / "run"))).violations)
+
+
+def by_this_process(folder: Path) -> Rows:
+    rules = judge_runs([folder]).violations.group_by("rule").aggregate([("count", "count"), ("count", "sum")])
+    return sorted((row["rule"], row["count_count"], row["count_sum"]) for row in rules.to_pylist())
+
+
+def by_duckdb(folder: Path) -> Rows:
     connection = duckdb.connect(config={"threads": 2})
     return connection.sql(DUCKDB.format(files=f"{folder}/run/*.parquet")).fetchall()
 
 
-def warm(work: Callable[[], Any], rounds: int = 3) -> tuple[float, Any]:
-    """Median seconds of some rounds, after one that does not count; and the result."""
-    result = work()
-    seconds = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - begin)
-    return statistics.median(seconds), result
+BEFORE = """
+import json, sys, time
+from pathlib import Path
+from reactive_runtime.spark import breaches, read_runs, session, violations
+
+spark = session("local[2]")
+for line in sys.stdin:
+    signals = read_runs(spark, [Path(line.strip())])
+    rows = breaches(signals).persist()
+    found = violations(signals, rows).groupBy("rule").agg({"*": "count", "count": "sum"}).collect()
+    rows.unpersist()
+    print("found", json.dumps(sorted((row["rule"], row["count(1)"], row["sum(count)"]) for row in found)), flush=True)
+"""
+
+
+def processor_seconds(root: int, without: int | None = None) -> float:
+    """What a process and all that it has started have used so far, but for one of them."""
+    times: dict[int, float] = {}
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        process = int(stat.parent.name)
+        parents[process] = int(fields[1])
+        times[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its children's, that have ended, too
+    of = {root}
+    for process in sorted(parents):  # a child has the larger number, nearly always
+        if parents[process] in of and process != without:
+            of.add(process)
+    return sum(times.get(process, 0.0) for process in of)
+
+
+class Before:
+    """An earlier version, in a process of its own."""
+
+    def __init__(self, checkout: Path) -> None:
+        there = {**os.environ, "PYTHONPATH": str(checkout)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", BEFORE], env=there, cwd=checkout, stdin=PIPE, stdout=PIPE, text=True
+        )
+
+    def judge(self, folder: Path) -> Rows:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(folder, file=self._process.stdin, flush=True)
+        for line in self._process.stdout:
+            if line.startswith("found "):
+                return [tuple(row) for row in json.loads(line.removeprefix("found "))]
+        raise SystemExit("the earlier version has ended")
+
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+Clock = Callable[[str], float]
+
+
+def in_turn(ways: dict[str, Callable[[], Rows]], rounds: int, clocks: Sequence[Clock]) -> tuple[Any, Any]:
+    """For each way, medians by each clock, after two rounds that do not count; and what it found."""
+    found: dict[str, Rows] = {}
+    took: dict[str, list[list[float]]] = {way: [] for way in ways}
+    for number in range(rounds + 2):
+        for way, work in ways.items():
+            begins = [clock(way) for clock in clocks]
+            found[way] = work()
+            ends = [clock(way) for clock in clocks]
+            if number >= 2:
+                took[way].append([end - begin for begin, end in zip(begins, ends, strict=True)])
+    return {way: [statistics.median(of) for of in zip(*all_of, strict=True)] for way, all_of in took.items()}, found
 
 
 def scaled(spark: Any) -> None:
@@ -179,30 +270,65 @@ def scaled(spark: Any) -> None:
     console.print(table)
 
 
+AIMS = {
+    "Spark, ranges": "0.25 of before, 0.4 of DuckDB",
+    "Spark, any DataFrame": "0.6 of before",
+    "one thread, no Spark": "2,000,000 a second",
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path)
     parser.add_argument("--scale", action="store_true")
     asked = parser.parse_args()
+    before = Before(asked.before) if asked.before else None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records = made(folder, asked.records)
-        duckdb_seconds, duckdb_found = warm(lambda: by_duckdb(folder))
         spark = session("local[2]")
-        spark_seconds, spark_found = warm(lambda: by_spark(spark, folder))
+        console.print(explain(spark, [folder]))
+        ways: dict[str, Callable[[], Rows]] = {
+            "Spark, ranges": lambda: by_spark(spark, folder, "ranges"),
+            "Spark, moved": lambda: by_spark(spark, folder, "moved"),
+            "Spark, any DataFrame": lambda: by_frame(spark, folder),
+            "one thread, no Spark": lambda: by_this_process(folder),
+            "DuckDB, 2 threads": lambda: by_duckdb(folder),
+        }
+        if before is not None:
+            ways["before, Spark"] = lambda: before.judge(folder)
+        mine = os.getpid()
+        other = None if before is None else before.process
+
+        def processor(way: str) -> float:
+            return processor_seconds(other) if way.startswith("before") and other else processor_seconds(mine, other)
+
+        took, found = in_turn(ways, asked.rounds, [lambda way: time.perf_counter(), processor])
+        begin = time.thread_time()
+        by_this_process(folder)
+        of_thread = time.thread_time() - begin
+    if before is not None:
+        before.close()
     if asked.scale:
         scaled(spark)
     spark.stop()
-    table = Table(title=f"{records:,} records, all checks, warm", title_justify="left")
-    for column in ("way", "seconds", "records a second", "time, DuckDB = 1", "must reach"):
-        table.add_column(column, justify="left" if column in ("way", "must reach") else "right")
-    for way, seconds, aim in (
-        ("Spark, local[2]", spark_seconds, "600,000 a second, 1.6"),
-        ("DuckDB, 2 threads", duckdb_seconds, ""),
-    ):
-        table.add_row(way, f"{seconds:.1f}", f"{records / seconds:,.0f}", f"{seconds / duckdb_seconds:.2f}", aim)
+    table = Table(title=f"{records:,} records, all checks, warm, in turn", title_justify="left")
+    peers = {"DuckDB": "DuckDB, 2 threads", "before": "before, Spark"}
+    for column in ("way", "seconds", "processor s", "records a second", *(f"{it} = 1" for it in peers), "must reach"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    for way, (seconds, used) in took.items():
+        shown = []
+        for peer in peers.values():
+            of = took.get(peer)
+            shown.append("" if of is None else f"{seconds / of[0]:.2f} ({used / of[1]:.2f})")
+        table.add_row(way, f"{seconds:.2f}", f"{used:.1f}", f"{records / seconds:,.0f}", *shown, AIMS.get(way, ""))
     console.print(table)
-    console.print(f"the same verdict: {spark_found == duckdb_found}, {spark_found}")
+    console.print("in brackets: by processor time, which other work on the machine changes less")
+    console.print(f"one thread, by its own clock: {records / of_thread:,.0f} records a second")
+    agree = all(rows == found["Spark, ranges"] for rows in found.values())
+    console.print(f"the same verdict: {agree}, {found['Spark, ranges']}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Annotated, Final, NoReturn
 
@@ -15,7 +17,7 @@ try:
 except ImportError:
     sys.exit("reactive-runtime: the command needs typer and rich: pip install 'reactive-runtime[cli]'")
 
-__all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line_errors", "out"]
+__all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line", "one_line_errors", "out"]
 
 BROKEN: Final = 1
 UNABLE: Final = 2
@@ -27,7 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
 )
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+# Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
+out = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
 Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]
@@ -39,16 +42,32 @@ Packages = Annotated[
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
+    """Whatever goes wrong inside is one line on standard error, and exit status 2.
+
+    With REACTIVE_RUNTIME_TRACEBACK in the environment, what is no error of ours has its traceback before that.
+    """
     try:
         yield
-    except ReactiveError as error:
-        _stop(str(error))
-    except ValueError as error:  # an option that only the one who uses it can judge
+    except (ReactiveError, ValueError) as error:  # a ValueError: an option that only the one who uses it can judge
         _stop(str(error))
     except KeyboardInterrupt:
         _stop("interrupted")
+    except SystemExit as error:
+        _stop(f"something that was run has called sys.exit({error.code!r}), and ended the load")
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
+            traceback.print_exc()
+        _stop(one_line(error))
+
+
+def one_line(error: BaseException) -> str:
+    """An error of somebody else's, by its type and the first line it says."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {said[:300]}" if said else type(error).__name__
 
 
 def _stop(why: str) -> NoReturn:
-    print(f"reactive-runtime: {why}", file=sys.stderr)
+    print(f"reactive-runtime: {' '.join(why.splitlines())}", file=sys.stderr)
     raise typer.Exit(UNABLE)

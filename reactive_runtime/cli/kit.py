@@ -76,7 +76,7 @@ def _run_checks(target: str, verification: Verification) -> None:
         table.add_row(it.rule, it.sentence, kind, _why(outcome), style=STYLES[outcome.status])
     out.print(table)
     for failure in failures:
-        out.print(f"{failure.check.name}\n{failure.why}\n", markup=False, soft_wrap=True)
+        out.print(f"{failure.check.name}\n{failure.why}\n", soft_wrap=True)
     seconds = primitives.monotonic() - begin
     out.print(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
     if failures:

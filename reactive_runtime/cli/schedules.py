@@ -45,7 +45,7 @@ def explore(
             asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine)
             result = explored(asked, jobs)
         for note in result.notes:
-            out.print(f"note     {note}", markup=False, soft_wrap=True)
+            out.print(f"note     {note}", soft_wrap=True)
         rate = result.schedules / max(result.seconds, 1e-9)
         out.print(
             f"explored {result.scenario}: {result.schedules:,} schedules in {result.seconds:.2f} s"
@@ -56,16 +56,16 @@ def explore(
         if failure is None:
             out.print(f"HOLDS    {result.verdict}", style="green")
             return
-        out.print(f"\n{failure.diagram()}\n", markup=False, soft_wrap=True)
+        out.print(f"\n{failure.diagram()}\n", soft_wrap=True)
         if save is not None:
             saved(result, save)
         if svg is not None:
             svg.write_text(failure.svg())
         again = f"--replay {save}" if save is not None else f"token {failure.token}"
         if not failure.gil:
-            out.print("note     this schedule needs a build without a GIL", markup=False)
+            out.print("note     this schedule needs a build without a GIL")
         least = ", the fewest there are" if failure.minimal else ""
-        out.print(f"again    {again}", markup=False, soft_wrap=True)
+        out.print(f"again    {again}", soft_wrap=True)
         out.print(
             f"FAILS    found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
             style="bold red",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import random
+import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +22,11 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
-from reactive_runtime.cli.verdict import judged, reported
+from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
+from reactive_runtime.cli.verdict import FailOnRegression, judged, removed, reported
+from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
@@ -54,63 +60,155 @@ def stress(
     fault: Annotated[
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
-    verify: Annotated[bool, typer.Option("--verify", help="Judge the runs with Spark when the load is over.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Judge the runs when the load is over.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option(help="With --verify: spark, which also writes the tables; or local, in this process."),
+    ] = "spark",
     report: Annotated[Path | None, typer.Option(help="With --verify: write the report to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
+    fail_on_regression: FailOnRegression = False,
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
     """Put publishers under fire by many threads, and record every signal to Parquet.
 
-    With --verify the runs are judged at once, by Spark; with --repeat each run is judged as it is done, without. Exit
-    status 1 says that a rule was broken, or a scenario got stuck.
+    With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
+    --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under way:
+    what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one was, or a scenario got stuck, 2 that not all could be judged.
     """
     from reactive_runtime.spark.session import settings_of
-    from reactive_runtime.stress import Failure, find
-    from reactive_runtime.stress.junit import write_junit
+
+    def work() -> None:
+        asked = _Asked(
+            scenarios or [], tag, where, repeat, verify, engine, report, junit, master, settings, fail_on_regression
+        )
+        asked.carry_out(listing, lambda n, found, stop: _Load(
+            found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
+        ))  # fmt: skip
 
     with one_line_errors():
-        given_up: list[Failure] = []
-        found = find(where, scenarios or [], tag, lambda file, error: given_up.append(Failure(file.name, str(error))))
-        if listing:
-            _list(found)
-            _print_given_up(given_up)
-            return
         if pool not in ("threads", "processes-per-scenario"):
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
+        if not math.isfinite(seconds):
+            raise ReactiveError(f"--seconds {seconds}: should be a number of seconds")
+        if engine not in ENGINES:
+            raise ReactiveError(f"--engine {engine}: should be spark, or local")
+        if engine == "local" and (report is not None or fail_on_regression):
+            raise ReactiveError("--engine local: --report and --fail-on-regression need the tables that Spark writes")
+        if report is not None and not verify:
+            raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
+        if fail_on_regression and not verify:
+            raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
         settings = settings_of(conf, packages)
         first = random.randrange(2**31) if seed is None else seed
-        broken: dict[str, set[str]] = {}
-        runs: list[Path] = []
-        for n in _repeated(repeat):
-            load = _Load(found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario")
-            made, failures = load.runs(python or [], given_up)
-            runs += made
-            if repeat != "1":
-                for run in made:
-                    broken = _joined(broken, _judge_here(run, first + n))
-            given_up += failures
-            if broken or failures:
-                break
-        if verify and judged(runs, out / "verdict", master, settings):
-            broken = _broken_by(out / "verdict", runs)
-        if verify and report is not None:
-            reported(out, report)
-        if junit is not None:
-            write_junit(junit, found, broken, given_up)
-        _print_given_up(given_up)
-        if broken or any(it.stuck or it.rule for it in given_up):
+        watched(work)
+
+
+@dataclass
+class _Asked:
+    """What is to be done with the load and what comes of it, and what has come of it so far."""
+
+    names: list[str]
+    tag: str | None
+    where: str
+    repeat: str
+    verify: bool
+    engine: str
+    report: Path | None
+    junit: Path | None
+    master: str
+    settings: dict[str, str]
+    fail_on_regression: bool
+    given_up: list[Failure] = field(default_factory=list)
+    broken: dict[str, set[str]] = field(default_factory=dict)
+    runs: list[Path] = field(default_factory=list)
+    found: list[Scenario] = field(default_factory=list)
+    unable: list[str] = field(default_factory=list)
+    """Why something could not be judged."""
+    slower: list[str] = field(default_factory=list)
+    began: float = field(default_factory=primitives.monotonic)
+
+    def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
+        """All of it. What an earlier night has left does not outlive this one, whichever way it ends."""
+        from reactive_runtime.stress import Failure, find
+
+        if not listing:
+            self._write_junit(["the run did not come to its end"])
+            if self.report is not None:
+                removed(self.report)
+        stop = Stop()
+        stop.listen()
+        try:
+            with one_line_errors():
+                self.found = find(
+                    self.where,
+                    self.names,
+                    self.tag,
+                    lambda file, error: self.given_up.append(Failure(file.name, str(error))),
+                )
+                if listing:
+                    _list(self.found)
+                    _print_given_up(self.given_up)
+                    return
+                self._put_under_load(load, stop)
+                self._judge()
+        except typer.Exit:
+            self._write_junit([*self.unable, "the run could not be judged: what it has printed says why"])
+            raise
+        self._write_junit(self.unable)
+        _print_given_up(self.given_up)
+        if self.broken or any(it.stuck or it.rule for it in self.given_up) or (self.slower and self.fail_on_regression):
             raise typer.Exit(BROKEN)
-        if given_up:
+        if self.given_up or self.unable:
             raise typer.Exit(UNABLE)
+
+    def _put_under_load(self, load: Callable[[int, list[Scenario], Stop], _Load], stop: Stop) -> None:
+        for n in _repeated(self.repeat):
+            this = load(n, self.found, stop)
+            made, failures = this.runs(self.given_up)
+            self.runs += made
+            if self.repeat != "1":
+                for run in made:
+                    self._judge_at_once([run], this.seed)
+            self.given_up += failures
+            if self.broken or failures or stop.asked is not None:
+                break
+
+    def _judge(self) -> None:
+        if not self.verify:
+            return
+        here = self._judge_at_once(self.runs)
+        if self.engine == "local":
+            return
+        to = self.runs[0].parent.parent / "verdict"
+        came = judged(self.runs, to, self.master, self.settings)
+        self.unable += [it for it in came.unable if it not in self.unable]
+        self.slower += came.slower
+        self.broken = _joined(self.broken, _broken_by(to, self.runs))
+        if not (came.unable or here.unable):
+            agree(here, to)
+        if self.report is not None:
+            reported(to, self.report)
+
+    def _judge_at_once(self, runs: list[Path], seed: int | None = None) -> AtOnce:
+        show = seed is not None or self.engine == "local"  # otherwise Spark will show them
+        here = judge_at_once(runs, show, seed)
+        self.broken = _joined(self.broken, here.broken)
+        self.unable += here.unable
+        return here
+
+    def _write_junit(self, unable: list[str]) -> None:
+        from reactive_runtime.stress.junit import write_junit
+
+        if self.junit is not None:
+            seconds = primitives.monotonic() - self.began
+            slower = self.slower if self.fail_on_regression else []
+            write_junit(self.junit, self.found, self.broken, self.given_up, self.runs, unable, slower, seconds)
 
 
 # -- the load -------------------------------------------------------------------------------------------------
-
-
-class _UnwritableError(Exception):
-    """The trace can't be written: there is no use in more load."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +223,15 @@ class _Load:
     to: Path
     fault: str
     in_processes: bool
+    pythons: list[str]
+    stop: Stop
 
-    def runs(self, pythons: list[str], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
+    def runs(self, skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """Run it, once for each interpreter, side by side. The folders of the runs, and what was given up."""
         from reactive_runtime.stress.processes import version_of
 
-        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{self.seed}"
+        # Two hosts may begin in the same second with the same seed.
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{self.seed}-{secrets.token_hex(2)}"
         process = "" if not self.in_processes else ", a process a scenario"
         out.print(
             f"load     {len(self.scenarios)} scenarios, {self.threads} threads, {self.seconds:g} s,"
@@ -138,10 +239,10 @@ class _Load:
         )
         if self.fault:
             out.print(f"fault    {self.fault} is planted: the verdict has to name it", style="yellow")
-        if not pythons and not self.in_processes:
+        if not self.pythons and not self.in_processes:
             path, failures = self._here(self._writer(name), skipped)
             return [path], failures
-        versions = {python: version_of(python) for python in pythons} or {"": ""}
+        versions = {python: version_of(python) for python in self.pythons} or {"": ""}
         writers = {
             python: self._writer(f"{name}-py{version}" if version else name, version)
             for python, version in versions.items()
@@ -164,33 +265,35 @@ class _Load:
 
     def _here(self, writer: TraceWriter, skipped: list[Failure]) -> tuple[Path, list[Failure]]:
         """In this process, all scenarios in turn."""
-        from reactive_runtime.stress import Load, Tally, planted, run
+        from reactive_runtime.stress import Load, planted, run
 
-        tally = Tally()
+        before = set(threading.enumerate())
         with (
             planted(self.fault) if self.fault else contextlib.nullcontext(),
             _progress(self.seconds, self.scenarios) as progress,
-            contextlib.suppress(_UnwritableError),
+            self.stop.heard(),
         ):
 
-            def told(tally: Tally) -> None:
+            def over(tally: Tally) -> bool:
                 progress(tally, writer.rows)
-                if writer.failed:
-                    raise _UnwritableError
+                return writer.failed or self.stop.asked is not None
 
-            tally = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), told)
-        self._close(writer, tally, skipped)
+            tally = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), over)
+        left = _still_running(before)
+        self._close(writer, tally, skipped, left)
         return writer.path, tally.failures
 
     def _elsewhere(self, writers: dict[str, TraceWriter], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """In processes of their own, those of all interpreters side by side."""
         from reactive_runtime.stress import Load
-        from reactive_runtime.stress.processes import Order, run_in_processes
+        from reactive_runtime.stress.processes import Order, Processes, run_in_processes
 
         names = [it.name for it in self.scenarios]
         groups = [[name] for name in names] if self.in_processes else [names]
         at_once = max(1, (os.cpu_count() or 1) // len(writers)) if self.in_processes else 1
         seconds = self.seconds * min(at_once, len(groups)) / len(groups)
+
+        processes = Processes()
 
         def carried_out(python: str, writer: TraceWriter) -> Tally:
             orders = [
@@ -203,40 +306,48 @@ class _Load:
                 )
                 for group in groups
             ]
-            return run_in_processes(orders, writer.write_of, at_once)
+            return run_in_processes(orders, writer, at_once, processes)
 
         tallies: dict[str, Any] = {}
-        with ThreadPoolExecutor(len(writers)) as pool:
+        with self.stop.heard(processes.stop), ThreadPoolExecutor(len(writers)) as pool:
             for python, tally in zip(writers, pool.map(lambda it: carried_out(*it), writers.items()), strict=True):
                 tallies[python] = tally
         for python, writer in writers.items():
             self._close(writer, tallies[python], skipped)
         return [it.path for it in writers.values()], [it for tally in tallies.values() for it in tally.failures]
 
-    def _close(self, writer: TraceWriter, tally: Tally, skipped: list[Failure]) -> None:
-        """The end of a run: what it amounted to, on paper and on the terminal."""
+    def _close(self, writer: TraceWriter, tally: Tally, skipped: list[Failure], left: Sequence[str] = ()) -> None:
+        """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""
+        stopped = self.stop.asked is not None
         writer.close(
             {
+                "stopped": stopped,
+                "threads_left": list(left),
                 "seconds": round(tally.seconds, 3),
                 "given_up": {it.scenario: it.why for it in (*skipped, *tally.failures)},
                 "dropped": dict(tally.dropped),
                 "leaving": {name: it.facts() for name, it in tally.leaving.items() if it.idle},
             }
         )
+        if stopped:
+            out.print(f"stopped  after {tally.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
+        if left:
+            shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+            out.print(f"threads  {len(left)} that scenarios have started still run: {shown}", soft_wrap=True)
         for what, count in tally.dropped.most_common():
-            out.print(f"dropped  {count:,} x {what}", markup=False, soft_wrap=True)
+            out.print(f"dropped  {count:,} x {what}", soft_wrap=True)
         stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in tally.failures if it.stuck)
         if stacks:
             (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
-        left = [it for it in tally.leaving.values() if it.idle]
-        if left:
-            idle = 1e3 * max(seconds for it in left for seconds in it.idle)
-            closed = 1e3 * max((seconds for it in left for seconds in it.closed), default=0.0)
+        leavings = [it for it in tally.leaving.values() if it.idle]
+        if leavings:
+            idle = 1e3 * max(seconds for it in leavings for seconds in it.idle)
+            closed = 1e3 * max((seconds for it in leavings for seconds in it.closed), default=0.0)
             out.print(
-                f"left     {sum(it.subscribers for it in left):,} subscribers in mid-stream: nothing of them was left"
-                f" on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
-                f" {sum(it.kept for it in left)} could not be collected",
+                f"left     {sum(it.subscribers for it in leavings):,} subscribers in mid-stream: nothing of them was"
+                f" left on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
+                f" {sum(it.kept for it in leavings)} could not be collected",
                 soft_wrap=True,
             )
         if writer.waited > 0.01 * self.threads * tally.seconds:
@@ -247,6 +358,16 @@ class _Load:
             f" ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
+
+
+def _still_running(before: set[threading.Thread]) -> list[str]:
+    """The threads that the load has left behind, after a moment in which they may come to their end."""
+    patience = primitives.monotonic() + 1.0
+    while True:
+        left = [it for it in threading.enumerate() if it not in before and it.name != "trace writer"]
+        if not left or primitives.monotonic() > patience:
+            return sorted(it.name for it in left)
+        primitives.Event().wait(0.01)
 
 
 def _commit() -> str | None:
@@ -291,25 +412,6 @@ def _repeated(repeat: str) -> Iterable[int]:
     if not repeat.isdecimal() or repeat == "0":
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
-
-
-def _judge_here(run: Path, seed: int) -> dict[str, set[str]]:
-    """By the checker, in this process: for runs that fit into memory. The rules that each scenario broke."""
-    from reactive_runtime.testing.checker import check
-    from reactive_runtime.testing.trace import read_trace
-
-    violations = check(read_trace(run), context=12)
-    for shown in violations[:3]:
-        out.print(str(shown), markup=False, soft_wrap=True)
-    if violations:
-        rules = ", ".join(sorted({it.rule for it in violations}))
-        out.print(f"BROKEN   rule {rules}, with seed {seed}", style="bold red")
-    else:
-        out.print("clean    no rule was broken", style="green")
-    broken: dict[str, set[str]] = {}
-    for it in violations:
-        broken.setdefault(it.scenario, set()).add(it.rule)
-    return broken
 
 
 def _print_given_up(failures: list[Failure]) -> None:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line, one_line_errors, out
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from reactive_runtime.spark.traces import Verdict
 
-__all__ = ["judged", "reported"]
+__all__ = ["Came", "FailOnRegression", "judged", "removed", "reported"]
+
+FailOnRegression = Annotated[
+    bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
+]
 
 _LITTLE = 16 << 20
 """Bytes of Parquet that are judged in less time than the JVM takes to get up to speed: about a million records."""
@@ -34,6 +41,7 @@ def verify(
     once: Annotated[
         bool, typer.Option("--once", help="With --follow: judge what has come since the last time, and stop.")
     ] = False,
+    fail_on_regression: FailOnRegression = False,
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
@@ -41,7 +49,8 @@ def verify(
     """Judge recorded runs, any number of any size, by the rules; write the verdict as Parquet.
 
     With --follow, as a streaming job over one folder, which takes note of what it has judged: it can be killed at any
-    time, and goes on when it is started again.
+    time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged. Exit
+    status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged.
     """
     from reactive_runtime.spark.session import settings_of
 
@@ -51,11 +60,13 @@ def verify(
         if follow:
             if len(runs) != 1:
                 raise ReactiveError("--follow: should be given one folder, in which runs arrive")
-            broken = _followed(runs[0], to, once, master, settings)
+            came = _followed(runs[0], to, once, master, settings)
         else:
-            broken = judged(runs, to, master, settings)
-        if broken:
+            came = judged(runs, to, master, settings)
+        if came.broken or (came.slower and fail_on_regression):
             raise typer.Exit(BROKEN)
+        if came.unable:
+            raise typer.Exit(UNABLE)
 
 
 @app.command()
@@ -76,57 +87,104 @@ def reported(runs: Path, to: Path) -> None:
     out.print(f"report   {to} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
 
 
-def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> bool:
-    """Print the verdict; whether a rule was broken."""
+def removed(file: Path) -> None:
+    """Let what an earlier run has written there not be taken for what comes of this one."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise TraceError(f"{file}: can't be written: {error.strerror}") from error
+
+
+@dataclass
+class Came:
+    """What came of it, to the exit status and JUnit."""
+
+    broken: bool = False
+    slower: list[str] = field(default_factory=list)
+    """What has become slower, a line each."""
+    unable: list[str] = field(default_factory=list)
+    """Why a run could not be judged, a line each."""
+
+    def skipped(self, error: TraceError) -> None:
+        """A run could not be judged."""
+        if str(error) not in self.unable:
+            self.unable.append(str(error))
+            out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
+
+    def add(self, verdict: Verdict) -> None:
+        """A verdict was made, and is shown."""
+        self.broken = self.broken or not verdict.clean
+        self.slower += [_slower(it) for it in verdict.regressions]
+
+
+def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> Came:
+    """Judge the runs below these folders, each that can be, and print the verdict."""
     from reactive_runtime.spark import verify as judge
-    from reactive_runtime.spark.session import BRIEF, session
-    from reactive_runtime.testing.trace import check_files, metadata_of, run_folders
+    from reactive_runtime.spark.session import BRIEF
+    from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
-    files = [file for folder in runs for file in check_files(folder)]  # before Spark starts: it takes its time
-    for run in (run for folder in runs for run in run_folders(folder)):
-        facts = metadata_of(run)
-        if facts is None or not facts.get("complete"):
-            why = "has no metadata" if facts is None else "was not completed"
-            out.print(f"note     {run}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
+    came = Came()
+    # Before Spark starts, which takes its time: is there anything to judge?
+    found = different_runs([run for folder in runs for run in run_folders(folder)], came.skipped)
+    for held in found:
+        if not held.complete:
+            why = "has no metadata" if held.complete is None else "was not completed"
+            out.print(f"note     {held.folder}: {why}; what was recorded is judged", style="yellow", soft_wrap=True)
+    readable = []
+    for held in found:
+        try:
+            readable.append((held, check_files(held.folder)))
+        except TraceError as error:
+            came.skipped(error)
+    if not readable:
+        return came
     begin = primitives.monotonic()
+    files = [file for _, of in readable for file in of]
     brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
-    spark = session(master, {**brief, **settings})
+    spark = _session(master, {**brief, **settings})
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
-    return _told(judge(spark, runs, to), to, begin)
+    verdict = judge(spark, runs, to, unreadable=came.skipped)
+    if verdict.summary:
+        came.add(verdict)
+        _told(verdict, to, begin)
+    return came
 
 
-def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> bool:
-    from reactive_runtime.spark import follow, session
+def _session(master: str, settings: Mapping[str, str]) -> SparkSession:
+    """Spark, or one line on why it can't be started: it says so in a hundred."""
+    from reactive_runtime.spark import session
 
-    spark = session(master, settings)
-    broken, unable = [], []
+    try:
+        return session(master, settings)
+    except ReactiveError:
+        raise
+    except Exception as error:
+        raise ReactiveError(f"--master {master}: Spark can't be started there: {one_line(error)}") from error
+
+
+def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping[str, str]) -> Came:
+    from reactive_runtime.spark import follow
+
+    spark = _session(master, settings)
+    came = Came()
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def tell(verdict: Verdict) -> None:
         runs = sorted({it["run"] for it in verdict.summary})
         out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
-        if _told(verdict, to, None):
-            broken.append(True)
+        came.add(verdict)
+        _told(verdict, to, None)
 
-    def skipped(error: TraceError) -> None:
-        unable.append(error)
-        out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
-
-    follow(spark, folder, to, tell, skipped, once=once)
-    if unable and not broken:
-        raise typer.Exit(UNABLE)
-    return bool(broken)
+    follow(spark, folder, to, tell, came.skipped, once=once)
+    return came
 
 
-def _told(verdict: Verdict, to: Path, begin: float | None) -> bool:
+def _told(verdict: Verdict, to: Path, begin: float | None) -> None:
     _print_summary(verdict)
     _print_verdict(verdict)
     for it in verdict.regressions:
-        out.print(
-            f"slower   {it['scenario']}, {it['what']}: {it['now'] / 1000:,.0f} µs, {it['ratio']:.1f} times the usual",
-            style="yellow",
-            soft_wrap=True,
-        )
+        out.print(f"slower   {_slower(it)}", style="yellow", soft_wrap=True)
+    out.print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
     out.print(f"verdict  {to}{took}", soft_wrap=True)
     if verdict.clean:
@@ -134,7 +192,12 @@ def _told(verdict: Verdict, to: Path, begin: float | None) -> bool:
     else:
         rules = ", ".join(it["rule"] for it in verdict.violations)
         out.print(f"BROKEN   rule {rules}", style="bold red")
-    return not verdict.clean
+
+
+def _slower(it: Mapping[str, Any]) -> str:
+    since = f", since run {it['since']}" if it["since"] else ""
+    what = f", {it['what']}: {it['now'] / 1000:,.0f} µs" if it["what"] else ""
+    return f"{it['scenario']}{what}, {it['ratio']:.1f} times the usual{since}"
 
 
 def _print_summary(verdict: Verdict) -> None:
@@ -177,4 +240,4 @@ def _print_verdict(verdict: Verdict) -> None:
         table.add_row(rule, asks, *counts, style="red" if found else None)
     out.print(table)
     for breach in verdict.examples.values():
-        out.print(str(breach), markup=False, soft_wrap=True)
+        out.print(str(breach), soft_wrap=True)

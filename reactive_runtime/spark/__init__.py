@@ -1,6 +1,6 @@
 """Spark: the session, the pipeline that judges recorded runs, and flows across the border. Imports pyspark on use."""
 
-from reactive_runtime.spark.judging import breaches, violations
+from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
 from reactive_runtime.spark.segments import elements_fed
 from reactive_runtime.spark.session import session
 from reactive_runtime.spark.sinks import SparkFeed, SparkSink
@@ -8,17 +8,19 @@ from reactive_runtime.spark.tasks import TaskMetrics, map_flow
 from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
 
 __all__ = [
+    "Found",
     "SparkFeed",
     "SparkSink",
     "TaskMetrics",
     "Verdict",
-    "breaches",
     "elements_fed",
+    "explain",
     "follow",
+    "judge_files",
+    "judge_frame",
     "map_flow",
     "read_runs",
     "session",
     "summary",
     "verify",
-    "violations",
 ]

@@ -1,295 +1,365 @@
-"""Each rule of docs/judging.md, as SQL over the records of a subscription.
+"""The judge in Spark's tasks: `reactive_runtime.judging`, given its records in one of three ways.
 
-The plan has one shuffle, by run and subscription, and one sort, by `begin`. Over that order a single window says
-for each record what came before it; from this and the record alone, each rule is a condition that is true where the
-record breaks it. A second aggregation on the same keys, which moves nothing, says which rules each subscription broke.
+    ranges   a task reads the row groups that hold its range of subscriptions, by itself, and judges them: nothing moves
+    moved    tasks read each record once, and send it packed to the task that judges its subscription
+    frame    the same with the rows of any DataFrame, which Spark reads
 
-What every row has to carry through the shuffle is little: numbers and flags, no text. How often a rule was broken, and
-where first, is counted in a second pass, over the subscriptions that broke one: there are few of them, or the count is
-not what matters.
+The first two are for files that this process sees at a path that the tasks see as well; the plan
+(`reactive_runtime.judging.files`) says by its cost which it is, and `explain` tells. All are plain DataFrames, of
+descriptions of tasks or of packed columns, and so work with Spark Connect too. A task holds a bounded number of
+records, and keeps others on its disk; a subscription that is larger is judged a record at a time, slowly and exactly.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from reactive_runtime.spec import MAX_DEMAND
-from reactive_runtime.testing.records import Signal
-from reactive_runtime.testing.rules import RECURSION, RULES
+import numpy as np
+import pyarrow as pa
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.judging.files import RANGE, Plan, Range, plan, read, read_range
+from reactive_runtime.judging.gathering import MOST, Gathered, scattered
+from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
+from reactive_runtime.judging.rows import PACKED, REQUIRED, Rows, flags_in_sql
+from reactive_runtime.spark.blame import is_connected
+from reactive_runtime.testing.records import CUT
+from reactive_runtime.testing.trace import check_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DEFINITIONS", "KEYS", "breaches", "together", "violations"]
+__all__ = ["Found", "Way", "explain", "judge_files", "judge_frame", "planned"]
 
-FOREVER: Final = 2**63 - 1
-OPEN: Final = 2**62
-"""A call that has not returned ends at FOREVER - begin, beyond OPEN: of two such, the first to begin is the later."""
+Way = Literal["ranges", "moved"]
 
-KEYS: Final = ("run", "scenario", "subscription")
+_LITTLE: Final = 100_000
+"""Records that are not worth a task of their own."""
 
+_PARTS: Final = 4
+"""For each core, the tasks that judge what was moved, where nobody has counted it."""
 
-# -- what a record is, and what came before it ---------------------------------------------------------------
+_BLOB: Final = 500_000
+"""Records that are read before they are sorted to their tasks."""
 
+_LEVEL: Final = 99
+"""Rows are scattered over tasks by other numbers than over the files of one task."""
 
-_KIND: Final = {signal: code for code, signal in enumerate(Signal)}
-_SIGNAL: Final = "kind <= 3"
-_CALL: Final = "kind in (4, 5)"
-_TERMINAL: Final = "kind in (2, 3)"
-_INVALID: Final = "kind = 4 and (n is null or n <= 0)"
-assert [signal for signal in Signal if _KIND[signal] <= 3] == ["on_subscribe", "on_next", "on_error", "on_complete"]
-assert (_KIND[Signal.REQUEST], _KIND[Signal.CANCEL]) == (4, 5)
-
-_FLAGS: Final = {
-    "shared_callers": "shared_callers",
-    "ascending": "ascending",
-    # The error of an on_error is one that was signalled, unless it says that it was raised.
-    "raised": "error is not null and (signal != 'on_error' or error like 'raised %')",
-    "deep": f"depth > {RECURSION}",
+_COLUMNS: Final[dict[str, pa.DataType]] = {
+    field.name: field.type for schema in (SUBSCRIPTIONS, VIOLATIONS, WAITS) for field in schema
 }
-"""What is known of a record; they cross the shuffle in one number, above the three bits of its kind."""
 
-_LATE_BITS: Final = 3 + len(_FLAGS)
+_ALL: Final = schema_of(part=pa.int8(), **_COLUMNS)
+"""What tasks give: the rows of all tables, one below the other; `part` says of which."""
 
-_PAST: Final = {
-    "delivered": "count_if(kind = 1)",
-    "requested": "try_sum(if(kind = 4 and n > 0, n, 0L))",  # null once it is past 64 bits
-    "largest": "max(if(kind = 1, value, null))",
-    "subscribed": "count_if(kind = 0)",
-    "first_end": f"min(if({_TERMINAL}, begin, null))",
-    "end_end": f"first_value(if({_TERMINAL}, end, null)) ignore nulls",
-    "end_thread": f"first_value(if({_TERMINAL}, thread, null)) ignore nulls",
-    "cancel_begun": "max(if(kind = 5, begin, null))",
-    "cancel_end": f"min(if(kind = 5 and end < {OPEN}, end, null))",
-    "signals_end": f"max(if({_SIGNAL} and kind > 0, end, null))",
-    "subscribe_begin": "max(if(kind = 0, begin, null))",
-    "subscribe_end": "max(if(kind = 0, end, null))",
-    "subscribe_thread": "max_by(thread, if(kind = 0, end, null))",
-    "request_begin": "max(if(kind = 4, begin, null))",
-    "calls_end": f"max(if({_CALL}, end, null))",
-    "calls_thread": f"max_by(thread, if({_CALL}, end, null))",
-    "signal_thread": f"last_value(if({_SIGNAL}, thread, null)) ignore nulls",
-    "invalid_begin": f"min(if({_INVALID}, begin, null))",
-    "invalid_end": f"first_value(if({_INVALID}, end, null)) ignore nulls",
-    "gave_up": "max(if(raised and kind <= 4, if(kind = 4, 1, 2), 0))",
-}
-"""What is known at the `begin` of a record of the earlier records of its subscription."""
+_SENT: Final = schema_of(place=pa.int32(), blob=pa.binary())
 
 
-def together(signals: DataFrame, late_signals: int = 1) -> DataFrame:
-    """The columns that are judged, brought together by subscription. `late_signals`: where a record does not say."""
+@dataclass(frozen=True)
+class Found:
+    """What was found, as DataFrames with the columns of `reactive_runtime.judging.kernel`.
+
+    Each is computed anew by each action, unless it was kept.
+    """
+
+    frame: DataFrame
+    plan: str
+    """How, in a line."""
+
+    def kept(self) -> Found:
+        """Computed once, now, and planned from here on without how it came about."""
+        return Found(self.frame.localCheckpoint(), self.plan)
+
+    @cached_property
+    def subscriptions(self) -> DataFrame:
+        """A row for each subscription: what it amounted to, and how many rules it broke."""
+        return self.frame.where("part = 0").select(*SUBSCRIPTIONS.names)
+
+    @cached_property
+    def violations(self) -> DataFrame:
+        """A row for each rule broken in each subscription: rule, count, first."""
+        return self.frame.where("part = 1").select(*VIOLATIONS.names)
+
+    @cached_property
+    def waits(self) -> DataFrame:
+        """A row for each bucket of what was measured in each scenario of each run: count and largest."""
+        from pyspark.sql import functions as F
+
+        rows = self.frame.where("part = 2").groupBy("run", "scenario", "what", "bucket")
+        return rows.agg(F.sum("count").alias("count"), F.max("largest").alias("largest"))
+
+
+def judge_files(
+    spark: SparkSession,
+    files: Sequence[Path],
+    late_signals: int = 1,
+    upto: Mapping[str, int] | None = None,
+    way: Way | None = None,
+    most: int = MOST,
+) -> Found:
+    """Judge all records of these trace files, which the tasks have to see at the same paths.
+
+    `late_signals`: how many may follow a cancel from outside, where the trace does not say. `upto`: runs that are
+    judged as they were at that ticket. `way`: whatever it costs. `most`: records that a task holds at once. TraceError
+    names what is no trace.
+    """
+    how = planned(spark, files, way, most)
+    with_settings = _Settings(late_signals, dict(upto or {}), most)
+    if how.way == "ranges":
+        frame = _tasks(spark, _of_ranges(how)).mapInArrow(_JudgeRanges(with_settings), _schema(_ALL))
+        return Found(frame, how.explain())
+    parts = max(len(how.ranges), -(-how.rows // RANGE), 1)
+    sent = _tasks(spark, _of_groups(how)).mapInArrow(_SendGroups(parts), _schema(_SENT))
+    return Found(_judged_where_sent(sent, parts, with_settings), how.explain())
+
+
+def judge_frame(
+    signals: DataFrame, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
+) -> Found:
+    """Judge the rows of any DataFrame with the columns of a trace; those of newer schemas may be missing.
+
+    docs/traces.md has the columns. Arguments as of `judge_files`. TraceError names columns that are missing; one that
+    must not have nulls, and has some, fails the job, by name.
+    """
+    parts = _PARTS * _cores(signals.sparkSession)
+    sent = _packed(signals).mapInArrow(_SendRows(parts), _schema(_SENT))
+    how = f"frame: Spark reads, packed rows are moved to {parts} tasks"
+    return Found(_judged_where_sent(sent, parts, _Settings(late_signals, dict(upto or {}), most)), how)
+
+
+def planned(spark: SparkSession, files: Sequence[Path], way: Way | None = None, most: int = MOST) -> Plan:
+    """How `judge_files` judges these files."""
+    return plan(files, _cores(spark), min(RANGE, max(most // 2, 1)), way, _LITTLE)
+
+
+def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
+    """How the runs below these folders are judged, and why, in a line."""
+    return planned(spark, [file for folder in folders for file in check_files(folder)]).explain()
+
+
+def _cores(spark: SparkSession) -> int:
+    """Tasks that run side by side, where Spark tells."""
+    return 8 if is_connected(spark) else int(spark.sparkContext.defaultParallelism)
+
+
+def _schema(schema: pa.Schema) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
+
+
+# -- descriptions of tasks ------------------------------------------------------------------------------------
+
+
+def _tasks(spark: SparkSession, described: Sequence[Any]) -> DataFrame:
+    """A DataFrame with one row a partition, which describes what a task has to do."""
+    texts = [json.dumps(it) for it in described]
+    table = pa.table({"task": pa.array(range(len(texts)), pa.int32()), "what": pa.array(texts, pa.string())})
+    return spark.createDataFrame(table).repartitionById(max(len(texts), 1), "task")
+
+
+def _of_ranges(how: Plan) -> list[list[dict[str, Any]]]:
+    """Ranges by task: small ones together."""
+    size = max(-(-how.rows // max(how.tasks, 1)), 1)
+    tasks: list[list[dict[str, Any]]] = []
+    left = 0
+    for it in how.ranges:
+        if left <= 0 or it.rows > left + size // 4:
+            tasks.append([])
+            left = size
+        tasks[-1].append(asdict(it))
+        left -= it.rows
+    return tasks
+
+
+def _of_groups(how: Plan) -> list[list[tuple[str, int]]]:
+    """Row groups by task, each once."""
+    size = max(-(-how.rows // max(how.tasks, 1)), 1)
+    tasks: list[list[tuple[str, int]]] = []
+    left = 0
+    for it in how.groups:
+        if left <= 0:
+            tasks.append([])
+            left = size
+        tasks[-1].append((it.file, it.number))
+        left -= it.rows
+    return tasks
+
+
+def _described(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    for batch in batches:
+        yield from (json.loads(str(text)) for text in batch.column("what").to_pylist())
+
+
+# -- what tasks do --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Settings:
+    late_signals: int
+    upto: dict[str, int]
+    most: int
+
+    def gathered(self) -> Gathered:
+        return Gathered(self.late_signals, self.upto, self.most)
+
+
+@dataclass(frozen=True)
+class _JudgeRanges:
+    settings: _Settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for ranges in _described(batches):
+            for it in ranges:
+                groups = tuple((file, tuple(numbers)) for file, numbers in it.pop("groups"))
+                with self.settings.gathered() as gathered:
+                    for rows in read_range(Range(groups=groups, **it)):
+                        gathered.add(rows)
+                    yield from _given(gathered.judged())
+
+
+@dataclass(frozen=True)
+class _SendGroups:
+    parts: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (rows for groups in _described(batches) for file, number in groups for rows in read(file, [number]))
+        yield from _sent(rows, self.parts)
+
+
+@dataclass(frozen=True)
+class _SendRows:
+    parts: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _sent(map(_of_frame, _chunks(batches)), self.parts)
+
+
+@dataclass(frozen=True)
+class _JudgeSent:
+    settings: _Settings
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self.settings.gathered() as gathered:
+            for batch in batches:
+                for blob in batch.column("blob"):
+                    with pa.ipc.open_stream(blob.as_buffer()) as stream:
+                        for packed in stream:
+                            gathered.add(Rows.of_packed(packed))
+            yield from _given(gathered.judged())
+
+
+def _given(parts: Iterable[Judged]) -> Iterator[pa.RecordBatch]:
+    for judged in parts:
+        for part, table in enumerate(judged):
+            if len(table):
+                columns: dict[str, Any] = {name: table.column(name) for name in table.column_names}
+                columns["part"] = pa.array(np.full(len(table), part, np.int8))
+                full = [columns.get(it.name, pa.nulls(len(table), it.type)) for it in _ALL]
+                yield from pa.Table.from_arrays(full, schema=_ALL).combine_chunks().to_batches(max_chunksize=100_000)
+
+
+def _judged_where_sent(sent: DataFrame, parts: int, settings: _Settings) -> DataFrame:
+    return sent.repartitionById(parts, "place").select("blob").mapInArrow(_JudgeSent(settings), _schema(_ALL))
+
+
+def _sent(some: Iterable[Rows], parts: int) -> Iterator[pa.RecordBatch]:
+    """Packed rows, by the number of the task that judges their subscription."""
+    held: list[Rows] = []
+    size = 0
+    for rows in some:
+        held.append(rows)
+        size += len(rows)
+        if size >= _BLOB:
+            yield _blobs(Rows.together(held), parts)
+            held, size = [], 0
+    if size:
+        yield _blobs(Rows.together(held), parts)
+
+
+def _blobs(rows: Rows, parts: int) -> pa.RecordBatch:
+    places = (scattered(rows, _LEVEL) % np.uint64(parts)).astype(np.int32)
+    order = np.argsort(places.astype(np.uint16) if parts < 2**16 else places, kind="stable")
+    bounds = np.searchsorted(places[order], np.arange(parts + 1))
+    rows = rows.where(order)
+    filled = [place for place in range(parts) if bounds[place] < bounds[place + 1]]
+    blobs = [_blob(rows.where(slice(bounds[place], bounds[place + 1]))) for place in filled]
+    return pa.RecordBatch.from_arrays([pa.array(filled, pa.int32()), pa.array(blobs, pa.binary())], schema=_SENT)
+
+
+def _blob(rows: Rows) -> bytes:
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, PACKED, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_batch(rows.packed())
+    blob: bytes = out.getvalue().to_pybytes()
+    return blob
+
+
+# -- any DataFrame --------------------------------------------------------------------------------------------
+
+
+def _packed(signals: DataFrame) -> DataFrame:
+    """The columns of PACKED, by Spark: numbers and flags, and the names of run and scenario."""
     from pyspark.sql import functions as F
 
-    kind = " ".join(f"when '{signal.value}' then {code}" for signal, code in _KIND.items())
-    flags = " + ".join(f"if({text}, {8 << place}, 0)" for place, text in enumerate(_FLAGS.values()))
-    packed = signals.select(
+    known = set(signals.columns)
+    missing = [
+        name for name in (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value", "error") if name not in known
+    ]
+    if missing:
+        raise TraceError(
+            f"the DataFrame is no trace: it has no column {', '.join(map(repr, missing))}; see docs/traces.md"
+        )
+
+    def number(name: str, missing: int, kind: str = "bigint") -> Any:
+        if name not in known:
+            return F.lit(missing).cast(kind).alias(name)
+        return F.expr(f"coalesce(cast({name} as {kind}), cast({missing} as {kind}))").alias(name)
+
+    least = "cast(greatest(coalesce(cast({0} as bigint), {1}), if({0} is null, {1}, 0)) as {2})"
+    return signals.select(
         "run",
         "scenario",
-        "subscription",
-        F.expr(
-            f"case signal {kind} end + {flags} + shiftleft(coalesce(late_signals, {late_signals}), {_LATE_BITS})"
-        ).alias("flags"),
-        "elements",
-        "thread",
-        "n",
-        "begin",
-        F.expr(f"coalesce(end, {FOREVER} - begin)").alias("end"),
-        F.expr("if(signal = 'cancel', end_ns, begin_ns)").alias("ns"),
-        "value",
-    )
-    unpacked = {"kind": "flags & 7"} | {name: f"flags & {8 << place} != 0" for place, name in enumerate(_FLAGS)}
-    unpacked["promised"] = f"shiftright(flags, {_LATE_BITS})"
-    # A number of partitions that adaptive execution leaves alone: sorting is cheapest where a partition fits the
-    # processor's cache, far below the size that moving it would ask for.
-    partitions = int(signals.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    moved = packed.repartition(partitions, "subscription", "run")
-    return moved.withColumns({name: F.expr(text) for name, text in unpacked.items()}).drop("flags")
-
-
-def _with_the_past(rows: DataFrame) -> DataFrame:
-    earlier = "over (partition by subscription, run order by begin rows between unbounded preceding and 1 preceding)"
-    return rows.selectExpr("*", *(f"{text} {earlier} as {name}" for name, text in _PAST.items()))
-
-
-# -- the rules ------------------------------------------------------------------------------------------------
-
-_DELIVERED: Final = "coalesce(delivered, 0)"
-
-_REQUESTED: Final = f"if(gave_up is null, 0L, coalesce(requested, {MAX_DEMAND}L))"
-"""The sum of valid demand, capped (3.17); 0 at the first record of a subscription, which has no past."""
-
-_SUBSCRIBED: Final = "subscribe_end is not null"
-
-_OWING: Final = "kind = 7 and first_end is null and cancel_begun is null and coalesce(gave_up, 0) != 2"
-"""Settled, and neither ended nor cancelled, and the subscriber has raised nothing (2.13): what is unmet is owed."""
-
-_UNANSWERED: Final = "invalid_begin is not null and (first_end is null or invalid_begin < first_end)"
-"""There was an invalid request before any end; without a cancel so far, it was before any cancel as well."""
-
-_UNMET: Final = f"{_OWING} and invalid_begin is null and coalesce(gave_up, 0) = 0 and {_DELIVERED} < {_REQUESTED}"
-
-_ALL: Final = f"coalesce({_DELIVERED} >= elements, false)"
-"""The publisher has delivered all it has."""
-
-_INSIDE: Final = "signal_thread <=> thread and greatest(coalesce(signals_end, 0), coalesce(subscribe_end, 0)) > begin"
-"""Of a call: it comes from inside a signal of its thread."""
-
-_AGAIN: Final = f"kind = 5 and coalesce(cancel_end < begin, false) and (raised or end > {OPEN})"
-
-DEFINITIONS: Final[dict[str, str]] = {
-    "1.1": f"kind = 1 and {_DELIVERED} + 1 > {_REQUESTED}",
-    "1.2": f"{_UNMET} and elements is null and {_REQUESTED} < {MAX_DEMAND}L",
-    "1.3": f"{_SIGNAL} and (coalesce(signals_end > begin, false)"
-    " or coalesce(subscribe_end > begin and subscribe_thread != thread, false))",
-    "1.4": f"{_OWING} and invalid_begin is null and gave_up = 1",
-    "1.5": f"{_UNMET} and {_ALL}",
-    "1.6": "kind = 1 and coalesce(request_begin > first_end, false)",
-    "1.7": f"{_SIGNAL} and first_end is not null",
-    "1.9": f"(kind in (1, 2, 3, 7) and not {_SUBSCRIBED}) or (kind = 6 and raised)",
-    "2.3": f"{_CALL} and coalesce(end_end > begin and end_thread = thread, false)",
-    "2.4": "kind = 4 and not shared_callers and coalesce(end_end < begin, false)",
-    "2.5": "kind = 7 and subscribed > 1 and coalesce(cancel_begun, 0) < subscribe_begin",
-    "2.7": f"{_CALL} and not shared_callers and coalesce(calls_end > begin and calls_thread != thread, false)",
-    "2.12": f"kind = 0 and {_SUBSCRIBED}",
-    "3.2": f"kind = 4 and end > {OPEN} and {_INSIDE}",
-    "3.3": "kind = 1 and deep",
-    "3.7": _AGAIN,
-    "3.8": f"{_UNMET} and not {_ALL} and elements is not null and {_REQUESTED} < {MAX_DEMAND}L",
-    "3.9": f"{_OWING} and {_UNANSWERED}",
-    "3.16": f"{_CALL} and raised and not ({_AGAIN})",
-    "3.17": f"{_UNMET} and not {_ALL} and {_REQUESTED} = {MAX_DEMAND}L",
-    "conservation": "(kind = 1 and (coalesce(ascending and value = largest, false)"
-    f" or coalesce({_DELIVERED} + 1 > elements, false)))"
-    f" or (kind = 3 and cancel_begun is null and coalesce({_DELIVERED} < elements, false))",
-    "order": "kind = 1 and coalesce(ascending and value < largest, false)",
-}
-"""When a record breaks a rule: docs/judging.md in SQL. 1.8, 3.6 and a part of 3.9 are judged by the subscription."""
-
-_BITS: Final = {rule: 1 << place for place, rule in enumerate(DEFINITIONS)}
-
-_LATE: Final = f"{_SIGNAL} and coalesce(cancel_end < begin, false)"
-
-_ALLOWED: Final = {
-    "late": _LATE,  # 1.8: the signal began after a cancel had returned
-    "asked": f"kind = 1 and {_LATE} and coalesce(request_begin > cancel_end, false)",  # 3.6: and after a later request
-    # 3.9: the element began after an invalid request had returned
-    "after": f"kind = 1 and cancel_begun is null and {_UNANSWERED} and coalesce(invalid_end < begin, false)",
-}
-"""What is allowed to happen a few times: counted for the subscription."""
-
-_KEPT: Final = (
-    *KEYS,
-    "kind",
-    "begin",
-    "end",
-    "ns",
-    "thread",
-    "promised",
-    "signal_thread",
-    "signals_end",
-    "subscribe_end",
-)
-"""What the aggregation needs of a record, beside what it breaks."""
-
-
-def _marked(rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    mask = " | ".join(f"if({breaks}, {_BITS[rule]}, 0)" for rule, breaks in DEFINITIONS.items())
-    counted = [F.expr(text).alias(name) for name, text in _ALLOWED.items()]
-    return rows.select(*_KEPT, F.expr(mask).alias("broken"), *counted)
-
-
-def breaches(signals: DataFrame, late_signals: int = 1) -> DataFrame:
-    """For each subscription one row: which rules it broke, and what it amounted to."""
-    from pyspark.sql import functions as F
-
-    marked = _marked(_with_the_past(together(signals, late_signals)))
-    allowed = "if(cancel_inside, 0, promised)"
-    found = marked.groupBy("subscription", "run", "scenario").agg(F.expr("bit_or(broken)").alias("bits"), *_amounts())
-    return found.withColumns(
-        {
-            "cancel_inside": F.expr("first_cancel % 2 = 0"),
-            "silence_ns": F.expr("if(late > 0, greatest(last_late_ns - first_cancel_ns, 0), 0)"),
-        }
-    ).withColumns(  # 0 where it is within what is allowed
-        {
-            "too_late": F.expr(f"if(late > {allowed}, late, 0)"),
-            "too_asked": F.expr(f"if(asked > {allowed}, asked, 0)"),
-            "too_after": F.expr("if(after > 1, after, 0)"),
-        }
+        number("subscription", 0),
+        F.expr(flags_in_sql(known)).alias("flags"),
+        F.expr(least.format("elements", -1, "bigint")).alias("elements"),
+        number("thread", 0),
+        F.expr("greatest(coalesce(cast(n as bigint), 0), 0L)").alias("n"),
+        number("begin", 0),
+        number("end", CUT),
+        F.expr("coalesce(cast(if(signal <=> 'cancel', end_ns, begin_ns) as bigint), 0L)").alias("ns"),
+        number("value", 0),
+        F.expr(least.format("late_signals", -1, "int")).alias("late_signals")
+        if "late_signals" in known
+        else F.lit(-1).alias("late_signals"),
     )
 
 
-_FEW: Final = 1_000
-"""Subscriptions that are looked up by their numbers."""
+def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches together: each has its cost."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += len(batch)
+        if size >= _BLOB // 4:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if size:
+        yield pa.Table.from_batches(held)
 
 
-def violations(signals: DataFrame, found: DataFrame) -> DataFrame:
-    """One row for each rule broken in each subscription: run, scenario, subscription, rule, count, first.
-
-    `found` are the breaches of `signals`; they are looked at twice, and should be kept (`persist`).
-    """
-    from pyspark.sql import functions as F
-
-    ids = ["run", "subscription"]
-    broken = found.where("bits != 0").select(*ids)
-    suspects = signals.join(F.broadcast(broken), ids, "left_semi")
-    few = broken.limit(_FEW + 1).collect()
-    if len(few) <= _FEW:  # then the files need not be read as a whole
-        for name in ids:
-            suspects = suspects.where(F.col(name).isin({row[name] for row in few}))
-    marked = _marked(_with_the_past(together(suspects))).where("broken != 0")
-    each = F.array(*(F.when(F.expr(f"broken & {bit} != 0"), F.lit(rule)) for rule, bit in _BITS.items()))
-    by_record = (
-        marked.select(*KEYS, "begin", F.explode(F.array_compact(each)).alias("rule"))
-        .groupBy(*KEYS, "rule")
-        .agg(F.count("*").alias("count"), F.min("begin").alias("first"))
-    )
-    by_subscription = found.select(
-        *KEYS,
-        F.explode(
-            F.array(
-                *(
-                    F.struct(
-                        F.lit(rule).alias("rule"),
-                        F.col(f"too_{what}").cast("long").alias("count"),
-                        F.col(f"first_{what}").alias("first"),
-                    )
-                    for rule, what in (("1.8", "late"), ("3.6", "asked"), ("3.9", "after"))
-                )
-            )
-        ).alias("broken"),
-    ).select(*KEYS, "broken.*")
-    return (
-        by_record.unionByName(by_subscription.where("count > 0"))
-        .groupBy(*KEYS, "rule")
-        .agg(F.sum("count").alias("count"), F.min("first").alias("first"))
-    )
-
-
-def _amounts() -> list[Column]:
-    """What a subscription amounted to."""
-    from pyspark.sql import functions as F
-
-    texts = {
-        "signals": f"count_if({_SIGNAL})",
-        "elements": "count_if(kind = 1)",
-        "requests": "count_if(kind = 4)",
-        "cancels": "count_if(kind = 5)",
-        "completed": "count_if(kind = 3) > 0",
-        "failed": "count_if(kind = 2) > 0",
-        # The first cancel to end: for every signal that is late it is the same one.
-        # Whether it came from outside is the last bit, so that the minimum is of one number.
-        "first_cancel": f"min(if(kind = 5 and end < {OPEN}, end * 2 + if({_INSIDE}, 0, 1), null))",
-        "first_cancel_ns": f"min(if(kind = 5 and end < {OPEN}, ns, null))",
-        "promised": "max(promised)",
-        "last_late_ns": "max(if(late, ns, null))",
-    }
-    for name in _ALLOWED:
-        texts[name] = f"count_if({name})"
-        texts[f"first_{name}"] = f"min(if({name}, begin, null))"
-    return [F.expr(text).alias(name) for name, text in texts.items()]
-
-
-assert DEFINITIONS.keys() | {"1.8", "3.6"} == RULES.keys()
+def _of_frame(table: pa.Table) -> Rows:
+    """Rows of what `_packed` gives; TraceError names a column with nulls."""
+    flags = table.column("flags").to_numpy()
+    wrong = int(flags.max()) >> 11 if len(flags) else 0
+    if wrong:
+        raise TraceError(
+            f"the DataFrame is no trace: column {REQUIRED[wrong - 1]!r} has nulls; docs/traces.md says which may"
+        )
+    return Rows.of_packed(table)

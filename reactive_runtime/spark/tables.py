@@ -1,21 +1,38 @@
-"""The tables of a verdict: Parquet, a partition a run, so that a run that is judged again replaces itself."""
+"""The tables of a verdict: Parquet, a partition a run, so that a run that is judged again replaces itself.
+
+    <verdict>/.next/      what a verifier writes: no part of the verdict
+    <verdict>/.commit/    the same when it is whole: it is the verdict now, and is moved to where it belongs
+    <verdict>/<table>/run=<run>/part-….parquet
+    <verdict>/verdict.json   which runs were judged together the last time, and which could not be
+    <verdict>/.lock       held by the one verifier there may be
+
+A verdict takes the place of the one before in one rename, of `.next` to `.commit`. Who comes after a kill moves what is
+left there (`settled`), and does it as often as it takes: what has been moved is no longer there, and what was to be
+removed stays removed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import platform
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing.trace import metadata_of
+from reactive_runtime.testing.trace import Held, metadata_of
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["EXAMPLES", "RUNS", "clear", "facts", "table", "write"]
+__all__ = ["EXAMPLES", "RUNS", "Draft", "Together", "facts", "one_verifier", "settled", "table", "together"]
 
 Columns = Mapping[str, str]
 """Names, and the functions of pyarrow that make their types."""
@@ -48,34 +65,162 @@ _MOST: Final = 1_000_000
 """Runs that may be written in one go: as many as anyone has."""
 
 
-def clear(to: Path, runs: Collection[str]) -> None:
-    """Forget what the table says of these runs, and make its folder; TraceError where it can't be written."""
+_NEXT: Final = ".next"
+_COMMIT: Final = ".commit"
+_WORD: Final = "verdict.json"
+
+
+@dataclass(frozen=True)
+class Together:
+    """What was judged together."""
+
+    runs: list[str]
+    unable: list[str] = field(default_factory=list)
+    """Why others could not be judged, a line each."""
+
+
+@contextlib.contextmanager
+def one_verifier(to: Path) -> Iterator[None]:
+    """Be the one that writes the verdict in that folder, for as long as the block runs.
+
+    What an earlier one has left half moved is moved first. TraceError where another is at work, or it can't be written.
+    """
     try:
         to.mkdir(parents=True, exist_ok=True)
-        for partition in to.glob("run=*"):
-            if unquote(partition.name.removeprefix("run=")) in runs:
-                shutil.rmtree(partition)
+        lock = (to / ".lock").open("a+", encoding="utf-8")
     except OSError as error:
         raise TraceError(f"{to}: can't be written: {error.strerror}") from error
+    with lock:  # what holds it is the open file: it is free when its process is gone
+        try:
+            _lock(lock.fileno())
+        except OSError as error:
+            lock.seek(0)
+            who = lock.read().strip() or "another process"
+            raise TraceError(
+                f"{to}: a verifier is at work there ({who}): wait for it, or give another --out"
+            ) from error
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {platform.node()}")
+        lock.flush()
+        _moved(to)
+        yield
 
 
-def write(table: pyarrow.Table, to: Path, runs: Collection[str]) -> None:
-    """Write what there is to say of these runs, and nothing else of them; TraceError where it can't be written."""
-    import pyarrow as pa
-    from pyarrow import dataset
+def _lock(file: int) -> None:
+    if sys.platform != "win32":  # there, it is for who calls to have one verifier
+        import fcntl
 
-    clear(to, runs)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def settled(to: Path) -> None:
+    """For readers: move what a verifier that was killed has left. One that is at work moves it itself."""
+    if (to / _COMMIT).is_dir():
+        with contextlib.suppress(TraceError), one_verifier(to):
+            return
+
+
+def together(to: Path) -> Together | None:
+    """What was judged together the last time; None where that is not known."""
     try:
-        dataset.write_dataset(
-            table,
-            to,
-            format="parquet",
-            partitioning=dataset.partitioning(pa.schema([("run", pa.string())]), flavor="hive"),
-            existing_data_behavior="overwrite_or_ignore",
-            max_partitions=_MOST,
-        )
-    except OSError as error:
-        raise TraceError(f"{to}: can't be written: {error.strerror or error}") from error
+        told = json.loads((to / _WORD).read_text(encoding="utf-8"))
+        return Together([str(it) for it in told["runs"]], [str(it) for it in told["unable"]])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Draft:
+    """A verdict that is being written. One at a time: the caller is the one verifier."""
+
+    def __init__(self, to: Path) -> None:
+        """TraceError where it can't be written."""
+        self._to = to
+        self.path = to / _NEXT
+        """Where its tables are written, each a folder of partitions `run=<run>`."""
+        try:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.path.mkdir(parents=True)
+        except OSError as error:
+            raise TraceError(f"{to}: can't be written: {error.strerror}") from error
+
+    def add(self, table: pyarrow.Table, name: str) -> None:
+        """A table, its rows by run."""
+        import pyarrow as pa
+        from pyarrow import dataset
+
+        try:
+            dataset.write_dataset(
+                table,
+                self.path / name,
+                format="parquet",
+                partitioning=dataset.partitioning(pa.schema([("run", pa.string())]), flavor="hive"),
+                existing_data_behavior="overwrite_or_ignore",
+                max_partitions=_MOST,
+            )
+        except OSError as error:
+            raise TraceError(f"{self._to / name}: can't be written: {error.strerror or error}") from error
+
+    def whole(self, name: str, table: pyarrow.Table) -> None:
+        """A table that is not by run: it replaces the one before as a whole."""
+        import pyarrow.parquet as parquet
+
+        try:
+            (self.path / name).mkdir()
+            parquet.write_table(table, self.path / name / "part-0.parquet")
+        except OSError as error:
+            raise TraceError(f"{self._to / name}: can't be written: {error.strerror or error}") from error
+
+    def commit(
+        self, judged: Together, replaced: Collection[str], tables: Collection[str], whole: Collection[str]
+    ) -> None:
+        """It is the verdict now: what these `tables` said of `replaced`, runs, and all that the `whole` said, goes."""
+        word = {
+            "runs": judged.runs,
+            "replaced": list(replaced),
+            "unable": judged.unable,
+            "judged": datetime.now(UTC).isoformat(timespec="seconds"),
+            "tables": {name: sorted(it.name for it in (self.path / name).glob("run=*")) for name in tables},
+            "whole": {name: (self.path / name).is_dir() for name in whole},
+        }
+        try:
+            shutil.rmtree(self._to / _COMMIT, ignore_errors=True)  # of an earlier one: it was moved
+            (self.path / _WORD).write_text(json.dumps(word, indent=2) + "\n", encoding="utf-8")
+            self.path.rename(self._to / _COMMIT)
+        except OSError as error:
+            raise TraceError(f"{self._to}: can't be written: {error.strerror}") from error
+        _moved(self._to)
+
+
+def _moved(to: Path) -> None:
+    """Bring what is in `.commit` to where it belongs; again, where that was cut off."""
+    made = to / _COMMIT
+    if not made.is_dir():
+        return
+    try:
+        if (made / _WORD).exists():  # it goes last
+            word = json.loads((made / _WORD).read_text(encoding="utf-8"))
+            for name, partitions in word["tables"].items():
+                _replaced(made / name, to / name, partitions, set(word["replaced"]))
+            for name, there in word["whole"].items():
+                if not there or (made / name).is_dir():
+                    shutil.rmtree(to / name, ignore_errors=True)
+                if (made / name).is_dir():
+                    (made / name).rename(to / name)
+            (made / _WORD).replace(to / _WORD)
+        shutil.rmtree(made)
+    except (OSError, ValueError, KeyError) as error:
+        raise TraceError(f"{to}: can't be written: {error}") from error
+
+
+def _replaced(made: Path, to: Path, partitions: Collection[str], runs: Collection[str]) -> None:
+    to.mkdir(parents=True, exist_ok=True)
+    stays = {it for it in partitions if not (made / it).is_dir()}  # it was moved before
+    for partition in to.glob("run=*"):
+        if partition.name not in stays and unquote(partition.name.removeprefix("run=")) in runs:
+            shutil.rmtree(partition)
+    for name in partitions:
+        if name not in stays:
+            (made / name).rename(to / name)
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> pyarrow.Table:
@@ -87,14 +232,16 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> pyarrow.Table:
     )
 
 
-def facts(folders: Collection[Path], runs: Collection[str]) -> list[dict[str, Any]]:
-    """A row of the table of runs for each; what is not known of a run is null."""
-    known: dict[str, dict[str, Any]] = {}
-    for folder in folders:
-        told = metadata_of(folder) or {}
-        told["given_up"] = json.dumps(told.get("given_up") or {})
-        known[told.get("run", folder.name.removeprefix("run="))] = told
-    rows = [{**known.get(run, {}), "run": run} for run in runs]
+def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]]:
+    """A row of the table of runs for each of them; what is not known of a run is null."""
+    known = {held.run: held for held in found}
+    rows: list[dict[str, Any]] = []
+    for run in sorted(runs):
+        held = known.get(run)
+        told = (metadata_of(held.folder) if held else None) or {}
+        given_up = told.get("given_up")
+        told["given_up"] = json.dumps(given_up if isinstance(given_up, dict) else {})
+        rows.append({**told, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
 
 

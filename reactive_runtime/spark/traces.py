@@ -10,10 +10,13 @@ write the same tables below one folder, each partitioned by run, so that a run t
     histogram   the same, as counts
     examples    of each rule broken, the signals around one breach, drawn
     regressions the newest run against those before it (written anew each time)
+
+All tables of a verdict take the place of those before at once (`tables`).
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +24,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import TraceError
-from reactive_runtime.spark.judging import KEYS, breaches, violations
-from reactive_runtime.spark.latency import histogram, percentiles
+from reactive_runtime.judging.examples import examples
+from reactive_runtime.spark.judging import judge_files
+from reactive_runtime.spark.latency import percentiles
 from reactive_runtime.spark.regressions import regressions
-from reactive_runtime.spark.tables import EXAMPLES, RUNS, clear, facts, table, write
-from reactive_runtime.testing.checker import Violation, check
+from reactive_runtime.spark.tables import EXAMPLES, RUNS, Draft, Together, facts, one_verifier, table, together
+from reactive_runtime.testing.checker import Violation
 from reactive_runtime.testing.diagram import diagram
-from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.rules import RULES
-from reactive_runtime.testing.trace import check_files, run_folders
+from reactive_runtime.testing.trace import (
+    Held,
+    arrived,
+    check_files,
+    checked,
+    different_runs,
+    read_through,
+    run_folders,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,15 +52,8 @@ __all__ = ["TABLES", "Verdict", "follow", "read_runs", "summary", "verify"]
 TABLES: Final = ("runs", "violations", "summary", "latency", "histogram", "examples")
 """What is written for each run."""
 
-_SHOWN: Final = 100_000
-"""How many records of a broken subscription the driver looks at, to show the few around the breach."""
-
-_BEYOND: Final = 1_000
-"""How many of them may come after it: one signal too many after a cancel may come some way after the first."""
-
-_PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_PARTITION: Final = 1_000_000
-"""Bytes of a file that a partition is made of, where there is little: some 60,000 records."""
+LOOK_SECONDS: Final = 2
+"""Between two looks of `follow` for runs that have not come as a whole."""
 
 _EXAMPLES: Final = 2 * len(RULES)
 """How many breaches are drawn, at most, in one go."""
@@ -66,7 +71,8 @@ def read_runs(spark: SparkSession, folders: Sequence[Path | str]) -> DataFrame:
 
 
 def _read(spark: SparkSession, files: Sequence[Path]) -> DataFrame:
-    return spark.read.schema(_SCHEMA).parquet(*map(str, files))
+    # Bytes that have changed since they were written are no trace, even where they can be read as values.
+    return spark.read.schema(_SCHEMA).option("parquet.page.verify-checksum.enabled", "true").parquet(*map(str, files))
 
 
 def summary(found: DataFrame) -> DataFrame:
@@ -83,7 +89,7 @@ def summary(found: DataFrame) -> DataFrame:
     after = {"late": F.col("late"), "silence_ns": F.col("silence_ns")}
     return found.groupBy("run", "scenario").agg(
         F.count("*").alias("subscriptions"),
-        F.count_if(F.expr("bits != 0 or too_late + too_asked + too_after > 0")).alias("broken"),
+        F.count_if(F.col("broken") > 0).alias("broken"),
         *(F.sum(name).alias(name) for name in sums),
         *(F.count_if(name).alias(name) for name in ("completed", "failed")),
         F.count_if(cancelled).alias("cancelled"),
@@ -108,6 +114,8 @@ class Verdict:
     """What the newest run was slower at than those before it."""
     examples: dict[str, Violation] = field(default_factory=dict)
     """For each rule broken, one breach, with the signals around it."""
+    plan: str = ""
+    """How it was judged, in a line."""
 
     @property
     def clean(self) -> bool:
@@ -115,14 +123,27 @@ class Verdict:
         return not self.violations
 
 
-def verify(spark: SparkSession, folders: Sequence[Path | str], out: Path | str, late_signals: int = 1) -> Verdict:
+def verify(
+    spark: SparkSession,
+    folders: Sequence[Path | str],
+    out: Path | str,
+    late_signals: int = 1,
+    unreadable: Callable[[TraceError], object] | None = None,
+) -> Verdict:
     """Judge all runs below `folders`, write the tables below `out`, and return the verdict.
 
-    `late_signals`: how many may follow a cancel that came from outside. TraceError names a file that is no trace, of a
-    newer schema, or can't be read, or a table that can't be written.
+    A run that is found twice is judged once. `late_signals`: how many may follow a cancel that came from outside.
+    `unreadable` is called for each run that can't be judged, and the others are; without it, the first is raised.
+    TraceError names a run that does not hold what it says, a file that is no trace, of a newer schema, or can't be
+    read, a table that can't be written, or another verifier at work below `out`.
     """
     runs = [run for folder in folders for run in run_folders(folder)]
-    return _verdict(spark, runs, Path(out), late_signals)
+    with one_verifier(Path(out)):
+        return _judged(spark, runs, Path(out), late_signals, unreadable or _raised)
+
+
+def _raised(error: TraceError) -> None:
+    raise error
 
 
 def follow(
@@ -142,56 +163,128 @@ def follow(
     there when it is started again, however it ended. Each run is judged once; a batch that was cut off is judged again
     from its beginning, and replaces what it had written. `judged` is called with the verdict of each batch of up to
     `runs_at_once` runs, on a thread of its own, and `unreadable` for a run that can't be judged: the others are. A run
-    that was killed has no end, and is left to `verify`. TraceError where the folder is none; what a batch raises ends
-    the job, and is raised here.
+    whose metadata have come before its files is told as well, and waited for (`waiting.json` names it), however long
+    that takes; with `once`, until the next time. A run that was killed has no end, and is left to `verify`. TraceError
+    where the folder is none, or another verifier is at work below `out`; what a batch raises ends the job, and is
+    raised here.
     """
     if not Path(folder).is_dir():
         raise TraceError(f"{folder}: is no folder")
+    with one_verifier(Path(out)):
+        _Followed(spark, Path(folder), Path(out), judged, unreadable, late_signals).run(once, runs_at_once)
 
-    def judge(batch: DataFrame, _: int) -> None:
+
+class _Followed:
+    """The job of `follow`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        out: Path,
+        judged: Callable[[Verdict], object],
+        unreadable: Callable[[TraceError], object],
+        late_signals: int,
+    ) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._out = out
+        self._told = judged
+        self._unreadable = unreadable
+        self._late_signals = late_signals
+        self._once = False
+        self._one_batch = primitives.Lock()  # held while one is judged: there are those of Spark, and those that waited
+        self._waiting = _Waiting(out / "waiting.json")  # _one_batch
+        self._failure: BaseException | None = None  # _one_batch; the first
+
+    def run(self, once: bool, runs_at_once: int) -> None:
+        """Until interrupted, or once."""
+        self._once = once
+        ended = (
+            self._spark.readStream.format("text")
+            .option("wholetext", "true")
+            .option("recursiveFileLookup", "true")
+            .option("pathGlobFilter", "metadata.json")
+            .option("maxFilesPerTrigger", runs_at_once)
+            .option("maxFileAge", "36500d")  # by default, a file a week older than the newest is passed over
+            .load(str(self._folder))
+        )
+        writer = ended.writeStream.foreachBatch(self._batch)
+        writer = writer.option("checkpointLocation", str(self._out / "checkpoint"))
+        query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="2 seconds")).start()
+        try:
+            while not query.awaitTermination(LOOK_SECONDS):
+                if not once:
+                    self._judge([])
+            self._judge([])
+            for run in self._waiting.runs if once else ():
+                self._not_yet(run)
+        except Exception as error:
+            if self._failure is not None:
+                raise self._failure from error
+            raise
+        finally:
+            query.stop()
+
+    def _not_yet(self, run: Path) -> None:
+        self._unreadable(
+            TraceError(f"{run}: not all files that it says it holds are there: it is judged when they are")
+        )
+
+    def _batch(self, rows: DataFrame, _: int) -> None:
         from pyspark.sql import functions as F
 
-        found = batch.select(F.input_file_name().alias("file")).distinct().collect()
-        runs = sorted(_path(row["file"]).parent for row in found)
-        readable = []
-        for run in runs:
-            if any(run.glob("signals-*.parquet")):  # one may have recorded nothing
-                try:
-                    check_files(run)
-                    readable.append(run)
-                except TraceError as error:
-                    unreadable(error)
-        if readable:
-            judged(_verdict(spark, readable, Path(out), late_signals))
-
-    failure: list[BaseException] = []
-
-    def batch(rows: DataFrame, number: int) -> None:
         try:
-            judge(rows, number)
+            found = rows.select(F.input_file_name().alias("file")).distinct().collect()
+            self._judge(sorted(_path(row["file"]).parent for row in found))
         except BaseException as error:
-            failure.append(error)
+            with self._one_batch:
+                self._failure = self._failure or error
             raise
 
-    ended = (
-        spark.readStream.format("text")
-        .option("wholetext", "true")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "metadata.json")
-        .option("maxFilesPerTrigger", runs_at_once)
-        .option("maxFileAge", "36500d")  # by default, a file a week older than the newest is passed over
-        .load(str(folder))
-    )
-    writer = ended.writeStream.foreachBatch(batch).option("checkpointLocation", str(Path(out) / "checkpoint"))
-    query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="2 seconds")).start()
-    try:
-        query.awaitTermination()
-    except Exception as error:
-        if failure:
-            raise failure[0] from error
-        raise
-    finally:
-        query.stop()
+    def _judge(self, new: Sequence[Path]) -> None:
+        """The runs that are new, and those that were waited for and are there."""
+        with self._one_batch:
+            there = []
+            for run in dict.fromkeys([*self._waiting.runs, *new]):
+                if arrived(run):
+                    there.append(run)
+                elif run not in self._waiting.runs:
+                    self._waiting.add(run)
+                    if not self._once:
+                        self._not_yet(run)
+            if there:
+                verdict = _judged(self._spark, there, self._out, self._late_signals, self._unreadable, follows=True)
+                if verdict.summary:
+                    self._told(verdict)
+                self._waiting.remove(there)  # last: what is killed before is judged again
+
+
+class _Waiting:
+    """The runs whose metadata have come, and their files have not; kept in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            self.runs = [Path(it) for it in json.loads(file.read_text(encoding="utf-8"))]
+        except (OSError, ValueError):
+            self.runs = []
+
+    def add(self, run: Path) -> None:
+        """One more."""
+        self._write([*self.runs, run])
+
+    def remove(self, runs: Sequence[Path]) -> None:
+        """These are there."""
+        left = [it for it in self.runs if it not in runs]
+        if left != self.runs:
+            self._write(left)
+
+    def _write(self, runs: list[Path]) -> None:
+        draft = self._file.with_suffix(".next")
+        draft.write_text(json.dumps([str(it) for it in runs]), encoding="utf-8")
+        draft.replace(self._file)
+        self.runs = runs
 
 
 def _path(uri: str) -> Path:
@@ -199,50 +292,106 @@ def _path(uri: str) -> Path:
     return Path(unquote(urlsplit(uri).path))
 
 
-def _verdict(spark: SparkSession, folders: Sequence[Path], out: Path, late_signals: int) -> Verdict:
-    files = [file for folder in folders for file in check_files(folder)]
-    signals = _read(spark, files)
-    partitions = spark.conf.get(_PARTITIONS) or "200"
+def _judged(
+    spark: SparkSession,
+    folders: Sequence[Path],
+    out: Path,
+    late_signals: int,
+    unreadable: Callable[[TraceError], object],
+    *,
+    follows: bool = False,
+) -> Verdict:
+    """The verdict on the runs in these folders that can be judged, which is the verdict below `out` then."""
+    unable: list[str] = []
+
+    def skipped(error: TraceError) -> None:
+        unreadable(error)
+        unable.append(str(error))
+
+    runs: list[Held] = []
+    for held in different_runs(folders, skipped):
+        try:
+            files = checked(held)
+        except TraceError as error:
+            skipped(error)
+            continue
+        if not files or held.rows == 0:
+            skipped(TraceError(f"{held.folder}: nothing was recorded there that could be judged"))
+        else:
+            runs.append(held)
+    while runs:
+        try:
+            return _verdict(spark, runs, out, late_signals, unable, follows)
+        except TraceError:
+            raise
+        except Exception:
+            damaged = [it for it in runs if not _whole(it, skipped)]
+            if not damaged:
+                raise
+            runs = [it for it in runs if it not in damaged]
+    Draft(out).commit(Together(_as_before(out, []) if follows else [], unable), [], TABLES, [])
+    return Verdict([], [])
+
+
+def _whole(held: Held, skipped: Callable[[TraceError], object]) -> bool:
+    """Whether all its files can be read to their end."""
     try:
-        spark.conf.set(_PARTITIONS, str(_fitting(int(partitions), files)))
-        # Each is computed once, and what is made of it is planned without how it came about: planning takes its time.
-        rows = breaches(signals, late_signals).localCheckpoint()
-        totals = summary(rows).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
-        sums = totals.to_pylist()
-        runs = sorted({row["run"] for row in sums})
-        counts = histogram(signals, rows).localCheckpoint()
-        broken: list[dict[str, Any]] = []
-        clear(out / "violations", runs)
-        if any(row["broken"] for row in sums):
-            found = violations(signals, rows).localCheckpoint()
-            found.repartition(1).write.mode("append").partitionBy("run").parquet(str(out / "violations"))
-            broken = _by_run(found)
-        examples = _examples(spark, signals, broken)
-        write(totals, out / "summary", runs)
-        write(counts.toArrow(), out / "histogram", runs)
-        write(percentiles(counts).toArrow(), out / "latency", runs)
-        write(table([_drawn(it) for it in examples], EXAMPLES), out / "examples", runs)
-        write(table(facts(folders, runs), RUNS), out / "runs", runs)
-        shown = {it.rule: it for it in reversed(examples)}
-        return Verdict(_by_rule(broken), sums, regressions(spark, out), dict(sorted(shown.items())))
-    finally:
-        spark.conf.set(_PARTITIONS, partitions)
+        read_through(held)
+    except TraceError as error:
+        skipped(error)
+        return False
+    return True
 
 
-def _fitting(most: int, files: Sequence[Path]) -> int:
-    """As many partitions as there are, for much; fewer for little, where each costs more than what it does."""
-    size = sum(file.stat().st_size for file in files)
-    return max(min(most, 2), min(most, size // _PARTITION))
+def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
+    """The runs that `follow` has judged by now of the nights that these are of: a night comes in many batches."""
+    earlier = together(out)
+    if earlier is None:
+        return list(runs)
+    nights = {it[:8] for it in runs} or {it[:8] for it in earlier.runs[-1:]}
+    return [*(it for it in earlier.runs if it[:8] in nights and it not in runs), *runs]
+
+
+def _verdict(
+    spark: SparkSession, held: Sequence[Held], out: Path, late_signals: int, unable: Sequence[str], follows: bool
+) -> Verdict:
+    judged = judge_files(spark, [file for it in held for file in it.files], late_signals).kept()
+    totals = summary(judged.subscriptions).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
+    sums = totals.to_pylist()
+    counts = judged.waits.toArrow()
+    broken: list[dict[str, Any]] = []
+    draft = Draft(out)
+    if any(row["broken"] for row in sums):
+        judged.violations.repartition(1).write.mode("append").partitionBy("run").parquet(str(draft.path / "violations"))
+        broken = _by_run(judged.violations)
+    found = _examples(held, broken, late_signals)
+    medians = percentiles(counts)
+    known = table(facts(held, {row["run"] for row in sums}), RUNS)
+    draft.add(totals, "summary")
+    draft.add(counts, "histogram")
+    draft.add(medians, "latency")
+    draft.add(table([_drawn(it) for it in found], EXAMPLES), "examples")
+    draft.add(known, "runs")
+    slower = regressions(out, medians, known)
+    if slower is not None:
+        draft.whole("regressions", slower)
+    runs = sorted({it.run for it in held} | {row["run"] for row in sums})
+    last = Together(_as_before(out, runs) if follows else runs, list(unable))
+    draft.commit(last, runs, TABLES, ["regressions"])
+    shown = {it.rule: it for it in reversed(found)}
+    worst = [] if slower is None else [it for it in slower.to_pylist() if it["slower"]]
+    return Verdict(_by_rule(broken), sums, worst, dict(sorted(shown.items())), judged.plan)
 
 
 def _by_run(found: DataFrame) -> list[dict[str, Any]]:
     """A row for each rule and run: run, rule, subscriptions, count, and an example (scenario, subscription, first)."""
     from pyspark.sql import functions as F
 
+    example = F.struct("run", "scenario", "subscription", "first", F.col("count").alias("times"))
     rules = found.groupBy("run", "rule").agg(
         F.count("*").alias("subscriptions"),
         F.sum("count").alias("count"),
-        F.min_by(F.struct(*KEYS, "first"), "first").alias("example"),
+        F.min_by(example, F.struct("first", "subscription")).alias("example"),
     )
     return [row.asDict(recursive=True) for row in rules.collect()]
 
@@ -262,37 +411,11 @@ def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _examples(spark: SparkSession, signals: DataFrame, broken: Sequence[dict[str, Any]]) -> list[Violation]:
+def _examples(held: Sequence[Held], broken: Sequence[dict[str, Any]], late_signals: int) -> list[Violation]:
     """Of rules that were broken one breach each, with the signals around it; of the newest runs first."""
-    from pyspark.sql import functions as F
-
     newest = sorted(sorted(broken, key=lambda it: str(it["rule"])), key=lambda it: str(it["run"]), reverse=True)
-    chosen = newest[:_EXAMPLES]
-    if not chosen:
-        return []
-    ids = ("run", "subscription")
-    wanted = [(place, *(it["example"][name] for name in (*ids, "first"))) for place, it in enumerate(chosen)]
-    breach = spark.createDataFrame(wanted, "place int, run string, subscription bigint, first bigint")
-    mine = signals
-    for name in ids:  # so that the files need not be read as a whole
-        mine = mine.where(F.col(name).isin({it["example"][name] for it in chosen}))
-    order = "over (partition by place order by begin)"
-    rows = (
-        mine.join(F.broadcast(breach), list(ids))
-        .selectExpr("*", f"row_number() {order} as nth", f"count_if(begin > first) {order} as beyond")
-        .where(f"nth <= {_SHOWN} and beyond <= {_BEYOND}")
-        .select("place", *Record._fields)
-        .collect()
-    )
-    records: dict[int, list[Record]] = defaultdict(list)
-    for place, *values in rows:
-        records[place].append(Record(*values))
-    found: list[Violation] = []
-    for place, it in enumerate(chosen):
-        # Spark has found it; what is shown is what the checker sees there.
-        judged = check(sorted(records[place], key=lambda record: record.begin), context=12)
-        found.extend(breach for breach in judged if breach.rule == it["rule"])
-    return found
+    chosen = [{"rule": it["rule"], **it["example"], "count": it["example"]["times"]} for it in newest[:_EXAMPLES]]
+    return examples([file for it in held for file in it.files], chosen, late_signals)
 
 
 def _drawn(breach: Violation) -> dict[str, Any]:

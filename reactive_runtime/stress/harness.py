@@ -91,7 +91,7 @@ class Tally:
 
 
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Tally], object]) -> Tally:
-    """Put the scenarios under load in turn; `progress` is called after each round, on this thread.
+    """Put the scenarios under load in turn; `progress` is called after each round, on this thread: True ends the load.
 
     A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
     given up, with a word in `Tally.failures`; what it has left running stays behind, and the others go on.
@@ -121,7 +121,8 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                     crew = _Crew(load.threads)
             tally.rounds += 1
             tally.seconds = primitives.monotonic() - begin
-            progress(tally)
+            if progress(tally):
+                break
         tally.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
         hooks.set_handler(handler)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,8 +26,9 @@ from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
 from reactive_runtime.stress.leaving import Leaving
 from reactive_runtime.testing.recorder import Chunk
 from reactive_runtime.testing.records import Facts
+from reactive_runtime.testing.trace import TraceWriter
 
-__all__ = ["Order", "run_in_processes", "version_of"]
+__all__ = ["Order", "Processes", "run_in_processes", "version_of"]
 
 GRACE: Final = 3 * PATIENCE
 """Seconds that a process may take beyond its load: its own watchdog has to have barked by then."""
@@ -63,16 +65,19 @@ def version_of(python: str) -> str:
 
 
 def run_in_processes(
-    orders: Sequence[Order], write: Callable[[dict[int, Facts], Chunk], object], at_once: int
+    orders: Sequence[Order], writer: TraceWriter, at_once: int, processes: Processes | None = None
 ) -> Tally:
-    """Carry out the orders, up to `at_once` (1 or more) side by side; `write` gets what is recorded, on many threads.
+    """Carry out the orders, up to `at_once` (1 or more) side by side; `writer` gets what is recorded.
+
+    `processes` are those at work: they can be stopped by it.
 
     A process that crashes, or does not end, is a failure of the scenarios it had; the others go on.
     """
     counter = _Numbers()
     total = Tally()
     with ThreadPoolExecutor(at_once, thread_name_prefix="stress") as pool:
-        for tally in pool.map(lambda order: _carried_out(order, write, counter), orders):
+        at_work = processes or Processes()
+        for tally in pool.map(lambda order: _carried_out(order, writer, counter, at_work), orders):
             total.failures += tally.failures
             total.rounds += tally.rounds
             total.subscriptions += tally.subscriptions
@@ -81,6 +86,39 @@ def run_in_processes(
             total.leaving.update(tally.leaving)
     total.seconds /= min(at_once, len(orders))
     return total
+
+
+class Processes:
+    """The processes at work, which can be told to come to an end."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.RLock()  # `stop` is called by a handler of signals, in the midst of anything
+        self._at_work: list[subprocess.Popen[str]] = []  # _lock
+        self._stopped = False  # _lock
+
+    def stopped(self) -> bool:
+        """Whether they were told to come to an end."""
+        with self._lock:
+            return self._stopped
+
+    def stop(self) -> None:
+        """Let each end after its round, and no other begin."""
+        with self._lock:
+            self._stopped = True
+            for process in self._at_work:
+                process.terminate()
+
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """One has begun."""
+        with self._lock:
+            self._at_work.append(process)
+            if self._stopped:
+                process.terminate()
+
+    def remove(self, process: subprocess.Popen[str]) -> None:
+        """One has ended."""
+        with self._lock:
+            self._at_work.remove(process)
 
 
 class _Numbers:
@@ -96,7 +134,9 @@ class _Numbers:
             return first
 
 
-def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object], numbers: _Numbers) -> Tally:
+def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes: Processes) -> Tally:
+    if processes.stopped():
+        return Tally()
     root = str(Path(reactive_runtime.__file__).parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -115,7 +155,9 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
             process.kill()
 
     primitives.Thread(target=watch, name="watchdog", daemon=True).start()
+    processes.add(process)
     facts: dict[int, Facts] = {}
+    source = writer.source(facts)
     given: dict[int, int] = {}
     told: dict[str, Any] = {}
     try:
@@ -128,18 +170,25 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
             except ValueError:  # it was cut off; and if it was not, nobody reads on
                 process.kill()
                 break
-            if "rows" not in line:
+            if "facts" not in line:
                 told = line
+                source.end()
                 continue
             first = numbers.take(len(line["facts"]))
             for at, it in enumerate(line["facts"]):
                 given[it["subscription"]] = first + at
                 facts[first + at] = replace(Facts(**it), subscription=first + at)
-            write(facts, Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
+            if "rows" in line:
+                source.write(Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
+            else:
+                source.passed(
+                    line["ticket"], [(thread, (given[row[0]], *row[1:])) for thread, row in line["under_way"]]
+                )
         ended = process.wait()
     finally:
         over.set()
         process.kill()
+        processes.remove(process)
         process.stdout.close()
     if "unable" in told:
         raise ReactiveError(told["unable"])
@@ -149,6 +198,8 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
         return Tally(
             failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]), leaving
         )
+    if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun
+        return Tally()
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
     return Tally([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
 

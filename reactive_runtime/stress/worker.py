@@ -1,18 +1,20 @@
 """A process that puts scenarios under load, and hands what it records to the process that started it.
 
 It needs nothing but the standard library, so that any interpreter will do. It reads its order, a line of JSON, and
-writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new in them; last, its tally.
-Whoever reads slowly slows the load down: a full pipe makes the writer wait.
+writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new; every second, up to which
+ticket nothing is missing, with the calls under way; last, its tally. Whoever reads slowly slows the load down: a full
+pipe makes the writer wait. SIGTERM ends the load after the round; SIGINT is for the process that started this one.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
@@ -23,9 +25,15 @@ from reactive_runtime.testing.recorder import Chunk, Recorder, fitting
 
 __all__ = ["main"]
 
+LOOK_SECONDS: Final = 1.0
+"""Between two words on up to where nothing is missing."""
+
 
 def main() -> None:
     """Do what the order on standard input says."""
+    stop = primitives.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
     order = json.loads(sys.stdin.readline())
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what scenarios print, and what they start, is not for the pipe
@@ -37,19 +45,33 @@ def main() -> None:
         pipe.flush()
 
     def sink(chunk: Chunk) -> None:
-        nonlocal told
         rows = [(*row[:7], fitting(row[7]), *row[8:]) for row in chunk.rows]
+        say_of({"thread": chunk.thread, "rows": rows})
+
+    def say_of(line: dict[str, Any]) -> None:
+        nonlocal told
         with lock:
             new = recorder.facts[told:]
             told += len(new)
-            say({"facts": [asdict(it) for it in new], "thread": chunk.thread, "rows": rows})
+            say({"facts": [asdict(it) for it in new], **line})
+
+    over = primitives.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_SECONDS):
+            if (seen := recorder.checkpoint()) is not None:
+                say_of({"ticket": seen.ticket, "under_way": seen.under_way})
 
     recorder = Recorder("worker", sink)
     try:
         scenarios, missing = _found(order["where"], order["names"])
         load = Load(order["threads"], order["seconds"], order["seed"])
+        looking = primitives.Thread(target=look, name="up to where", daemon=True)
+        looking.start()
         with planted(order["fault"]) if order["fault"] else nullcontext():
-            tally = run(scenarios, load, recorder, lambda _: None)
+            tally = run(scenarios, load, recorder, lambda _: stop.is_set())
+        over.set()
+        looking.join()
         recorder.flush()
         tally.failures += missing
     except ReactiveError as error:

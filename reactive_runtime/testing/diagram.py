@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactive_runtime.testing.records import Record, Signal
+from reactive_runtime.testing.records import CUT, Record, Signal
 
 __all__ = ["diagram", "said"]
 
@@ -30,7 +30,7 @@ def said(record: Record) -> str:
 def diagram(records: Sequence[Record], marked: int) -> str:
     """The records, in order of time; the one that begins at `marked` has `>>` before it."""
     moments = [(record.begin, True, record) for record in records]
-    moments += [(record.end, False, record) for record in records if record.end is not None]
+    moments += [(record.end, False, record) for record in records if record.end is not None and record.end < CUT // 2]
     moments.sort(key=lambda moment: moment[0])
     threads = list(dict.fromkeys(record.thread for _, _, record in moments))
     open_calls = dict.fromkeys(threads, 0)

@@ -12,6 +12,11 @@ it leaves the stack. Whoever takes looks at the stack first, and then at the row
 seen in both, where its row counts, and never in neither. So each call has one row: with its end, or, once `flush`
 has said that it had none, without.
 
+How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
+draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
+first. A buffer that is then seen at rest shows all that its thread has drawn before. Rows that were taken and have not
+reached the sink are counted in the buffer, and waited for.
+
 Assumed: `append`, `pop`, a slice and the removal of a slice of one list are atomic, each by itself. They are on every
 build of CPython; free-threaded ones lock the list.
 
@@ -29,7 +34,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.testing.records import Facts, Record, Signal
 
-__all__ = ["Chunk", "Recorder", "Row", "Sink"]
+__all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
 
 T = TypeVar("T")
 
@@ -65,20 +70,41 @@ class Chunk(NamedTuple):
     rows: list[tuple[Any, ...]]  # of the fields of Row, as plain tuples: they are made on the path of every signal
 
 
+class Checkpoint(NamedTuple):
+    """What a recorder knows of a moment in its run."""
+
+    ticket: int
+    """Of every call that began before, the sink has the row, or the call is among those under way."""
+    under_way: list[tuple[int, tuple[Any, ...]]]
+    """Calls that had begun by then and had not returned: thread and row, whose `end` is None."""
+
+
 Sink = Callable[[Chunk], object]
+
+PATIENCE: Final = 1.0
+"""Seconds that a look waits for threads that are in the middle of a row."""
 
 
 class Recorder:
     """Records a run."""
 
-    def __init__(self, run: str = "run", sink: Sink | None = None) -> None:
+    def __init__(
+        self,
+        run: str = "run",
+        sink: Sink | None = None,
+        pace: Callable[[], object] | None = None,
+        facts: list[Facts] | None = None,
+    ) -> None:
         """`sink` receives full chunks, on the threads that filled them, without a lock held; without one all is kept.
 
         What the sink raises is not for the publisher in mid-signal: the first is kept, nothing is handed to the sink
-        after it, and `flush` raises it. `run` names the run in every record.
+        after it, and `flush` raises it. `run` names the run in every record. `pace` is called on a thread that has a
+        full chunk, before it is taken from its buffer, and returns when there is room for it. `facts` is a list that is
+        filled with what is known of each subscription.
         """
         self.run = run
-        self.facts: list[Facts] = []  # _lock for writing; index: the number of the subscription
+        # _lock for writing; index: the number of the subscription
+        self.facts: list[Facts] = [] if facts is None else facts
         self._lock = primitives.Lock()
         self._buffers: list[
             _Buffer
@@ -86,6 +112,7 @@ class Recorder:
         self._kept: list[Chunk] = []  # _lock
         self._failure: Exception | None = None  # _lock; the first that the sink raised
         self._sink = sink or self._keep
+        self._pace = pace
         self._local = _Local(self)
         self._draw = primitives.tickets()
 
@@ -115,11 +142,13 @@ class Recorder:
         with self._lock:
             numbers = range(len(self.facts)) if subscriptions is None else subscriptions
         for number in numbers:
-            ticket, ns = self._draw(), primitives.now_ns()
             buffer = self._local.buffer
+            drawing, buffer.drawing = buffer.drawing, True
+            ticket, ns = self._draw(), primitives.now_ns()
             buffer.rows.append((number, SETTLED, None, ticket, self._draw(), ns, ns, None, None, 0))
+            buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
-                self._hand_over(buffer)
+                self._full(buffer)
 
     def flush(self) -> None:
         """Hand what is left to the sink, and raise what the sink has raised, then or before.
@@ -128,12 +157,30 @@ class Recorder:
         recorded. Call this at the end of a run, or when the recorded threads are quiet.
         """
         for buffer in self._all_buffers():
-            rows, under_way = buffer.take(tell=True)
-            self._deliver(buffer.thread, rows + under_way)
+            self._hand_over(buffer, tell=True)
         with self._lock:
             failure = self._failure
         if failure is not None:
             raise failure
+
+    def checkpoint(self, patience: float = PATIENCE) -> Checkpoint | None:
+        """Hand what there is to the sink, on this thread, and say up to which ticket that is all there was.
+
+        Any thread that is not inside the sink; the recorded threads go on meanwhile. None where one of them was in the
+        middle of a row for all of `patience` (seconds): then nothing is known, and what was handed over stays so.
+        """
+        ticket = self._draw()
+        over = primitives.monotonic() + patience
+        buffers = self._all_buffers()
+        under_way: list[tuple[int, tuple[Any, ...]]] = []
+        for buffer in buffers:
+            if not _comes_true(buffer.at_rest, over):
+                return None
+            calls = self._hand_over(buffer)
+            under_way += [(buffer.thread, row) for row in calls if row[3] <= ticket]
+        if not all(_comes_true(buffer.delivered_all, over) for buffer in buffers):
+            return None
+        return Checkpoint(ticket, under_way)
 
     def records(self) -> list[Record]:
         """All that was recorded, in order of `begin`; for recorders without a sink.
@@ -142,9 +189,7 @@ class Recorder:
         """
         found: list[Record] = []
         for buffer in self._all_buffers():
-            rows, under_way = buffer.take()
-            self._deliver(buffer.thread, rows)
-            found.extend(self.record_of(buffer.thread, row) for row in under_way)
+            found.extend(self.record_of(buffer.thread, row) for row in self._hand_over(buffer))
         with self._lock:
             chunks = list(self._kept)
         found.extend(self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows)
@@ -181,8 +226,19 @@ class Recorder:
         with self._lock:
             self._kept.append(chunk)
 
-    def _hand_over(self, buffer: _Buffer) -> None:
-        self._deliver(buffer.thread, buffer.take()[0])
+    def _full(self, buffer: _Buffer) -> None:
+        if self._pace is not None:
+            self._pace()
+        self._hand_over(buffer)
+
+    def _hand_over(self, buffer: _Buffer, tell: bool = False) -> list[tuple[Any, ...]]:
+        """Bring its rows to the sink; returns the calls under way. `tell`: those are final, and go there too."""
+        rows, under_way = buffer.take(tell)
+        try:
+            self._deliver(buffer.thread, rows + under_way if tell else rows)
+        finally:
+            buffer.delivered()
+        return under_way
 
     def _deliver(self, thread: int, rows: list[tuple[Any, ...]]) -> None:
         if not rows or self._failure is not None:  # a stale None costs one more call of a sink that fails
@@ -197,13 +253,13 @@ class Recorder:
         """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
         buffer = _Buffer(owner)
         with self._lock:
-            ended: list[_Buffer] = []
-            running = [buffer]
-            for it in self._buffers:
-                (ended if it.ended() else running).append(it)
-            self._buffers = running
+            ended = [it for it in self._buffers if it.ended()]
+            self._buffers.append(buffer)
         for it in ended:
             self._hand_over(it)
+        if ended:  # a look must find them until all they had is with the sink
+            with self._lock:
+                self._buffers = [it for it in self._buffers if it not in ended or not it.delivered_all()]
         return buffer
 
     def _all_buffers(self) -> list[_Buffer]:
@@ -227,14 +283,16 @@ def fitting(value: Any) -> int | None:
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_lock", "_owner", "_told", "calls", "rows", "thread")
+    __slots__ = ("_lock", "_owner", "_taken", "_told", "calls", "drawing", "rows", "thread")
 
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
         self.rows: list[tuple[Any, ...]] = []  # appended by the thread; taken from the front under _lock
         self.calls: list[tuple[int, int, Any, int, int]] = []  # the thread; innermost last
+        self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
+        self._taken = 0  # _lock; how many have taken, and are on their way to the sink
         self._told: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
 
     def ended(self) -> bool:
@@ -244,6 +302,7 @@ class _Buffer:
     def take(self, tell: bool = False) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """The rows so far, which are taken away, and rows for the calls under way; `tell`: those are final."""
         with self._lock:
+            self._taken += 1
             calls = list(self.calls)  # before the rows: see above
             size = len(self.rows)
             rows = self.rows[:size]
@@ -261,6 +320,29 @@ class _Buffer:
             if tell:
                 self._told.update(row[3] for row in under_way)
             return rows, under_way
+
+    def delivered(self) -> None:
+        """What was taken has reached the sink."""
+        with self._lock:
+            self._taken -= 1
+
+    def delivered_all(self) -> bool:
+        """Whether nothing is on its way to the sink."""
+        with self._lock:
+            return self._taken == 0
+
+    def at_rest(self) -> bool:
+        """Whether all that its thread has drawn tickets for can be seen."""
+        return not self.drawing
+
+
+def _comes_true(condition: Callable[[], bool], over: float) -> bool:
+    """Whether it does before that time. What is waited for takes a thread a few instructions, once it may run."""
+    while not condition():
+        if primitives.monotonic() > over:
+            return False
+        primitives.Event().wait(0.0005)
+    return True
 
 
 class _Life:
@@ -290,20 +372,24 @@ class _Recorded:
 
     def _call(self, signal: int, call: Callable[..., Any], n: int | None, error: str | None, *arguments: Any) -> None:
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
+        drawing, buffer.drawing = buffer.drawing, True  # it is True inside of what a collection calls, if that signals
         begin, begin_ns = draw(), now()
         calls = buffer.calls
         depth = len(calls)
         calls.append((self._number, signal, n, begin, begin_ns))
+        buffer.drawing = drawing
         try:
             call(*arguments)
         except BaseException as raised:
             error = f"raised {_text(raised)}"
             raise
         finally:
+            drawing, buffer.drawing = buffer.drawing, True
             buffer.rows.append((self._number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
             calls.pop()  # after the row is there
+            buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
-                self._recorder._hand_over(buffer)
+                self._recorder._full(buffer)
 
 
 class RecordedPublisher(Generic[T]):
@@ -343,10 +429,12 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
     def on_next(self, element: T, /) -> None:
         # `_call`, written out: this is the path of every element.
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
+        drawing, buffer.drawing = buffer.drawing, True
         begin, begin_ns = draw(), now()
         calls = buffer.calls
         depth = len(calls)
         calls.append((self._number, ON_NEXT, None, begin, begin_ns))
+        buffer.drawing = drawing
         error = None
         try:
             self._on_next(element)
@@ -354,12 +442,14 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             error = f"raised {_text(raised)}"
             raise
         finally:
-            end, end_ns = draw(), now()
             value = element if type(element) is int else _value(element)
+            drawing, buffer.drawing = buffer.drawing, True
+            end, end_ns = draw(), now()
             buffer.rows.append((self._number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
             calls.pop()
+            buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
-                self._recorder._hand_over(buffer)
+                self._recorder._full(buffer)
 
     def on_error(self, error: BaseException, /) -> None:
         self._call(ON_ERROR, self._subscriber.on_error, None, _text(error), error)

@@ -10,9 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["Facts", "Record", "Signal"]
+__all__ = ["CUT", "UNDER_WAY", "Facts", "Record", "Signal"]
+
+CUT: Final = 2**62
+"""A call that had not returned where its record was cut off ends at `CUT - begin`: later than any ticket, and not
+never. Of two such, that of the first to begin is the later."""
+
+UNDER_WAY: Final = 2**61
+"""Beyond all tickets: a call with such an `end`, or a later one, was under way where its record was cut off."""
 
 
 class Signal(StrEnum):
@@ -62,7 +69,8 @@ class Record(NamedTuple):
     """`request`: its argument, MAX_DEMAND where it was more; None where it was no int (a bool is none)."""
     begin: int
     end: int | None
-    """Tickets. An `end` of None: the call had not returned when the run ended."""
+    """Tickets. An `end` of None: the call had not returned when the run ended; one beyond all tickets (`CUT`): it had
+    not returned where the record was cut off, and whether it did later is not known."""
     begin_ns: int
     end_ns: int | None
     value: int | None

@@ -1,12 +1,20 @@
 """Traces on disk: one folder a run, with Parquet files of its signals and a metadata.json.
 
-    <folder>/date=<day>/run=<run>/signals-00000.parquet   the columns of `Record`, up to a million records each
-    <folder>/date=<day>/run=<run>/metadata.json           version, commit, Python, machine, scenarios, seed
+    <folder>/date=<day>/run=<run>/signals-00000.parquet   the columns of `Record`, by subscription and `begin`
+    <folder>/date=<day>/run=<run>/metadata.json           version, commit, Python, machine, seed; files and their rows
 
-A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is
-whole: a run that is killed leaves readable files, and its facts in `_metadata.json`. Each file says which schema it
-has: 1 had no `depth` and no `late_signals`, 2 is what is written here; docs/traces.md has the columns. Needs pyarrow,
-which is imported on first use.
+What a run holds is what its metadata counts. Every two seconds at the latest the writer asks the recorder up to which
+ticket nothing is missing, and writes one file of all that there is up to there. A call that had not returned is in a
+file of such calls, `open-00000.parquet`, which the next one replaces. Then `_metadata.json`, which counts them,
+is replaced, in one rename. So a run that is killed is a prefix of what happened, whatever its threads were at: what
+the metadata does not count is not judged. When the run is complete, the metadata is `metadata.json`.
+
+A call that had not returned where a run was cut off has an `end` beyond all tickets (`CUT` - `begin`): it may have
+returned later, and is not accused of what it did not do. An `end` of None says that the run came to its end without it.
+
+A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is whole.
+Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 is what is written here; docs/traces.md
+has the columns. Needs pyarrow, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -14,21 +22,42 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.testing.recorder import SIGNALS, Chunk, Recorder, Row, fitting
-from reactive_runtime.testing.records import Facts, Record
+from reactive_runtime.testing.records import CUT, Facts, Record
 
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["SCHEMA", "TraceWriter", "check_files", "metadata_of", "read_trace", "run_folders", "schema", "table_of"]
+__all__ = [
+    "SCHEMA",
+    "Held",
+    "Source",
+    "TraceWriter",
+    "arrived",
+    "check_files",
+    "checked",
+    "different_runs",
+    "holds",
+    "metadata_of",
+    "read_through",
+    "read_trace",
+    "run_folders",
+    "schema",
+    "table_of",
+]
 
 SCHEMA: Final = 2
 """The version of the columns; files of an older one can be read."""
@@ -39,16 +68,22 @@ _VERSION: Final = b"reactive_runtime.trace"
 _SINCE: Final = {"depth": 2, "late_signals": 2}
 """Columns that older files have not."""
 
-FILE_ROWS: Final = 1_000_000
+FILE_ROWS: Final = 400_000
+"""Rows that wait for a file, at which it is written; at twice as many, the threads that record wait for it."""
+
 GROUP_ROWS: Final = 100_000
-FILE_SECONDS: Final = 10.0
-"""After which a file is closed however few its rows are: what a run that is killed loses is what it wrote since."""
+
+FLUSH_SECONDS: Final = 1.0
+"""After which a file is written however few its rows are. With the time that takes, no more than two are lost."""
 
 REPEATED: Final = ["run", "scenario", "subscription", "thread", "signal", "n", "elements", "error"]
 """Columns with few values, which files hold as a dictionary."""
 
 RISING: Final = dict.fromkeys(("begin", "end", "begin_ns", "end_ns", "value"), "DELTA_BINARY_PACKED")
 """Columns that files hold as differences: a third of the bytes, and of a dictionary's time."""
+
+PLANNED: Final = ["run", "scenario", "subscription", "begin"]
+"""Columns by whose least and largest values, in the footers, readers choose what to read."""
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -58,6 +93,12 @@ def _arrow() -> tuple[Any, Any]:
     except ImportError as error:
         raise MissingDependencyError("traces need pyarrow: pip install 'reactive-runtime[cli]'") from error
     return pa, parquet
+
+
+def _compute() -> Any:
+    import pyarrow.compute
+
+    return pyarrow.compute
 
 
 def schema() -> pyarrow.Schema:
@@ -94,8 +135,41 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     return table
 
 
+class Source:
+    """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
+
+    def __init__(self, writer: TraceWriter, facts: Sequence[Facts] | Mapping[int, Facts]) -> None:
+        self._writer = writer
+        self._facts = facts  # it grows, and what is there does not change
+        # What follows is owned by the lock of the writer:
+        self.tables: list[Any] = []  # of columns as they were recorded
+        self.ticket: int | None = 0  # of all that began before, there is a row here; None: that is all there will be
+        self.under_way: list[tuple[int, tuple[Any, ...]]] = []  # calls that had not returned at that ticket
+
+    def write(self, chunk: Chunk) -> None:
+        """Take a chunk; a failure is kept for `close`, since the caller is a publisher in mid-signal. Any thread."""
+        try:
+            table = _columns(chunk.thread, chunk.rows)  # before the lock
+        except Exception as error:
+            self._writer._failed(error)
+            return
+        self._writer._take(self, table)
+
+    def passed(self, ticket: int, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+        """All that began up to this ticket has been written here, but for the calls under way. Waits for room."""
+        self._writer._pass(self, ticket, under_way)
+        self._writer._make_room()
+
+    def end(self) -> None:
+        """All has been written here."""
+        self._writer._pass(self, None, ())
+
+    def _rows(self, table: Any) -> pyarrow.Table:
+        return _table(self._writer.run, self._facts, table)
+
+
 class TraceWriter:
-    """Writes the chunks of one recorder to the folder of its run. `write` is the recorder's sink."""
+    """Writes what recorders hand over to the folder of a run."""
 
     def __init__(self, folder: Path | str, run: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Make the folder of the run, with what is known of it at its beginning.
@@ -106,19 +180,24 @@ class TraceWriter:
         now = datetime.now(UTC)
         self.path = Path(folder) / f"date={now:%Y-%m-%d}" / f"run={run}"
         self.run = run
-        self.rows = 0  # _lock
-        self._lock = primitives.Lock()  # held while writing: files are written by one thread at a time
-        self._recorder: Recorder | None = None
-        self._waiting: list[Any] = []  # _lock; tables of a row group to be
-        self._waiting_rows = 0  # _lock
-        self._file: Any = None  # _lock
-        self._file_rows = 0  # _lock
-        self._file_begun = 0.0  # _lock
-        self._files = 0  # _lock
+        self.rows = 0  # _lock; that were handed over
+        self.waited = 0.0  # _lock; seconds that the threads which record waited for the files
+        self._changed = primitives.Condition()
+        self._lock = self._changed  # its lock
+        self._sources: list[Source] = []  # _lock
+        self._waiting = 0  # _lock; rows that are in no file
         self._failure: Exception | None = None  # _lock; the first: nothing is written after it
-        self.waited = 0.0  # _lock
+        self._wake = primitives.Event()  # set: there is something to do for the thread that writes
+        self._over = primitives.Event()  # set: the run is
+        self._writing = primitives.Lock()  # held while a file is written, with no other: files come one after another
+        self._files: dict[str, int] = {}  # _writing; their rows, by name
+        self._open: str | None = None  # _writing; the file of calls under way
+        self._made = 0  # _writing; files so far
+        self._recorder: Recorder | None = None
+        self._own: Source | None = None
         self._facts = {
             "run": run,
+            "identity": {"host": platform.node(), "process": os.getpid(), "random": secrets.token_hex(8)},
             "schema": SCHEMA,
             "started": now.isoformat(timespec="seconds"),
             "python": platform.python_version(),
@@ -132,99 +211,180 @@ class TraceWriter:
             raise TraceError(f"{self.path}: can't be made: {error.strerror}") from error
         if taken:
             raise TraceError(f"{self.path}: has a trace already, which is not written over")
-        _write(self.path / "_metadata.json", {**self._facts, "complete": False})
+        self._tell(0)
+        # It lives as long as there is somebody to write for.
+        primitives.Thread(
+            target=_written_in_time, args=(ref(self), self._wake, self._over), name="trace writer", daemon=True
+        ).start()
 
     def recorder(self) -> Recorder:
-        """The recorder that writes here."""
-        self._recorder = Recorder(self.run, self.write)
+        """The recorder of this process, which writes here."""
+        if self._recorder is None:
+            facts: list[Facts] = []
+            own = self.source(facts)
+            self._recorder = Recorder(self.run, own.write, self._make_room, facts)
+            self._own = own
         return self._recorder
 
-    def write(self, chunk: Chunk) -> None:
-        """Write a chunk; a failure to write is kept for `close`, since the caller is a publisher in mid-signal."""
-        assert self._recorder is not None
-        self.write_of(self._recorder.facts, chunk)
-
-    def write_of(self, facts: Sequence[Facts] | Mapping[int, Facts], chunk: Chunk) -> None:
-        """The same with a chunk that was recorded elsewhere: `facts` has what is known of each subscription in it."""
-        try:
-            table = _table(self.run, facts, chunk)  # before the lock: threads convert side by side
-        except Exception as error:
-            with self._lock:
-                self._failure = self._failure or error
-            return
-        begin = primitives.monotonic()
+    def source(self, facts: Sequence[Facts] | Mapping[int, Facts]) -> Source:
+        """For what is recorded elsewhere: `facts` has what is known of each subscription in it, and may grow."""
+        made = Source(self, facts)
         with self._lock:
-            self.waited += primitives.monotonic() - begin
-            if self._failure is not None:
-                return
-            self._waiting.append(table)
-            self._waiting_rows += table.num_rows
-            self.rows += table.num_rows
-            if self._waiting_rows >= GROUP_ROWS:
-                self._attempt(self._write_group)
+            self._sources.append(made)
+        return made
 
     @property
     def failed(self) -> bool:
         """Whether something could not be written: `close` says what. Nothing has been since."""
         return self._failure is not None  # it is written once
 
+    def flush(self) -> None:
+        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread."""
+        with self._writing:
+            if self._recorder is not None and self._own is not None:
+                seen = self._recorder.checkpoint()
+                if seen is None:  # a thread is in the middle of a row: next time
+                    return
+                self._pass(self._own, seen.ticket, seen.under_way)
+            self._attempt(self._write_file)
+
     def close(self, metadata: Mapping[str, Any] | None = None) -> None:
         """Finish the last file, and write the metadata. TraceError if anything could not be written."""
-        if self._recorder is not None:
-            self._recorder.flush()
+        self._over.set()
+        self._wake.set()
+        with self._writing:
+            if self._recorder is not None and self._own is not None:
+                self._recorder.flush()
+                self._own.end()
+            self._attempt(self._write_file)
+            with self._lock:
+                failure = self._failure
+                facts = {
+                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "recorder_waited": round(self.waited, 3),
+                    **(metadata or {}),
+                }
+            if failure is not None:
+                raise _unwritten(self._name("_signals"), failure)
+            self._facts |= facts
+            self._tell(None, complete=True)
+            try:
+                (self.path / "_metadata.json").replace(self.path / "metadata.json")  # it is whole
+            except OSError as error:
+                raise _unwritten(self.path / "metadata.json", error) from error
+
+    def _take(self, source: Source, table: Any) -> None:
         with self._lock:
-            self._attempt(self._finish)
-            failure = self._failure
-            facts = {
-                **self._facts,
-                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                "records": self.rows,
-                "recorder_waited": round(self.waited, 3),
-                "complete": True,
-                **(metadata or {}),
-            }
-        if failure is not None:
-            raise _unwritten(self._name("_"), failure)
-        _write(self.path / "_metadata.json", facts)
-        try:
-            (self.path / "_metadata.json").replace(self.path / "metadata.json")  # it is whole
-        except OSError as error:
-            raise _unwritten(self.path / "metadata.json", error) from error
+            source.tables.append(table)
+            self.rows += table.num_rows
+            self._waiting += table.num_rows
+            enough = self._waiting >= FILE_ROWS
+        if enough:
+            self._wake.set()
+
+    def _pass(self, source: Source, ticket: int | None, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+        with self._lock:
+            source.ticket, source.under_way = ticket, list(under_way)
+
+    def _make_room(self) -> None:
+        """Wait while more is to be written than should be in memory: what records is slowed down, and drops nothing."""
+        if self._waiting < 2 * FILE_ROWS:  # a stale number costs one more chunk
+            return
+        begin = primitives.monotonic()
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting < 2 * FILE_ROWS or self._failure is not None)
+            self.waited += primitives.monotonic() - begin
+
+    def _failed(self, error: Exception) -> None:
+        with self._changed:
+            self._failure = self._failure or error
+            self._changed.notify_all()
 
     def _attempt(self, action: Callable[[], None]) -> None:
-        try:
-            if self._failure is None:
+        if self._failure is None:
+            try:
                 action()
-        except Exception as error:
-            self._failure = error
+            except Exception as error:
+                self._failed(error)
 
-    def _write_group(self) -> None:
+    def _write_file(self) -> None:
+        """Under `_writing`: a file of what is known to have no gap, one of the calls under way, and the metadata."""
+        pa, _ = _arrow()
+        with self._lock:
+            taken = [(it, it.tables, it.ticket, it.under_way) for it in self._sources]
+            for it in self._sources:
+                it.tables = []
+        ticket: int | None = None
+        whole, under_way = [], []
+        for source, tables, upto, calls in taken:
+            if not tables and not calls:
+                continue
+            rows = pa.concat_tables(tables) if tables else _columns(0, [])
+            if upto is not None:
+                rows, later = _split(rows, upto)
+                with self._lock:
+                    source.tables.insert(0, later)  # its rows still wait
+                under_way.append(source._rows(_cut_off(later, calls, upto)))
+                ticket = upto
+            whole.append(source._rows(rows))
+        written = sum(it.num_rows for it in whole)
+        before, opened = self._open, sum(it.num_rows for it in under_way)
+        if written:
+            self._file("signals", whole)
+        self._open = self._file("open", under_way) if opened else None
+        if written or opened or before is not None:
+            self._made += 1
+            if before is not None:
+                del self._files[before]
+            self._tell(ticket)
+            if before is not None:
+                (self.path / before).unlink(missing_ok=True)
+        with self._changed:
+            self._waiting -= written
+            self._changed.notify_all()
+
+    def _file(self, kind: str, tables: Sequence[Any]) -> str:
+        """Write a file, sorted, its rows of one subscription close together."""
         pa, parquet = _arrow()
-        if self._file is None:
-            self._file_begun = primitives.monotonic()
-            self._file = parquet.ParquetWriter(
-                self._name("_"), schema(), compression="zstd", use_dictionary=REPEATED, column_encoding=RISING
-            )
-        table, self._waiting, self._waiting_rows = pa.concat_tables(self._waiting), [], 0
-        self._file.write_table(table, row_group_size=GROUP_ROWS)
-        self._file_rows += table.num_rows
-        if self._file_rows >= FILE_ROWS or primitives.monotonic() - self._file_begun >= FILE_SECONDS:
-            self._close_file()
+        table = pa.concat_tables(tables).sort_by([("subscription", "ascending"), ("begin", "ascending")])
+        names = table.schema.names
+        draft, name = self._name(f"_{kind}"), self._name(kind)
+        parquet.write_table(
+            table,
+            draft,
+            row_group_size=GROUP_ROWS,
+            compression="zstd",
+            use_dictionary=REPEATED,
+            column_encoding=RISING,
+            write_statistics=PLANNED,
+            sorting_columns=[parquet.SortingColumn(names.index(it)) for it in ("subscription", "begin")],
+            write_page_checksum=True,
+        )
+        draft.replace(name)
+        self._files[name.name] = table.num_rows
+        return name.name
 
-    def _finish(self) -> None:
-        if self._waiting:
-            self._write_group()
-        if self._file is not None:
-            self._close_file()
+    def _name(self, kind: str) -> Path:
+        return self.path / f"{kind}-{self._made:05}.parquet"
 
-    def _close_file(self) -> None:
-        self._file.close()
-        self._file, self._file_rows = None, 0
-        self._name("_").rename(self._name(""))
-        self._files += 1
+    def _tell(self, ticket: int | None, complete: bool = False) -> None:
+        """What the run is, and what it holds by now, in one rename."""
+        held = {"records": sum(self._files.values()), "files": self._files, "complete": complete}
+        cut_at = {"watermark": ticket} if ticket is not None else {}
+        _write(self.path / "_metadata.json", {**self._facts, **held, **cut_at})
 
-    def _name(self, prefix: str) -> Path:
-        return self.path / f"{prefix}signals-{self._files:05}.parquet"
+
+def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: primitives.Event) -> None:
+    """What a writer holds goes to its folder while the run goes on: when there is enough, or time has gone by."""
+    while not over.is_set():
+        wake.wait(FLUSH_SECONDS)
+        wake.clear()
+        there = writer()
+        if there is None:
+            return
+        if not over.is_set():
+            there.flush()
+        del there
 
 
 def _unwritten(path: Path, failure: Exception) -> TraceError:
@@ -235,48 +395,87 @@ def _unwritten(path: Path, failure: Exception) -> TraceError:
 
 
 def _write(path: Path, facts: Mapping[str, Any]) -> None:
+    draft = path.with_name("_metadata.next")
     try:
-        path.write_text(json.dumps(facts, indent=2, default=str) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(facts, indent=2, default=str) + "\n", encoding="utf-8")
+        draft.replace(path)
     except OSError as error:
         raise _unwritten(path, error) from error
 
 
-def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], chunk: Chunk) -> pyarrow.Table:
-    """A chunk, by columns."""
+def _columns(thread: int, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
+    """Rows as they were recorded, by columns."""
     pa, _ = _arrow()
-    size = len(chunk.rows)
     width = len(Row._fields)
-    cells = list(chain.from_iterable(chunk.rows))  # then each column is a slice: several times as fast as zip(*rows)
+    cells = list(chain.from_iterable(rows))  # then each column is a slice: several times as fast as zip(*rows)
     numbers, signals, n, begin, end, begin_ns, end_ns, values, errors, depths = (
         cells[at::width] for at in range(width)
     )
-    # What is known of a subscription is looked up once, and repeated by Arrow: a chunk has many rows of few.
-    subscriptions = pa.array(numbers, pa.int64()).dictionary_encode()
+    columns = {
+        "subscription": pa.array(numbers, pa.int64()),
+        "thread": pa.repeat(pa.scalar(thread, pa.int64()), len(rows)),
+        "signal": pa.array(signals, pa.int8()),
+        "n": pa.array(n, pa.int64()),
+        "begin": pa.array(begin, pa.int64()),
+        "end": pa.array(end, pa.int64()),
+        "begin_ns": pa.array(begin_ns, pa.int64()),
+        "end_ns": pa.array(end_ns, pa.int64()),
+        "value": _ints(values),
+        "error": pa.array(errors, pa.string()),
+        "depth": pa.array(depths, pa.int32()),
+    }
+    table: pyarrow.Table = pa.table(columns)
+    return table
+
+
+def _split(rows: Any, ticket: int) -> tuple[Any, Any]:
+    """The rows that had begun and ended by that ticket, and the others."""
+    pc = _compute()
+    ended = pc.or_kleene(pc.is_null(rows["end"]), pc.less_equal(rows["end"], ticket))
+    whole = pc.and_(pc.less_equal(rows["begin"], ticket), ended)
+    return rows.filter(whole), rows.filter(pc.invert(whole))
+
+
+def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticket: int) -> pyarrow.Table:
+    """The calls that had begun by that ticket and not ended: those that have by now, and those that have not."""
+    pa, _ = _arrow()
+    pc = _compute()
+    since = later.filter(pc.less_equal(later["begin"], ticket))
+    known = set(since["begin"].to_pylist())
+    of_threads = [_columns(thread, [row]) for thread, row in under_way if row[3] not in known]
+    calls = pa.concat_tables([since, *of_threads])
+    ends = pc.subtract(pa.scalar(CUT, pa.int64()), calls["begin"])
+    calls = calls.set_column(calls.schema.names.index("end"), "end", ends)
+    calls = calls.set_column(calls.schema.names.index("end_ns"), "end_ns", pa.nulls(len(calls), pa.int64()))
+    # What it raised, it raised later; what an on_error carries was there at its beginning.
+    later_raised = pc.starts_with(pc.fill_null(calls["error"], ""), "raised ")
+    errors = pc.if_else(later_raised, pa.scalar(None, pa.string()), calls["error"])
+    table: pyarrow.Table = calls.set_column(calls.schema.names.index("error"), "error", errors)
+    return table
+
+
+def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) -> pyarrow.Table:
+    """Rows as they were recorded, with all that is known of them."""
+    pa, _ = _arrow()
+    size = len(rows)
+    # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
+    subscriptions = rows["subscription"].combine_chunks().dictionary_encode()
     facts = [known[number] for number in subscriptions.dictionary.to_pylist()]
 
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)
 
-    columns = [
-        pa.repeat(pa.scalar(run, pa.string()), size),
-        repeated([fact.scenario for fact in facts], pa.string()),
-        repeated([fact.subscription for fact in facts], pa.int64()),
-        repeated([fact.shared_callers for fact in facts], pa.bool_()),
-        repeated([fact.ascending for fact in facts], pa.bool_()),
-        repeated([fact.elements for fact in facts], pa.int64()),
-        pa.repeat(pa.scalar(chunk.thread, pa.int64()), size),
-        pa.array([signal.value for signal in SIGNALS]).take(pa.array(signals)),
-        pa.array(n, pa.int64()),
-        pa.array(begin, pa.int64()),
-        pa.array(end, pa.int64()),
-        pa.array(begin_ns, pa.int64()),
-        pa.array(end_ns, pa.int64()),
-        _ints(values),
-        pa.array(errors, pa.string()),
-        pa.array(depths, pa.int32()),
-        repeated([fact.late_signals for fact in facts], pa.int32()),
-    ]
-    table: pyarrow.Table = pa.table(columns, schema=schema())
+    columns = {
+        **{name: rows[name] for name in rows.schema.names},
+        "run": pa.repeat(pa.scalar(run, pa.string()), size),
+        "scenario": repeated([fact.scenario for fact in facts], pa.string()),
+        "shared_callers": repeated([fact.shared_callers for fact in facts], pa.bool_()),
+        "ascending": repeated([fact.ascending for fact in facts], pa.bool_()),
+        "elements": repeated([fact.elements for fact in facts], pa.int64()),
+        "signal": pa.array([signal.value for signal in SIGNALS]).take(rows["signal"].combine_chunks()),
+        "late_signals": repeated([fact.late_signals for fact in facts], pa.int32()),
+    }
+    table: pyarrow.Table = pa.table([columns[name] for name in schema().names], schema=schema())
     return table
 
 
@@ -293,11 +492,19 @@ def run_folders(folder: Path | str) -> list[Path]:
     """The folders of runs below `folder`, which may be one itself. TraceError where there is none."""
     folder = Path(folder)
     below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
-    found = [path for path in below if any(path.glob("signals-*.parquet"))]
+    found = [path for path in below if any(path.glob("signals-*.parquet")) or _told(path) is not None]
     if not found:
         what = "is no folder" if not folder.is_dir() else "has no runs: no date=<day>/run=<run>/signals-*.parquet in it"
         raise TraceError(f"{folder}: {what}")
     return found
+
+
+def _told(run: Path) -> Path | None:
+    """The metadata of the run in that folder: of all of it, where there are such."""
+    for name in ("metadata.json", "_metadata.json"):
+        if (run / name).is_file():
+            return run / name
+    return None
 
 
 def metadata_of(run: Path | str) -> dict[str, Any] | None:
@@ -312,18 +519,196 @@ def metadata_of(run: Path | str) -> dict[str, Any] | None:
     return None
 
 
-def check_files(folder: Path | str) -> list[Path]:
-    """The trace files below `folder`. TraceError names the first that can't be read or has another schema."""
-    files = [file for run in run_folders(folder) for file in sorted(run.glob("signals-*.parquet"))]
+@dataclass(frozen=True)
+class Held:
+    """What a run says that it holds: that is judged, and nothing else."""
+
+    folder: Path
+    run: str
+    """Its name."""
+    identity: str
+    """The same for two folders only where they hold the same run."""
+    files: list[Path]
+    rows: int | None
+    """In all files; None where that is not known."""
+    complete: bool | None
+    """Whether it came to its end; None where it does not say."""
+    watermark: int | None
+    """A run that was cut off: all threads had passed this ticket, and the files hold what there was up to there. None
+    for one that is complete, and where its records come from several processes, each cut off by itself."""
+
+
+_FILE: Final = re.compile(r"(signals|open)-\d+\.parquet")
+
+
+def holds(run: Path | str) -> Held:
+    """What the run in that folder holds. TraceError, in a line, where it says so wrongly, or files are not there.
+
+    A trace without metadata, from elsewhere, holds the files that there are. Files are counted, and not read: what is
+    in them is compared with `rows` by `check_files`.
+    """
+    folder = Path(run)
+    there = sorted(folder.glob("signals-*.parquet"))
+    told = _told(folder)
+    if told is None:
+        return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
+    try:
+        facts = json.loads(told.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TraceError(f"{told}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
+    if not isinstance(facts, dict):
+        raise TraceError(f"{told}: is no metadata of a run: should be an object, not {type(facts).__name__}")
+    name = _of(told, facts, "run", str) or _name_of(folder)
+    complete = _of(told, facts, "complete", bool)
+    watermark = _of(told, facts, "watermark", int)
+    identity = _of(told, facts, "identity", dict)
+    files = _of(told, facts, "files", dict)
+    named = json.dumps(identity, sort_keys=True) if identity else ""
+    if files is None:  # an earlier version has written it
+        if complete is False:
+            what = "was cut off, and does not say up to where its threads had come: it can't be judged"
+            raise TraceError(f"{folder}: {what}")
+        rows = _of(told, facts, "records", int)
+        return Held(folder, name, named or _footprint(there), there, rows, complete, None)
+    for file, rows in files.items():
+        if not _FILE.fullmatch(file) or type(rows) is not int or rows < 0:
+            raise TraceError(
+                f"{told}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
+            )
+        if not (folder / file).is_file():
+            raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
+    surplus = [it.name for it in there if it.name not in files]
+    # Of a run that was killed: the last file may be there, and not yet be counted.
+    if surplus and (complete or len(surplus) > 1 or any(surplus[0] < it for it in files if it.startswith("signals"))):
+        raise TraceError(f"{folder / surplus[0]}: is not among the files that the run says it holds")
+    return Held(folder, name, named, [folder / it for it in sorted(files)], sum(files.values()), complete, watermark)
+
+
+def _of(told: Path, facts: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = facts.get(name)
+    if value is not None and type(value) is not kind:
+        raise TraceError(f"{told}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
+    return value
+
+
+_KINDS: Final = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object"}
+
+
+def _name_of(folder: Path) -> str:
+    return folder.name.removeprefix("run=")
+
+
+def _name_within(files: Sequence[Path]) -> str | None:
+    """The name that the records have, where the footers say one."""
+    pa, parquet = _arrow()
+    names: set[str] = set()
     for file in files:
-        _check(file)
-    return files
+        try:
+            footer = parquet.read_metadata(file)
+            at = footer.schema.names.index("run")
+            for n in range(footer.num_row_groups):
+                within = footer.row_group(n).column(at).statistics
+                names |= {within.min, within.max}
+        except (OSError, ValueError, AttributeError, pa.ArrowException):  # it is for others to say what is wrong
+            return None
+    return names.pop() if len(names) == 1 and all(isinstance(it, str) for it in names) else None
 
 
-def _check(file: Path) -> None:
+def _footprint(files: Iterable[Path]) -> str:
+    """Of a trace that says nothing of itself: its footers, which have sizes and statistics of all there is."""
+    told = sha256()
+    for file in files:
+        with file.open("rb") as opened:
+            opened.seek(0, os.SEEK_END)
+            opened.seek(-min(opened.tell(), 1 << 16), os.SEEK_END)
+            told.update(file.name.encode() + opened.read())
+    return told.hexdigest()
+
+
+def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
+    """What the runs in these folders hold, each run once, however many of the folders are copies of it.
+
+    `skipped` is called for each that can't be judged: what it says of itself is not so, or another run has its name.
+    """
+    found: dict[str, Held] = {}
+    for folder in dict.fromkeys(it.resolve() for it in folders):
+        try:
+            held = holds(folder)
+        except TraceError as error:
+            skipped(error)
+            continue
+        copy = found.get(held.identity)
+        if copy is None or (held.complete or False, held.rows or 0) > (copy.complete or False, copy.rows or 0):
+            found[held.identity] = held
+    names: dict[str, Held] = {}
+    for held in found.values():
+        other = names.setdefault(held.run, held)
+        if other is not held:
+            skipped(TraceError(f"{held.folder}: another run of that name is in {other.folder}: judge them one by one"))
+    return list(names.values())
+
+
+def check_files(folder: Path | str) -> list[Path]:
+    """The trace files that the runs below `folder` hold.
+
+    TraceError names the first run that does not hold what it says, and the first file that can't be read or has another
+    schema.
+    """
+    return [file for run in run_folders(folder) for file in checked(holds(run))]
+
+
+def checked(held: Held) -> list[Path]:
+    """The files of that run. TraceError names the first that can't be read, has another schema, or a record too few."""
+    rows = 0
+    for file in held.files:
+        rows += _check(file)
+    if held.rows is not None and rows != held.rows:
+        what = f"its files have {rows:,} records, and it says that it holds {held.rows:,}: it can't be judged"
+        raise TraceError(f"{held.folder}: {what}")
+    return held.files
+
+
+def read_through(held: Held) -> None:
+    """Read all that a run holds, and keep nothing. TraceError names a file whose bytes have changed."""
+    pa, parquet = _arrow()
+    for file in held.files:
+        try:
+            for _ in parquet.ParquetFile(file, page_checksum_verification=True).iter_batches():
+                pass
+        except (OSError, pa.ArrowException) as error:
+            raise _unread(file, error) from error
+
+
+def arrived(run: Path) -> bool:
+    """Whether all files are there, in their size, that the run says it holds: a run may be copied, last things first.
+
+    True as well where it says nothing, or something that can't be so: waiting would not help.
+    """
+    facts = metadata_of(run)
+    files = (facts or {}).get("files")
+    if facts is not None and files is None and facts.get("records"):
+        return any(run.glob("signals-*.parquet"))
+    if not isinstance(files, dict):
+        return True
+    return all(not _FILE.fullmatch(name) or _is_whole(run / name) for name in files)
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether it has its end: Parquet files have a mark there."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(-4, os.SEEK_END)
+            return opened.read() == b"PAR1"
+    except OSError:
+        return False
+
+
+def _check(file: Path) -> int:
+    """How many records it has."""
     pa, parquet = _arrow()
     try:
-        found = parquet.read_schema(file)
+        footer = parquet.read_metadata(file)
+        found = footer.schema.to_arrow_schema()
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
     version = (found.metadata or {}).get(_VERSION, b"1").decode(errors="replace")
@@ -336,6 +721,8 @@ def _check(file: Path) -> None:
         if kinds.get(field.name) != field.type:
             has = kinds.get(field.name, "none")
             raise TraceError(f"{file}: is no trace: column {field.name!r} should be {field.type}, and is {has}")
+    rows: int = footer.num_rows
+    return rows
 
 
 def read_trace(folder: Path | str) -> list[Record]:
@@ -350,7 +737,8 @@ def read_trace(folder: Path | str) -> list[Record]:
 def _records(file: Path) -> list[Record]:
     pa, parquet = _arrow()
     try:
-        table = parquet.ParquetFile(file).read(columns=list(Record._fields))  # those that there are
+        opened = parquet.ParquetFile(file, page_checksum_verification=True)
+        table = opened.read(columns=list(Record._fields))  # those that there are
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
     return [Record(**{**dict.fromkeys(_SINCE), **row}) for row in table.to_pylist()]

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
+from breaches import element, request, trace
+
+from reactive_runtime.testing.trace import table_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -18,7 +22,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 from reactive_runtime import Flow
-from reactive_runtime.spark import TaskMetrics, map_flow
+from reactive_runtime.spark import TaskMetrics, judge_files, judge_frame, map_flow
 from reactive_runtime.travelling import Threads
 
 folder = Path(sys.argv[1])
@@ -86,10 +90,18 @@ told(cancelled)
 told(lambda: Flow.from_dataframe(doubled))
 told(lambda: Flow.from_stream(feed.dataframe))
 told(lambda: TaskMetrics(spark))
+
+files = sorted((folder / "run").glob("*.parquet"))
+for way in ("ranges", "moved"):
+    told(lambda: judge_files(spark, files, way=way).kept().violations.collect())
+told(lambda: judge_frame(spark.read.parquet(str(folder / "run"))).violations.collect())
 """
 
 
 def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(50)))
+    parquet.write_table(table_of(records), tmp_path / "run" / "signals-00000.parquet", row_group_size=20)
     driver = subprocess.run(
         [sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, timeout=280, check=False
     )
@@ -101,4 +113,6 @@ def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: P
     no_partitions = "a DataFrame of Spark Connect can't be used here, whose partitions only its server sees"
     assert told[7].startswith(f"TypeError: from_dataframe: {no_partitions}")
     assert told[8].startswith(f"TypeError: from_stream: {no_partitions}"[:120])
-    assert told[9:] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
+    assert told[9:10] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
+    found = "[Row(run='run', scenario='scenario', subscription=0, rule='1.1', count=49, first=7)]"
+    assert told[10:] == [found] * 3, driver.stderr

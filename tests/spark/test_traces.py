@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,34 +11,27 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from judges import by_reference, rows_of, same
+from pyspark.sql import functions as F
+from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from sinks import Sink
-from strategies import traces
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
-from reactive_runtime.spark import breaches, read_runs, summary, verify, violations
-from reactive_runtime.spark.latency import histogram, percentiles
+from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
+from reactive_runtime.spark.latency import percentiles
 from reactive_runtime.spark.traces import TABLES
-from reactive_runtime.testing import RULES, Record, check
+from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing.trace import TraceWriter, table_of
 
-Key = tuple[str, int, str]
+LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
+"""Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make judge-nightly`)."""
 
 
-def judged(spark: Any, records: Sequence[Record], late_signals: int = 1) -> dict[Key, tuple[int, int]]:
-    """(run, subscription, rule) to (count, first), by Spark."""
-    signals = spark.createDataFrame(table_of(records))
-    found = violations(signals, breaches(signals, late_signals).persist()).collect()
-    return {(row["run"], row["subscription"], row["rule"]): (row["count"], row["first"]) for row in found}
-
-
-def checked(records: Sequence[Record], late_signals: int = 1) -> dict[Key, tuple[int, int]]:
-    """The same, by the checker."""
-    runs = {it.run for it in records}
-    found = [it for run in runs for it in check((it for it in records if it.run == run), late_signals)]
-    return {(it.run, it.subscription, it.rule): (it.count, it.first) for it in found}
+def in_tables(found: Found) -> Any:
+    kept = found.kept()
+    tables = {"subscriptions": kept.subscriptions, "violations": kept.violations, "waits": kept.waits}
+    return rows_of({name: it.toArrow() for name, it in tables.items()})
 
 
 def runs_of(named: dict[str, list[Record]]) -> list[Record]:
@@ -44,40 +39,73 @@ def runs_of(named: dict[str, list[Record]]) -> list[Record]:
     return [it._replace(run=name) for name, records in named.items() for it in records]
 
 
-def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
-    broken = {name: records for name, (_, _, records) in BREACHES.items()}
-    both = {name: records for name, (_, records) in TWO_RULES.items()}
-    found = judged(spark, runs_of({**broken, **both, **INNOCENT}))
-    assert {(run, rule) for run, _, rule in found if run in both} == {
-        (name, rule) for name, (rules, _) in TWO_RULES.items() for rule in rules
-    }
-    found = {key: counts for key, counts in found.items() if key[0] not in both}
-    expected = {(name, rule): count for name, (rule, count, _) in BREACHES.items()}
-    assert {(run, rule): count for (run, _, rule), (count, _) in found.items()} == expected
+@pytest.mark.parametrize("make", [likely, dirty])
+def test_random_traces_get_the_verdict_of_the_reference_in_every_plan(make: Any, spark: Any, tmp_path: Path) -> None:
+    dice = random.Random(f"{make.__name__} spark")
+    lists = {f"run {number}": make(dice, f"run {number}") for number in range(LISTS)}
+    upto = {run: dice.choice(of).begin for run, of in lists.items() if dice.random() < 0.3}
+    records = shuffled(dice, [it for of in lists.values() for it in of])
+    expected = by_reference(records, 2, upto)
+    files = written(tmp_path, "foreign", records, row_group_size=1_000)
+    for way in ("ranges", "moved"):
+        for most in (10_000, 4_000_000):
+            found = judge_files(spark, files, 2, upto, way, most)
+            assert found.plan.startswith(way)
+            same(in_tables(found), expected, records)
+    found = judge_frame(read_any(spark, files), 2, upto)
+    assert found.plan.startswith("frame")
+    same(in_tables(found), expected, records)
 
 
-@settings(
-    max_examples=4,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # a Spark job a step is too dear for shrinking
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(batch=st.lists(traces(), min_size=32, max_size=48), late_signals=st.integers(0, 2))
-def test_the_checker_and_the_pipeline_agree_on_every_trace(
-    spark: Any, batch: list[list[Record]], late_signals: int
+def read_any(spark: Any, files: Sequence[Path]) -> Any:
+    """As Spark reads files of which it knows nothing, in partitions of its own."""
+    return spark.read.parquet(*map(str, files)).repartition(3)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_each_layout_gets_the_plan_that_costs_least_and_the_same_verdict(
+    layout: str, spark: Any, tmp_path: Path
 ) -> None:
-    records = runs_of({f"run {number}": records for number, records in enumerate(batch)})
-    spark_says, checker_says = judged(spark, records, late_signals), checked(records, late_signals)
-    differs = {key for key in spark_says.keys() | checker_says.keys() if spark_says.get(key) != checker_says.get(key)}
-    shown = {(key, spark_says.get(key), checker_says.get(key)) for key in differs}
-    one = next((it for it in differs), None)
-    assert not differs, (shown, [it for it in records if one and (it.run, it.subscription) == one[:2]])
+    one = trace(request(2, 3, 4), element(0, 5, 6), element(1, 7, 8), element(2, 9, 10))
+    records = [it._replace(run=f"run {n % 2}", subscription=n) for n in range(200) for it in one]
+    files = written(tmp_path, layout, shuffled(random.Random(1), records) if layout != "one file" else records)
+    found = judge_files(spark, files, most=100)
+    ways = {"many files": "ranges", "one file": "ranges"}
+    assert found.plan.split(":")[0] == ways.get(layout, "moved"), found.plan
+    same(in_tables(found), by_reference(records), records)
+    assert explain(spark, [tmp_path]).startswith("ranges: 1,000 records")  # so few are not worth a second task
 
 
-def test_of_two_calls_that_never_return_the_first_to_begin_ends_last(spark: Any) -> None:
-    """Which of them counts must not be left to chance: the two judges once took one each."""
-    records = trace(request(1, 3, -1), request(1, 4, -1, thread=2), request(1, 5, 6), request(1, 7, 8, thread=2))
-    assert judged(spark, records) == checked(records) == {("run", 0, "2.7"): (2, 4)}
+def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
+    lists = {name: it[-1] for name, it in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    records = runs_of(lists)
+    found = in_tables(judge_frame(spark.createDataFrame(table_of(records))))
+    same(found, by_reference(records), records)
+    assert {(row[0], row[3]): row[4] for row in found["violations"] if row[0] in BREACHES} == {
+        (name, rule): count for name, (rule, count, _) in BREACHES.items()
+    }
+    assert not {row[0] for row in found["violations"]} & INNOCENT.keys()
+
+
+def test_a_frame_of_other_types_and_older_columns_is_judged_and_one_that_is_no_trace_is_named(spark: Any) -> None:
+    records = [it._replace(depth=0, late_signals=None) for it in likely(random.Random(9), most=20)]
+    frame = spark.createDataFrame(table_of(records)).drop("depth", "late_signals")
+    frame = frame.withColumn("begin", F.col("begin").cast("int")).withColumn("more", F.lit(1))
+    same(in_tables(judge_frame(frame)), by_reference(records), records)
+    with pytest.raises(TraceError, match="the DataFrame is no trace: it has no column 'thread', 'error'"):
+        judge_frame(frame.drop("thread", "error"))
+    with pytest.raises(Exception, match="column 'thread' has nulls"):
+        judge_frame(frame.withColumn("thread", F.lit(None).cast("bigint"))).kept()
+
+
+def test_a_damaged_file_is_named_by_the_task_that_reads_it(spark: Any, tmp_path: Path) -> None:
+    files = written(tmp_path, "many files", likely(random.Random(1), most=40))
+    planned = judge_files(spark, files)
+    bytes_ = bytearray(files[1].read_bytes())
+    bytes_[60:90] = bytes(30)
+    files[1].write_bytes(bytes_)
+    with pytest.raises(Exception, match=rf"{files[1].name}: is no whole Parquet file"):
+        planned.kept()
 
 
 @pytest.fixture
@@ -137,7 +165,7 @@ def test_the_summary_measures_what_came_after_a_cancel(spark: Any) -> None:
             for number, late in enumerate([0, 1, 3])
         }
     )
-    rows = summary(breaches(spark.createDataFrame(table_of(records)))).orderBy("run").collect()
+    rows = summary(judge_frame(spark.createDataFrame(table_of(records))).subscriptions).orderBy("run").collect()
     assert [(row["late_max"], row["silence_ns_max"]) for row in rows] == [(0, 0), (1, 100), (3, 300)]
     assert [row["late_p50"] for row in rows] == [0, 1, 3]
 
@@ -156,13 +184,12 @@ def test_latency_is_measured_from_demand_to_element_and_from_cancel_to_silence(s
         ("on_next", 21, 22, {"value": 4, "begin_ns": 300_700}),  # 700
         shared_callers=True,
     )
-    signals = spark.createDataFrame(table_of(records))
-    counts = histogram(signals, breaches(signals))
-    found = {row["what"]: row.asDict() for row in percentiles(counts).collect()}
+    counts = judge_frame(spark.createDataFrame(table_of(records))).waits.toArrow()
+    found = {row["what"]: row for row in percentiles(counts).to_pylist()}
     wait, silence = found["demand → element"], found["cancel → silence"]
     assert (wait["count"], wait["p50"], wait["p99"], wait["max"]) == (2, 3_000, 10_000, 10_000)
     assert (silence["count"], silence["p50"], silence["max"]) == (1, 700, 700)
-    buckets = {row["bucket"]: row["count"] for row in counts.where("what like 'demand%'").collect()}
+    buckets = {row["bucket"]: row["count"] for row in counts.to_pylist() if row["what"].startswith("demand")}
     assert sum(buckets.values()) == 2
     assert all(2 ** (bucket / 8) - 1 <= 10_000 for bucket in buckets)
 
@@ -192,7 +219,7 @@ def test_every_table_is_written_and_a_run_without_metadata_is_judged(spark: Any,
 
 def test_a_folder_that_cannot_be_written_to_is_named(spark: Any, folder: Path) -> None:
     (folder / "file").write_text("in the way")
-    with pytest.raises(TraceError, match=r"file/violations: can't be written: Not a directory"):
+    with pytest.raises(TraceError, match=r"file: can't be written: "):
         verify(spark, [good(folder)], folder / "file")
 
 

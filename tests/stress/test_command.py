@@ -54,7 +54,12 @@ def test_the_main_job_is_clean_and_exits_with_0(
     run, done = clean_run
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 7" in done.stdout
-    assert "clean    no rule was broken" in done.stdout
+    lines = done.stdout.splitlines()
+    at_once = next(at for at, it in enumerate(lines) if it.startswith("clean    no rule was broken; "))
+    assert at_once < next(at for at, it in enumerate(lines) if it.startswith("judging"))
+    assert "clean    no rule was broken" in lines[at_once + 1 :]
+    assert any(it.startswith("plan     ranges: ") for it in lines)
+    assert "agree    Spark and the judge of this process have found the same: 0 violation(s)" in lines
     facts = json.loads((run / "metadata.json").read_text())
     assert facts["complete"] is True
     assert facts["seed"] == 7

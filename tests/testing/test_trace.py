@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import json
+import queue
+import shutil
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from sinks import Sink
+from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing import Record, Recorder
+from reactive_runtime.testing import Record, Recorder, check
 from reactive_runtime.testing import trace as module
-from reactive_runtime.testing.trace import TraceWriter, check_files, metadata_of, read_trace, run_folders, schema
+from reactive_runtime.testing.records import CUT
+from reactive_runtime.testing.trace import (
+    TraceWriter,
+    check_files,
+    different_runs,
+    holds,
+    metadata_of,
+    read_trace,
+    run_folders,
+    schema,
+)
 
 
 def written(folder: Path, run: str = "run", elements: int = 100) -> TraceWriter:
@@ -54,17 +70,173 @@ def test_values_that_no_64_bits_hold_are_written_as_hashes(tmp_path: Path) -> No
     assert values == [1, hash(2**70), hash("x")]
 
 
-def test_files_are_cut_and_a_run_that_is_killed_leaves_whole_ones(
+class OnThreads:
+    """A publisher whose subscriber requests on one thread, while another is inside of the signals."""
+
+    def __init__(self, elements: int) -> None:
+        self._elements = elements
+        self._do: dict[str, queue.SimpleQueue[Callable[[], object] | None]] = {}
+        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def on(self, name: str, do: Callable[[], object], wait: bool = True) -> None:
+        """Do it on the thread of that name, which lives until `end`."""
+        if name not in self._do:
+            self._do[name] = queue.SimpleQueue()
+            self._threads.append(threading.Thread(target=self._run, args=(self._do[name],)))
+            self._threads[-1].start()
+        self._do[name].put(do)
+        if wait:
+            self._done.get(timeout=PATIENCE)
+
+    def _run(self, doing: queue.SimpleQueue[Callable[[], object] | None]) -> None:
+        while (do := doing.get()) is not None:
+            do()
+            self._done.put(None)
+
+    def emit(self) -> None:
+        for element in range(self._elements):
+            self.subscriber.on_next(element)
+
+    def end(self) -> None:
+        for doing in self._do.values():
+            doing.put(None)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+
+def test_what_is_there_of_a_killed_run_has_no_gap_whichever_thread_filled_its_buffer_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("FILE_ROWS", "GROUP_ROWS"):
-        monkeypatch.setattr(module, name, 100)
     monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 60)
+    monkeypatch.setattr(module, "GROUP_ROWS", 60, raising=False)
+    monkeypatch.setattr(module, "FILE_ROWS", 60, raising=False)
     writer = TraceWriter(tmp_path, "run")
-    writer.recorder().wrap(Flow.range(1_000)).subscribe(Sink())
-    # No close: as if the process had gone.
-    assert len(check_files(tmp_path)) >= 5
-    assert len(read_trace(tmp_path)) >= 600
+    publisher, sink = OnThreads(200), Sink(demand=0)
+    try:
+        writer.recorder().wrap(publisher).subscribe(sink)
+        publisher.on("a caller", lambda: sink.subscription.request(200))  # its row waits in a buffer that is not full
+        publisher.on("another", publisher.emit)  # these fill three
+        publisher.on("a caller", lambda: None)
+        # No close: as if the process had gone. What is there by now, and whenever more is written:
+        assert run_is_right(writer.path)
+        writer.flush()
+        assert run_is_right(writer.path)
+        assert len(read_trace(tmp_path)) == 203
+    finally:
+        publisher.end()
+
+
+def run_is_right(run: Path) -> bool:
+    """What it holds breaks no rule."""
+    return not any(run.glob("signals-*.parquet")) or not check(read_trace(run))
+
+
+def test_a_call_under_way_where_a_run_was_cut_off_is_there_and_accused_of_nothing(tmp_path: Path) -> None:
+    inside, leave = threading.Event(), threading.Event()
+    writer = TraceWriter(tmp_path, "run")
+    publisher = OnThreads(3)
+
+    def stay(sink: Sink, element: int) -> None:
+        if element == 1:
+            sink.subscription.request(5)
+
+    class Staying(OnThreads):
+        def request(self, n: int, /) -> None:
+            if n == 5:
+                inside.set()
+                leave.wait(PATIENCE)
+
+    publisher, sink = Staying(3), Sink(demand=3, then=stay)
+    try:
+        writer.recorder().wrap(publisher, ascending=True).subscribe(sink)
+        publisher.on("a thread", publisher.emit, wait=False)
+        assert inside.wait(PATIENCE)
+        writer.flush()
+        held = holds(writer.path)
+        assert (held.complete, held.rows) == (False, 6)
+        assert sorted(it.name for it in held.files) == ["open-00000.parquet", "signals-00000.parquet"]
+        records = read_trace(tmp_path)
+        under_way = [it.signal for it in records if it.end == CUT - it.begin]
+        assert under_way == ["on_next", "request"]  # a request inside of a signal, not returned: 3.2, if it were so
+        assert check(records) == []
+        assert all(it.begin <= (held.watermark or 0) for it in records)
+    finally:
+        leave.set()
+        publisher.end()
+    writer.flush()  # each has one row, and its own end
+    records = read_trace(tmp_path)
+    assert [(it.signal, it.value) for it in records if it.signal == "on_next"] == [("on_next", n) for n in range(3)]
+    assert all(it.end is not None and it.end < CUT // 2 for it in records)
+    assert [it.name for it in holds(writer.path).files] == ["signals-00000.parquet", "signals-00001.parquet"]
+    writer.close()
+    assert len(read_trace(tmp_path)) == holds(writer.path).rows == 7
+
+
+def test_a_run_is_flushed_while_it_goes_on_however_few_its_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.001, raising=False)
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(7)).subscribe(Sink())
+    over = time.monotonic() + PATIENCE
+    while not (metadata_of(writer.path) or {}).get("records"):
+        assert time.monotonic() < over, "nothing was written"
+        time.sleep(0.001)
+    assert len(read_trace(tmp_path)) == 11
+    writer.close()
+
+
+def test_the_records_of_a_subscription_lie_together_and_footers_say_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GROUP_ROWS", 100)
+    writer = TraceWriter(tmp_path, "run")
+    publisher = writer.recorder().wrap(Flow.range(96))
+    sinks = [Sink(demand=0) for _ in range(4)]
+    for sink in sinks:
+        publisher.subscribe(sink)
+    for _ in range(97):
+        for sink in sinks:
+            sink.subscription.request(1)
+    writer.close()
+    (file,) = holds(writer.path).files
+    footer = parquet.ParquetFile(file).metadata
+    at = {footer.schema.column(n).name: n for n in range(footer.num_columns)}
+    groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
+    bounds = [
+        (it.column(at["subscription"]).statistics.min, it.column(at["subscription"]).statistics.max) for it in groups
+    ]
+    assert [low for low, _ in bounds] == sorted(low for low, _ in bounds)
+    assert max(high - low for low, high in bounds) <= 1
+    assert all(it.column(at["begin"]).statistics.has_min_max for it in groups)
+    rows = parquet.read_table(file).select(["subscription", "begin"]).to_pylist()
+    assert rows == sorted(rows, key=lambda row: (row["subscription"], row["begin"]))
+
+
+def test_threads_that_record_faster_than_files_are_written_wait_and_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FILE_ROWS", 100)
+    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 10)
+    writer = TraceWriter(tmp_path, "run")
+    publisher = writer.recorder().wrap(Flow.range(2_000))
+    threads = [threading.Thread(target=lambda: publisher.subscribe(Sink())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    writer.close()
+    assert holds(writer.path).rows == len(read_trace(tmp_path)) == 4 * 2_004
+    assert check(read_trace(tmp_path)) == []
 
 
 def test_all_runs_of_a_folder_are_found_and_a_run_by_itself(tmp_path: Path) -> None:
@@ -117,16 +289,6 @@ def test_a_run_that_is_killed_has_said_at_its_beginning_what_it_is(tmp_path: Pat
     assert metadata_of(writer.path) is None
 
 
-def test_a_file_is_closed_after_some_seconds_however_few_its_rows_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "GROUP_ROWS", 100)
-    monkeypatch.setattr(module, "FILE_SECONDS", 0.0)
-    monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 60)
-    TraceWriter(tmp_path, "run").recorder().wrap(Flow.range(1_000)).subscribe(Sink())
-    assert len(check_files(tmp_path)) >= 8
-
-
 def test_the_depth_of_a_call_is_how_many_it_is_inside_of(tmp_path: Path) -> None:
     recorder = Recorder()
     sink = Sink(demand=1, then=lambda sink, n: sink.subscription.request(1) if n == 0 else None)
@@ -157,8 +319,8 @@ def test_a_failure_to_write_reaches_close_and_not_the_publisher(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parquet, "ParquetWriter", full)
-    monkeypatch.setattr(module, "GROUP_ROWS", 10)
+    monkeypatch.setattr(parquet, "write_table", full)
+    monkeypatch.setattr(module, "FILE_ROWS", 10)
     monkeypatch.setattr("reactive_runtime.testing.recorder.CHUNK", 10)
     writer = TraceWriter(tmp_path, "run")
     sink = Sink()
@@ -204,7 +366,7 @@ def test_a_full_disk_names_the_file_and_leaves_no_word_that_the_run_is_complete(
 
     writer = TraceWriter(tmp_path, "run")
     writer.recorder().wrap(Flow.range(100)).subscribe(Sink())
-    monkeypatch.setattr(parquet, "ParquetWriter", full)
+    monkeypatch.setattr(parquet, "write_table", full)
     with pytest.raises(TraceError, match=r"signals-00000\.parquet: can't be written: No space left on device"):
         writer.close({})
     assert not (writer.path / "metadata.json").exists()
@@ -231,3 +393,117 @@ def test_without_pyarrow_a_line_says_what_to_install_and_the_recorder_works(
     recorder = Recorder()
     recorder.wrap(Flow.range(1)).subscribe(Sink())
     assert recorder.records()
+
+
+# -- what a run says that it holds --------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_there_or_not_counted_or_has_too_few_records_is_told_in_a_line(tmp_path: Path) -> None:
+    run = written(tmp_path).path
+    file = run / "signals-00000.parquet"
+    whole = file.read_bytes()
+    file.unlink()
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is not there, and the run says that it holds 105"):
+        check_files(tmp_path)
+    file.write_bytes(whole)
+    (run / "signals-00001.parquet").write_bytes(whole)
+    with pytest.raises(TraceError, match=r"signals-00001\.parquet: is not among the files that the run says it holds"):
+        check_files(tmp_path)
+    (run / "signals-00001.parquet").unlink()
+    table = parquet.ParquetFile(file).read()
+    parquet.write_table(table.slice(0, 90), file)
+    with pytest.raises(TraceError, match=r"its files have 90 records, and it says that it holds 105"):
+        check_files(tmp_path)
+
+
+def test_a_file_that_a_kill_has_left_uncounted_is_not_looked_at(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.flush()
+    (writer.path / "signals-00001.parquet").write_bytes(b"PAR1, and whatever comes")
+    assert len(read_trace(tmp_path)) == 9
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"files": ["signals-00000.parquet"]}, "'files' should be an object"),
+        ({"files": {"../../secret.parquet": 3}}, "should be names of files"),
+        ({"files": {"signals-00000.parquet": "many"}}, "should be names of files"),
+        ({"complete": "yes"}, "'complete' should be true or false"),
+        ({"run": 7}, "'run' should be a text"),
+        ({"identity": 7}, "'identity' should be an object"),
+        ({"watermark": "x"}, "'watermark' should be a whole number"),
+        ([1, 2], "should be an object, not list"),
+        ("{", "is no JSON"),
+    ],
+)
+def test_metadata_that_was_edited_by_hand_is_one_line(tmp_path: Path, facts: Any, says: str) -> None:
+    run = written(tmp_path).path
+    file = run / "metadata.json"
+    told = {**json.loads(file.read_text()), **facts} if isinstance(facts, dict) else facts
+    file.write_text(told if isinstance(told, str) else json.dumps(told))
+    with pytest.raises(TraceError, match="metadata.json: .*" + says) as caught:
+        check_files(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_was_copied_is_one_and_two_of_one_name_are_not_mixed(tmp_path: Path) -> None:
+    one = written(tmp_path / "a").path
+    shutil.copytree(one, tmp_path / "copy" / "run=run")
+    other = written(tmp_path / "b").path
+    errors: list[TraceError] = []
+    found = different_runs([one, tmp_path / "copy" / "run=run", one / ".." / one.name], errors.append)
+    assert [it.folder for it in found] == [one.resolve()]
+    assert errors == []
+    assert [it.folder for it in different_runs([one, other], errors.append)] == [one.resolve()]
+    assert [f"another run of that name is in {one.resolve()}" in str(it) for it in errors] == [True]
+
+
+def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.range(5)).subscribe(Sink())
+    writer.flush()
+    early = tmp_path / "early"
+    shutil.copytree(writer.path, early)
+    writer.close()
+    for order in ([early, writer.path], [writer.path, early]):
+        (held,) = different_runs(order, pytest.fail)
+        assert (held.complete, held.folder) == (True, writer.path.resolve())
+
+
+def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -> None:
+    for name, elements in (("a", 10), ("b", 10), ("c", 11)):
+        (tmp_path / name).mkdir()
+        run = written(tmp_path / f"of {name}", elements=elements).path
+        (run / "signals-00000.parquet").rename(tmp_path / name / "signals-00000.parquet")
+    shutil.copytree(tmp_path / "a", tmp_path / "copy of a")
+    found = different_runs([tmp_path / name for name in ("a", "copy of a", "c")], pytest.fail)
+    assert [it.folder.name for it in found] == ["a", "c"]
+
+
+def test_a_run_of_an_earlier_version_that_was_cut_off_can_not_be_judged(tmp_path: Path) -> None:
+    run = written(tmp_path).path
+    facts = metadata_of(run) or {}
+    del facts["files"]
+    (run / "metadata.json").unlink()
+    (run / "_metadata.json").write_text(json.dumps({**facts, "complete": False}))
+    with pytest.raises(TraceError, match="was cut off, and does not say up to where its threads had come"):
+        check_files(tmp_path)
+
+
+def test_bytes_that_changed_are_noticed_where_the_values_still_can_be_read(tmp_path: Path) -> None:
+    file = next(written(tmp_path, elements=5_000).path.glob("*.parquet"))
+    data = bytearray(file.read_bytes())
+    found = 0
+    for at in range(4, len(data) - 2_000, 997):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        file.write_bytes(changed)
+        try:
+            read_trace(tmp_path)
+        except TraceError:
+            found += 1
+        else:
+            pytest.fail(f"byte {at} has changed, and nobody noticed")
+    assert found

@@ -1,0 +1,360 @@
+"""The columns of a trace as the judge takes them: numbers and flags, no text but the names of runs and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
+from reactive_runtime.testing.rules import RECURSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "ASCENDING",
+    "DEEP",
+    "KINDS",
+    "NEVER",
+    "PACKED",
+    "RAISED",
+    "REQUIRED",
+    "SHARED",
+    "UNCLOCKED",
+    "UNKNOWN",
+    "VALUED",
+    "Array",
+    "Rows",
+    "flags_in_sql",
+]
+
+Array = npt.NDArray[Any]
+
+KINDS: Final = tuple(Signal)
+"""Signals by number, the lowest four bits of `flags`."""
+
+UNKNOWN: Final = len(KINDS)
+"""The number of what is none of them."""
+
+RAISED, SHARED, ASCENDING, DEEP, VALUED, NEVER, UNCLOCKED = (16 << place for place in range(7))
+"""Flags: it raised; its columns `shared_callers` and `ascending`; deeper than 3.3 allows; it has a value; no end; no
+time."""
+
+PACKED: Final = pa.schema(
+    [
+        pa.field("run", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("scenario", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("subscription", pa.int64()),
+        pa.field("flags", pa.int16()),
+        pa.field("elements", pa.int64()),
+        pa.field("thread", pa.int64()),
+        pa.field("n", pa.int64()),
+        pa.field("begin", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("ns", pa.int64()),
+        pa.field("value", pa.int64()),
+        pa.field("late_signals", pa.int32()),
+    ]
+)
+"""The same, as it travels between tasks; no column has nulls."""
+
+REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
+"""Columns that may not have nulls."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Records by columns, in any order."""
+
+    runs: list[str]
+    scenarios: list[str]
+    run: Array
+    """Places in `runs`; `scenario` likewise."""
+    scenario: Array
+    subscription: Array
+    flags: Array
+    """The number of the signal, and flags."""
+    elements: Array
+    """-1: not known."""
+    thread: Array
+    n: Array
+    """Of a request, 0 where it is invalid."""
+    begin: Array
+    end: Array
+    """From UNDER_WAY on: it is not known, or there is none."""
+    ns: Array
+    """Of its beginning; of a cancel, its end."""
+    value: Array
+    late_signals: Array
+    """-1: not said."""
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    # -- made of ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Rows:
+        """A table with the columns of `Record`, of any layout; those that older traces lack may be missing.
+
+        TraceError where a column is missing, is of another type, or has nulls that it must not have.
+        """
+        try:
+            return cls._of_table(table)
+        except (pa.ArrowException, KeyError) as error:
+            raise TraceError(f"is no trace: {str(error).splitlines()[0]}; docs/traces.md has the columns") from error
+
+    @classmethod
+    def _of_table(cls, table: pa.Table) -> Rows:
+        for name in REQUIRED:
+            if table.column(name).null_count:
+                raise TraceError(f"is no trace: column {name!r} has nulls; docs/traces.md says which may have some")
+        kind = _kinds(table)
+        flags = kind.astype(np.int16)
+        flags |= _bools(table, "shared_callers") * np.int16(SHARED)
+        flags |= _bools(table, "ascending") * np.int16(ASCENDING)
+        flags[_raised(table, kind)] |= RAISED
+        if "depth" in table.column_names:
+            flags[_ints(table, "depth", 0) > RECURSION] |= DEEP
+        valued, never = ~_nulls(table, "value"), _nulls(table, "end")
+        flags |= valued * np.int16(VALUED)
+        flags |= never * np.int16(NEVER)
+        ns = _ints(table, "begin_ns", 0)
+        cancels = np.flatnonzero(kind == KINDS.index(Signal.CANCEL))
+        if len(cancels):
+            ends = _taken(table, "end_ns", cancels)
+            ns = ns.copy()
+            ns[cancels] = _numbers(ends, 0)
+            flags[cancels[ends.is_null().to_numpy()]] |= UNCLOCKED
+        elements = _ints(table, "elements", -1)
+        if table.column("elements").null_count < len(table) and (elements < 0).any():
+            elements = np.where(_nulls(table, "elements"), -1, np.maximum(elements, 0))
+        runs, run = _names(table, "run")
+        scenarios, scenario = _names(table, "scenario")
+        return cls(
+            runs,
+            scenarios,
+            run,
+            scenario,
+            _ints(table, "subscription", 0),
+            flags,
+            elements,
+            _ints(table, "thread", 0),
+            np.maximum(_ints(table, "n", 0), 0),
+            _ints(table, "begin", 0),
+            _ints(table, "end", CUT),
+            ns,
+            _ints(table, "value", 0),
+            _late(table),
+        )
+
+    @classmethod
+    def of_packed(cls, batch: pa.RecordBatch | pa.Table) -> Rows:
+        """The inverse of `packed`."""
+        table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
+        runs, run = _names(table, "run")
+        scenarios, scenario = _names(table, "scenario")
+        numbers = (table.column(name).to_numpy() for name in PACKED.names[2:])
+        return cls(runs, scenarios, run, scenario, *numbers)
+
+    @classmethod
+    def together(cls, parts: Sequence[Rows]) -> Rows:
+        """All of them, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        runs, run = _joined([(it.runs, it.run) for it in parts])
+        scenarios, scenario = _joined([(it.scenarios, it.scenario) for it in parts])
+        numbers = (np.concatenate([getattr(it, name) for it in parts]) for name in _NUMBERS)
+        return cls(runs, scenarios, run, scenario, *numbers)
+
+    # -- made from --------------------------------------------------------------------------------------------
+
+    def packed(self) -> pa.RecordBatch:
+        """As one Arrow batch."""
+        names = [(self.runs, self.run), (self.scenarios, self.scenario)]
+        words = [
+            pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(of, pa.string())) for of, codes in names
+        ]
+        numbers = [pa.array(getattr(self, name)) for name in _NUMBERS]
+        arrays = [*words, *(it.cast(kind.type) for it, kind in zip(numbers, list(PACKED)[2:], strict=True))]
+        return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+    def where(self, chosen: Array | slice) -> Rows:
+        """Some of them: a mask, places, or a stretch."""
+        columns = {name: getattr(self, name)[chosen] for name in ("run", "scenario", *_NUMBERS)}
+        return replace(self, **columns)
+
+    def upto(self, tickets: Mapping[str, int]) -> Rows:
+        """As `cut` of the reference has it, for the runs that are named there."""
+        known = np.array([tickets.get(run, 0) for run in self.runs], np.int64)[self.run]
+        is_cut = np.array([run in tickets for run in self.runs], bool)[self.run]
+        if not is_cut.any():
+            return self
+        there = ~is_cut | (self.begin <= known)
+        rows = self.where(there)
+        known, is_cut = known[there], is_cut[there]
+        open_ = is_cut & ((rows.end > known) | (rows.end >= UNDER_WAY))
+        flags = np.where(open_, rows.flags & ~(NEVER | RAISED), rows.flags).astype(np.int16)
+        cancels = open_ & (flags & 15 == KINDS.index(Signal.CANCEL))
+        return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
+
+    def records(self, places: Array | slice) -> Iterator[Record]:
+        """What the judge knows of some of them, for the reference: the same in all that decides."""
+        columns = [getattr(self, name)[places].tolist() for name in ("run", "scenario", *_NUMBERS)]
+        for run, scenario, subscription, flags, elements, thread, n, begin, end, ns, value, late in zip(
+            *columns, strict=True
+        ):
+            kind = flags & 15
+            clock = None if flags & UNCLOCKED else ns
+            yield Record(
+                run=self.runs[run],
+                scenario=self.scenarios[scenario],
+                subscription=subscription,
+                shared_callers=bool(flags & SHARED),
+                ascending=bool(flags & ASCENDING),
+                elements=None if elements < 0 else elements,
+                thread=thread,
+                signal=KINDS[kind].value if kind < UNKNOWN else "",
+                n=n,
+                begin=begin,
+                end=None if flags & NEVER else end,
+                begin_ns=ns,
+                end_ns=clock,
+                value=value if flags & VALUED else None,
+                error="raised " if flags & RAISED else None,
+                depth=RECURSION + 1 if flags & DEEP else 0,
+                late_signals=None if late < 0 else late,
+            )
+
+
+_MANY: Final = 2**31 - 1
+"""More late signals than there can be."""
+
+_NUMBERS: Final = tuple(it.name for it in fields(Rows))[4:]
+assert list(_NUMBERS) == PACKED.names[2:]
+
+
+# -- columns --------------------------------------------------------------------------------------------------
+
+
+def _taken(table: pa.Table, name: str, places: Array) -> Any:
+    at: Any = pa.array(places)
+    return table.column(name).take(at)
+
+
+def _numbers(column: Any, missing: int) -> Array:
+    """Integers; null as `missing`."""
+    if column.null_count:
+        column = column.fill_null(missing)
+    numbers: Array = column.to_numpy()
+    return numbers
+
+
+def _ints(table: pa.Table, name: str, missing: int) -> Array:
+    column = table.column(name)
+    if not pa.types.is_integer(column.type):
+        raise TraceError(f"is no trace: column {name!r} should be of integers, and is {column.type}")
+    return _numbers(column if column.type == pa.int64() else column.cast(pa.int64()), missing)
+
+
+def _nulls(table: pa.Table, name: str) -> Array:
+    column = table.column(name)
+    if not column.null_count:
+        return np.zeros(len(column), bool)
+    nulls: Array = column.is_null().to_numpy()
+    return nulls
+
+
+def _bools(table: pa.Table, name: str) -> Array:
+    column = table.column(name)
+    if not pa.types.is_boolean(column.type):
+        raise TraceError(f"is no trace: column {name!r} should be of bool, and is {column.type}")
+    bools: Array = column.to_numpy()
+    return bools
+
+
+def _names(table: pa.Table, name: str) -> tuple[list[str], Array]:
+    """The different words of a column, and for each row which it is."""
+    column: Any = table.column(name)
+    if not pa.types.is_dictionary(column.type):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            raise TraceError(f"is no trace: column {name!r} should be of strings, and is {column.type}")
+        column = column.dictionary_encode()
+    words: list[Any]
+    if column.num_chunks > 1:
+        words, codes = _joined(
+            [(it.dictionary.to_pylist(), it.indices.fill_null(-1).to_numpy()) for it in column.chunks]
+        )
+    elif column.num_chunks:
+        (chunk,) = column.chunks
+        words, codes = chunk.dictionary.to_pylist(), chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    else:
+        words, codes = [], np.zeros(0, np.int32)
+    return words, codes
+
+
+def _joined(parts: Sequence[tuple[Sequence[str], Array]]) -> tuple[list[str], Array]:
+    """Codes of the same words, whichever part they are from; -1 stays what it is."""
+    words = list(dict.fromkeys(word for some, _ in parts for word in some))
+    places = {word: place for place, word in enumerate(words)}
+    codes = []
+    for some, mine in parts:
+        to = np.array([*(places[word] for word in some), -1], np.int32)  # the last is what -1 leads to
+        codes.append(to[mine])
+    return words, np.concatenate(codes) if codes else np.zeros(0, np.int32)
+
+
+def _kinds(table: pa.Table) -> Array:
+    words, codes = _names(table, "signal")
+    numbers = {signal.value: number for number, signal in enumerate(KINDS)}
+    of = np.array([*(numbers.get(word, UNKNOWN) for word in words), UNKNOWN], np.uint8)
+    kinds: Array = of[codes]
+    return kinds
+
+
+def _raised(table: pa.Table, kind: Array) -> Array:
+    """The rows whose call raised: those with an error, but for that of an `on_error`, which was signalled."""
+    column = table.column("error")
+    if column.null_count == len(column):
+        return np.zeros(0, np.int64)
+    told = np.flatnonzero(~_nulls(table, "error"))
+    texts = _taken(table, "error", told)
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.cast(texts.type.value_type)
+    says: Array = pc.starts_with(texts, "raised ").to_numpy()
+    found: Array = told[(kind[told] != KINDS.index(Signal.ON_ERROR)) | says]
+    return found
+
+
+def _late(table: pa.Table) -> Array:
+    if "late_signals" not in table.column_names:
+        return np.full(len(table), -1, np.int32)
+    late = _ints(table, "late_signals", -1)
+    if table.column("late_signals").null_count < len(table) and (late < 0).any():
+        late = np.where(_nulls(table, "late_signals"), -1, np.clip(late, 0, _MANY))
+    return late.astype(np.int32)
+
+
+def flags_in_sql(columns: Collection[str]) -> str:
+    """`flags` of the records that have these columns, as an expression of Spark's SQL; above them, the number of the
+    first column of REQUIRED that is null, counted from 1."""
+    kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
+    conditions = {
+        RAISED: f"error is not null and (not signal <=> '{Signal.ON_ERROR.value}' or startswith(error, 'raised '))",
+        SHARED: "coalesce(shared_callers, false)",
+        ASCENDING: "coalesce(ascending, false)",
+        DEEP: f"coalesce(depth > {RECURSION}, false)" if "depth" in columns else "false",
+        VALUED: "value is not null",
+        NEVER: "end is null",
+        UNCLOCKED: f"signal <=> '{Signal.CANCEL.value}' and end_ns is null",
+    }
+    bits = " + ".join(f"if({text}, {flag}, 0)" for flag, text in conditions.items())
+    nulls = " ".join(f"when {name} is null then {place << 11}" for place, name in enumerate(REQUIRED, 1))
+    return f"cast(case signal {kinds} else {UNKNOWN} end + {bits} + case {nulls} else 0 end as smallint)"

@@ -1,0 +1,145 @@
+"""Plans from footers, memory that is bounded, the judge of runs on disk: however the files look, one verdict."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from breaches import element, request, trace
+from judges import by_reference, rows_of, same
+from random_traces import LAYOUTS, dirty, likely, shuffled, written
+
+from reactive_runtime.errors import TraceError
+from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
+from reactive_runtime.judging.files import footers, read_range
+from reactive_runtime.judging.local import together
+from reactive_runtime.testing import Record
+from reactive_runtime.testing.trace import table_of
+
+RUNS = 6
+
+
+def recorded(seed: int, make: Any = likely, runs: int = RUNS) -> list[Record]:
+    dice = random.Random(seed)
+    return [it for number in range(runs) for it in make(dice, f"run {number}", 12)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("make", [likely, dirty])
+@pytest.mark.parametrize("size", [30, 10_000])
+def test_ranges_hold_each_record_once_and_whole_subscriptions(
+    layout: str, make: Any, size: int, tmp_path: Path
+) -> None:
+    records = recorded(1, make)
+    files = written(tmp_path, layout, records)
+    planned = plan(files, most=size)
+    assert planned.rows == len(records)
+    assert planned.explain().startswith(f"{planned.way}: {len(records):,} records in ")
+    seen: dict[tuple[str, int], int] = {}
+    total = 0
+    for number, it in enumerate(planned.ranges):
+        for rows in read_range(it):
+            total += len(rows)
+            for record in rows.records(slice(None)):
+                assert seen.setdefault((record.run, record.subscription), number) == number
+    assert total == len(records)
+    same(rows_of(judge_runs([tmp_path])), by_reference(records), records)
+    same(rows_of(judge_runs([tmp_path], most=size)), by_reference(records), records)
+
+
+def test_a_plan_reads_what_lies_together_once_and_moves_what_is_scattered(tmp_path: Path) -> None:
+    records = [
+        it for number in range(60) for it in trace(request(1, 3, 4), element(0, 5, 6), subscription=number, run="run")
+    ]
+    ways = {}
+    for layout in ("many files", "overlapping", "no statistics"):
+        (tmp_path / layout).mkdir()
+        planned = plan(written(tmp_path / layout, layout, shuffled(random.Random(1), records)), most=20)
+        ways[layout] = planned.way
+        assert planned.rows == 180
+    assert ways == {"many files": "ranges", "overlapping": "moved", "no statistics": "moved"}
+    sorted_ = plan(sorted((tmp_path / "many files").glob("*/*.parquet")), most=20)
+    assert len(sorted_.ranges) >= 8
+    assert sorted_.again < 3
+    (one,) = plan(sorted((tmp_path / "no statistics").glob("*/*.parquet"))).ranges
+    assert one.rows == 180
+    forced = plan(sorted((tmp_path / "many files").glob("*/*.parquet")), way="moved")
+    assert forced.explain().startswith("moved: 180 records in ")
+
+
+def test_at_least_so_many_ranges_where_there_is_enough(tmp_path: Path) -> None:
+    files = written(tmp_path, "many files", recorded(2))
+    assert len(plan(files).ranges) == RUNS
+    assert len(plan(files, cores=12).ranges) > RUNS
+    assert plan(files, cores=12).tasks == 12
+    assert len(plan(files, cores=12, little=10_000).ranges) == RUNS
+
+
+@pytest.mark.parametrize("most", [1, 7, 50, 500])
+def test_rows_beyond_what_may_be_held_go_to_disk_and_get_the_same_verdict(most: int) -> None:
+    records = recorded(3, dirty)
+    cut = {"run 1": records[20].begin}
+    mixed = shuffled(random.Random(4), records)
+    with Gathered(0, cut, most) as gathered:
+        for at in range(0, len(mixed), 31):
+            gathered.add(Rows.of_table(table_of(mixed[at : at + 31])))
+            assert gathered.held <= most
+        same(rows_of(together(gathered.judged())), by_reference(records, 0, cut), records)
+        folder = gathered.folder
+    assert (folder is None) == (most >= len(records))
+    assert folder is None or not folder.exists()
+
+
+def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    elements = [element(n, 5 + 2 * n, 6 + 2 * n) for n in range(3_000)]
+    big = trace(request(2_990, 3, 4), *elements)
+    small = [it._replace(subscription=number) for number in range(1, 30) for it in big[:20]]
+    records = shuffled(random.Random(5), [*big, *small])
+    judged: list[int] = []
+    from reactive_runtime.judging import gathering
+
+    slow = gathering.judge_in_order
+    monkeypatch.setattr(gathering, "judge_in_order", lambda them, late: slow(tallied(them, judged), late))
+    with Gathered(most=400) as gathered:
+        for at in range(0, len(records), 100):
+            gathered.add(Rows.of_table(table_of(records[at : at + 100])))
+        same(rows_of(together(gathered.judged())), by_reference(records), records)
+    assert judged == [len(big)]
+
+
+def tallied(records: Any, counts: list[int]) -> Any:
+    counts.append(0)
+    for it in records:
+        counts[-1] += 1
+        yield it
+
+
+def test_what_is_shown_of_a_breach_is_what_the_checker_shows(tmp_path: Path) -> None:
+    records = [
+        *trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(60)), run="bad", subscription=3),
+        *trace(request(9, 3, 4), element(0, 5, 6), run="good"),
+    ]
+    written(tmp_path, "many files", records)
+    judged = judge_runs([tmp_path])
+    (found,) = shown([tmp_path], judged)
+    assert (found.rule, found.run, found.subscription, found.first, found.count) == ("1.1", "bad", 3, 7, 59)
+    assert ">>          7 " in str(found)
+
+
+def test_a_file_that_is_no_trace_is_named(tmp_path: Path) -> None:
+    files = written(tmp_path, "many files", recorded(6))
+    files[0].write_bytes(b"PAR1")
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no whole Parquet file"):
+        footers(files)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no whole Parquet file"):
+        judge_runs([tmp_path])
+    table = table_of(recorded(7))
+    at = table.column_names.index("thread")
+    parquet.write_table(table.set_column(at, "thread", pa.nulls(len(table), pa.int64())), files[0])
+    (it, *_) = plan(files[:1]).ranges
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no trace: column 'thread' "):
+        list(read_range(it))
