@@ -475,7 +475,7 @@ def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> No
 def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -> None:
     for name, elements in (("a", 10), ("b", 10), ("c", 11)):
         (tmp_path / name).mkdir()
-        run = written(tmp_path / f"of {name}", elements=elements).path
+        run = written(tmp_path / f"of {name}", f"run {elements}", elements=elements).path
         (run / "signals-00000.parquet").rename(tmp_path / name / "signals-00000.parquet")
     shutil.copytree(tmp_path / "a", tmp_path / "copy of a")
     found = different_runs([tmp_path / name for name in ("a", "copy of a", "c")], pytest.fail)
