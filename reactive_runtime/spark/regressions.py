@@ -11,7 +11,7 @@ beginning, a night at a time, and each night is held against what was usual by t
    (times 1.4826), or the median of the spreads of all series where that is larger, and never below 2%. A series with
    fewer than 7 such nights is not judged.
 3. How far a night is from usual is counted in spreads, of which there seem to be too few where there are few nights.
-   Slower is what three nights agree on: their sum, no night with more than 4, is above 7.5, and two of them are more
+   Slower is what three nights agree on: their sum, no night with more than 4, is above 8, and two of them are more
    than 15% above the usual. Or at once, what is more than 12 spreads and more than twice the usual.
 4. From then on, no night counts as usual, until two nights in a row are nearer to the usual than to what was slow. So
    the change is named for as long as it lasts, on each of its nights, and one bad night moves nothing: it is neither
@@ -47,7 +47,7 @@ _WINDOW: Final = 28
 _SERIES: Final = 8
 _FLOOR: Final = 0.02
 _CAP: Final = 4.0
-_AGREED: Final = 7.5
+_AGREED: Final = 8.0
 _LEAST: Final = math.log(1.15)
 _AT_ONCE: Final = 12.0
 _TWICE: Final = math.log(2)

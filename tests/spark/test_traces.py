@@ -290,7 +290,7 @@ def test_a_verdict_that_is_whole_is_the_verdict_wherever_it_is_cut_off_as_it_is_
         shutil.copytree(earlier, out)
         moves = 0
 
-        def counted(path: Path, target: Path) -> Path:
+        def counted(path: Path, target: Path, step: int = step) -> Path:
             nonlocal moves
             moves += 1
             if moves == step + 2:  # the first makes it the verdict
