@@ -10,7 +10,6 @@ import random
 import secrets
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -60,7 +59,12 @@ def stress(
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
     verify: Annotated[bool, typer.Option("--verify", help="Judge the runs with Spark when the load is over.")] = False,
-    report: Annotated[Path | None, typer.Option(help="With --verify: write the report to this file.")] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --verify: write the report to this file, .html, .md or .json; may be given many times."
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     fail_on_regression: FailOnRegression = False,
     master: Master = "local[*]",
@@ -76,7 +80,9 @@ def stress(
     from reactive_runtime.spark.session import settings_of
 
     def work() -> None:
-        asked = _Asked(scenarios or [], tag, where, repeat, verify, report, junit, master, settings, fail_on_regression)
+        asked = _Asked(
+            scenarios or [], tag, where, repeat, verify, report or [], junit, master, settings, fail_on_regression
+        )
         asked.carry_out(listing, lambda n, found, stop: _Load(
             found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
         ))  # fmt: skip
@@ -86,7 +92,7 @@ def stress(
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
         if not math.isfinite(seconds):
             raise ReactiveError(f"--seconds {seconds}: should be a number of seconds")
-        if report is not None and not verify:
+        if report and not verify:
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
@@ -104,7 +110,7 @@ class _Asked:
     where: str
     repeat: str
     verify: bool
-    report: Path | None
+    report: list[Path]
     junit: Path | None
     master: str
     settings: dict[str, str]
@@ -124,8 +130,8 @@ class _Asked:
 
         if not listing:
             self._write_junit(["the run did not come to its end"])
-            if self.report is not None:
-                removed(self.report)
+            for file in self.report:
+                removed(file)
         stop = Stop()
         stop.listen()
         try:
@@ -172,8 +178,7 @@ class _Asked:
         self.unable += came.unable
         self.slower += came.slower
         self.broken = _joined(self.broken, _broken_by(to, self.runs))
-        if self.report is not None:
-            reported(to, self.report)
+        reported(to, self.report)
 
     def _write_junit(self, unable: list[str]) -> None:
         from reactive_runtime.stress.junit import write_junit
@@ -243,7 +248,7 @@ class _Load:
         """In this process, all scenarios in turn."""
         from reactive_runtime.stress import Load, planted, run
 
-        before = set(threading.enumerate())
+        before = set(primitives.running_threads())
         with (
             planted(self.fault) if self.fault else contextlib.nullcontext(),
             _progress(self.seconds, self.scenarios) as progress,
@@ -336,11 +341,11 @@ class _Load:
         )
 
 
-def _still_running(before: set[threading.Thread]) -> list[str]:
+def _still_running(before: set[primitives.Thread]) -> list[str]:
     """The threads that the load has left behind, after a moment in which they may come to their end."""
     patience = primitives.monotonic() + 1.0
     while True:
-        left = [it for it in threading.enumerate() if it not in before and it.name != "trace writer"]
+        left = [it for it in primitives.running_threads() if it not in before and it.name != "trace writer"]
         if not left or primitives.monotonic() > patience:
             return sorted(it.name for it in left)
         primitives.Event().wait(0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -72,19 +72,46 @@ def verify(
 @app.command()
 def report(
     runs: Annotated[Path, typer.Argument(help="Folder of runs that were judged, or of their verdict.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", "-o", help="The file to write: .html, .md or .json; may be given many times."),
+    ] = None,
 ) -> None:
-    """Write what was found as one HTML file, to look at in any browser."""
+    """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
     with one_line_errors():
-        reported(runs, out)
+        files = out or [Path("report.html")]
+        for file in files:
+            removed(file)
+        reported(runs, files)
 
 
-def reported(runs: Path, to: Path) -> None:
+def reported(runs: Path, to: Sequence[Path]) -> None:
     """Write the report, and say where it is."""
     from reactive_runtime.report import write_report
 
-    found = write_report(runs, to)
-    out.print(f"report   {to} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+    for file in to:
+        found = write_report(runs, file)
+        out.print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+
+
+@app.command()
+def prune(
+    runs: Annotated[Path, typer.Argument(help="Folder of runs.")],
+    nights: Annotated[int, typer.Option(min=1, help="Nights whose traces are kept, counted from the newest.")],
+    verdicts: Annotated[
+        int | None, typer.Option(min=1, help="Nights whose verdicts are kept; all of them, if it is not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+) -> None:
+    """Remove the traces of all but the last nights; their verdicts, which are small, stay as long as you say."""
+    from reactive_runtime.report.retention import prune_traces, prune_verdicts
+
+    with one_line_errors():
+        for path in prune_traces(runs, nights, dry_run=dry_run):
+            out.print(f"removed  {path}", soft_wrap=True)
+        if verdicts is not None:
+            for run in prune_verdicts(runs, verdicts, dry_run=dry_run):
+                out.print(f"removed  verdict on {run}", soft_wrap=True)
 
 
 def removed(file: Path) -> None:
