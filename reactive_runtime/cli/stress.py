@@ -23,7 +23,7 @@ from rich.table import Table
 
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
-from reactive_runtime.cli.verdict import FailOnRegression, judged, removed, reported
+from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
 from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
 
@@ -88,6 +88,8 @@ def stress(
         ))  # fmt: skip
 
     with one_line_errors():
+        if not listing:
+            _forgotten(report or [], junit)
         if pool not in ("threads", "processes-per-scenario"):
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
         if not math.isfinite(seconds):
@@ -96,9 +98,21 @@ def stress(
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
+        if verify:
+            check_master(master)
         settings = settings_of(conf, packages)
         first = random.randrange(2**31) if seed is None else seed
         watched(work)
+
+
+def _forgotten(report: list[Path], junit: Path | None) -> None:
+    """What an earlier night has left does not outlive this one, whichever way it ends."""
+    from reactive_runtime.stress.junit import write_junit
+
+    for file in report:
+        removed(file)
+    if junit is not None:
+        write_junit(junit, [], {}, [], unable=["the run did not come to its end"])
 
 
 @dataclass
@@ -125,13 +139,9 @@ class _Asked:
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
-        """All of it. What an earlier night has left does not outlive this one, whichever way it ends."""
+        """All of it."""
         from reactive_runtime.stress import Failure, find
 
-        if not listing:
-            self._write_junit(["the run did not come to its end"])
-            for file in self.report:
-                removed(file)
         stop = Stop()
         stop.listen()
         try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.table import Table
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from reactive_runtime.spark.traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "judged", "removed", "reported"]
+__all__ = ["Came", "FailOnRegression", "check_master", "judged", "removed", "reported"]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -55,6 +56,7 @@ def verify(
     from reactive_runtime.spark.session import settings_of
 
     with one_line_errors():
+        check_master(master)
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
         if follow:
@@ -112,6 +114,16 @@ def prune(
         if verdicts is not None:
             for run in prune_verdicts(runs, verdicts, dry_run=dry_run):
                 out.print(f"removed  verdict on {run}", soft_wrap=True)
+
+
+_MASTERS: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.*\]|yarn|(spark|k8s|sc)://\S+")
+
+
+def check_master(master: str) -> None:
+    """ReactiveError for what can't be one: Spark says that in a hundred lines, and after the load."""
+    if not _MASTERS.fullmatch(master):
+        known = "local[*], local[2], spark://host:port, k8s://..., yarn"
+        raise ReactiveError(f"--master {master}: is no master of Spark: should be like {known}")
 
 
 def removed(file: Path) -> None:

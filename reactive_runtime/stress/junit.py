@@ -87,6 +87,8 @@ def _where(suite: ElementTree.Element, runs: Sequence[Path], seconds: float) -> 
     hosts = {str((it.get("identity") or {}).get("host", "")) for it in known} - {""}
     if hosts:
         suite.set("hostname", _said(", ".join(sorted(hosts))))
+    if not known:
+        return
     properties = ElementTree.SubElement(suite, "properties")
     for it in known:
         for name in ("run", "seed", "python", "machine", "commit"):
