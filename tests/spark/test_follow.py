@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +13,6 @@ from breaches import element, request, trace
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Verdict, follow, verify
 from reactive_runtime.testing.trace import table_of
-
-KILLS = int(os.environ.get("FOLLOW_KILLS", "1"))
-"""How often the job is killed; each takes Spark's time to start."""
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -142,35 +134,3 @@ def test_what_a_batch_raises_ends_the_job_and_is_raised(spark: Any, tmp_path: Pa
         follow(spark, tmp_path / "runs", tmp_path / "out", refuse, no_error, once=True)
     with pytest.raises(TraceError, match="nowhere: is no folder"):
         follow(spark, tmp_path / "nowhere", tmp_path / "out", refuse, no_error, once=True)
-
-
-def test_it_survives_kill_9_and_judges_each_run_once(tmp_path: Path) -> None:
-    runs, out = tmp_path / "runs", tmp_path / "out"
-    command = [sys.executable, "-m", "reactive_runtime", "verify", str(runs), "--out", str(out), "--follow"]
-    command += ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
-    for number in range(4):
-        arrives(runs, f"run-{number}", number + 2)
-    for batch in range(KILLS):
-        # Killed in the middle of a batch: what it writes first is there, and its end is not noted.
-        with (tmp_path / f"log-{batch}").open("wb") as log:
-            job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-            offset = out / "checkpoint" / "offsets" / str(batch)
-            wait_for(offset.exists, job)
-            wait_for(lambda: any(out.glob("*/violations")) or any(out.glob("violations/run=*/*.parquet")), job)
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-        arrives(runs, f"late-{batch}", batch + 5)
-    done = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    expected = {f"run=run-{number}": [("1.1", number + 1)] for number in range(4)}
-    expected |= {f"run=late-{batch}": [("1.1", batch + 4)] for batch in range(KILLS)}
-    assert counts(out) == expected
-
-
-def wait_for(condition: Any, job: subprocess.Popen[bytes]) -> None:
-    """Until another process has done something that can only be seen on disk."""
-    patience = time.monotonic() + 120
-    while not condition():
-        assert job.poll() is None, "the job has ended by itself"
-        assert time.monotonic() < patience
-        time.sleep(0.01)
