@@ -69,7 +69,7 @@ _VERSION: Final = b"reactive_runtime.trace"
 _SINCE: Final = {"depth": 2, "late_signals": 2}
 """Columns that older files have not."""
 
-FILE_ROWS: Final = 400_000
+FILE_ROWS: Final = 150_000
 """Rows that wait for a file, at which it is written; at twice as many, the threads that record wait for it."""
 
 GROUP_ROWS: Final = 100_000
@@ -347,7 +347,8 @@ class TraceWriter:
     def _file(self, kind: str, tables: Sequence[Any]) -> str:
         """Write a file, sorted, its rows of one subscription close together."""
         pa, parquet = _arrow()
-        table = pa.concat_tables(tables).sort_by([("subscription", "ascending"), ("begin", "ascending")])
+        together = pa.concat_tables(tables).unify_dictionaries()
+        table = together.sort_by([("subscription", "ascending"), ("begin", "ascending")])
         names = table.schema.names
         draft, name = self._name(f"_{kind}"), self._name(kind)
         parquet.write_table(
@@ -358,6 +359,7 @@ class TraceWriter:
             use_dictionary=REPEATED,
             column_encoding=RISING,
             write_statistics=PLANNED,
+            store_schema=False,  # its columns are what `schema` says, and no dictionaries
             sorting_columns=[parquet.SortingColumn(names.index(it)) for it in ("subscription", "begin")],
             write_page_checksum=True,
         )
@@ -489,7 +491,7 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
 
 
 def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) -> pyarrow.Table:
-    """Rows as they were recorded, with all that is known of them."""
+    """Rows as they were recorded, with all that is known of them; texts as dictionaries, of which there are few."""
     pa, _ = _arrow()
     size = len(rows)
     # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
@@ -499,17 +501,23 @@ def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) ->
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)
 
+    def texts(indices: Any, values: list[str]) -> Any:
+        return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
+
+    scenarios = {name: at for at, name in enumerate(dict.fromkeys(fact.scenario for fact in facts))}
     columns = {
         **{name: rows[name] for name in rows.schema.names},
-        "run": pa.repeat(pa.scalar(run, pa.string()), size),
-        "scenario": repeated([fact.scenario for fact in facts], pa.string()),
+        "run": texts(pa.repeat(pa.scalar(0, pa.int32()), size), [run]),
+        "scenario": texts(repeated([scenarios[fact.scenario] for fact in facts], pa.int32()), list(scenarios)),
         "shared_callers": repeated([fact.shared_callers for fact in facts], pa.bool_()),
         "ascending": repeated([fact.ascending for fact in facts], pa.bool_()),
         "elements": repeated([fact.elements for fact in facts], pa.int64()),
-        "signal": pa.array([signal.value for signal in SIGNALS]).take(rows["signal"].combine_chunks()),
+        "signal": texts(rows["signal"].combine_chunks().cast(pa.int32()), [signal.value for signal in SIGNALS]),
         "late_signals": repeated([fact.late_signals for fact in facts], pa.int32()),
     }
-    table: pyarrow.Table = pa.table([columns[name] for name in schema().names], schema=schema())
+    known_as = schema()
+    made = {name: columns[name] for name in known_as.names}
+    table: pyarrow.Table = pa.table(made).replace_schema_metadata(known_as.metadata)
     return table
 
 
