@@ -15,6 +15,7 @@ import os
 import statistics
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,8 @@ def worker() -> None:
                 raise FoundError
             judging += monotonic() - now
 
-        try:
+        with suppress(FoundError):
             run([planted.scenario], Load(12, 1e6, seed), recorder, judge)
-        except FoundError:
-            pass
         return told
 
     for line in sys.stdin:

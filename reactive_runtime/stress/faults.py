@@ -25,7 +25,7 @@ from reactive_runtime.errors import ScenarioError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 from reactive_runtime.stress.scenario import Scenario
 
-__all__ = ["FAULTS", "NO_ANSWER", "TextbookSubscription", "answered", "planted", "swapped"]
+__all__ = ["FAULTS", "NO_ANSWER", "TextbookSubscription", "answered", "planted", "swapped", "verdict_on"]
 
 _END: Final = object()
 
@@ -169,7 +169,7 @@ _UNMET: Final = {
 
 
 class LostDemand(TextbookSubscription):
-    summary = "`request` looks whether there is demand that a drain sees to, and then adds: it may have been met in between"
+    summary = "`request` looks whether there is unmet demand, and then adds: in between it may have been met"
     rule = "3.8"
     wake: ClassVar = {rule: why for rule, why in _UNMET.items() if rule != "3.8"}
 
@@ -296,6 +296,19 @@ def answered(scenarios: Iterable[Scenario]) -> tuple[list[Scenario], list[Scenar
     """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`."""
     there = list(scenarios)
     return [it for it in there if not it.executor_stops], [it for it in there if it.executor_stops]
+
+
+def verdict_on(name: str, broken: Iterable[str]) -> str:
+    """In words, whether the rules that were broken name the fault; ScenarioError if there is none of that name."""
+    fault, rules = fault_of(name), set(broken)
+    named = f"{name} is {'named by its' if fault.rule in rules else 'NOT named: nothing broke its'} rule {fault.rule}"
+    wake = sorted(rules & fault.wake.keys())
+    others = sorted(rules - fault.wake.keys() - {fault.rule})
+    return "; ".join(
+        [named]
+        + ([f"its consequences: {', '.join(wake)}"] if wake else [])
+        + ([f"NOT its consequences: {', '.join(others)}"] if others else [])
+    )
 
 
 @contextmanager

@@ -7,11 +7,15 @@ left to run, the round is settled: what was requested and not delivered by then 
 cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what
 it demands of the subscriptions.
 
-To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`,
-and the interpreter's switch interval is turned down to some twenty microseconds, in most rounds. On Linux that
-alone does little: a thread that waits for its turn sleeps with the kernel's timer slack, fifty microseconds, on
-top. The harness turns that down too. (Far below twenty, threads do little but take turns.) All dice are thrown
-from the seed; the order in which threads run is the machine's own.
+Which scenario is next, is decided by the time that each has had: see `stress.shares`.
+
+To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`, actors
+hesitate in the publisher's own code (`stress.pressure`), and the interpreter's switch interval is turned down, to an
+interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
+kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
+wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
+sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All dice are thrown from the seed; the order in which
+threads run, and how many rounds a scenario gets, is the machine's own.
 """
 
 from __future__ import annotations
@@ -97,7 +101,7 @@ class Tally:
 
 
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Tally], object]) -> Tally:
-    """Put the scenarios under load in turn; `progress` is called after each round, on this thread.
+    """Put the scenarios under load in turn; `progress` is called after each round, on this thread: True ends the load.
 
     A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
     given up, with a word in `Tally.failures`; what it has left running stays behind, and the others go on.
@@ -119,7 +123,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
             dice = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
             sys.setswitchinterval(dice.choice(INTERVALS))
-            before, drawn, since = stage.share.signals, recorder.drawn(), primitives.monotonic()
+            drawn, since = recorder.drawn(), primitives.monotonic()
             try:
                 tally.subscriptions += stage.round(crew, dice)
             except _GivenUpError as error:
@@ -129,12 +133,14 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                     crew.dismiss()
                     crew = _Crew(load.threads)
             now = primitives.monotonic()
-            stage.share.add((recorder.drawn() - drawn) // 2, now - since)  # a signal draws one where it ends as well
-            tally.signals += stage.share.signals - before
+            signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
+            stage.share.add(signals, now - since)
+            tally.signals += signals
             tally.running = stage.scenario.name
             tally.rounds += 1
             tally.seconds = now - begin
-            progress(tally)
+            if progress(tally):
+                break
         tally.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
         hooks.set_handler(handler)

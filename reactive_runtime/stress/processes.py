@@ -23,6 +23,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
 from reactive_runtime.stress.leaving import Leaving
+from reactive_runtime.stress.shares import Share
 from reactive_runtime.testing.recorder import Chunk
 from reactive_runtime.testing.records import Facts
 
@@ -77,6 +78,8 @@ def run_in_processes(
             total.rounds += tally.rounds
             total.subscriptions += tally.subscriptions
             total.seconds += tally.seconds
+            total.signals += tally.signals
+            total.load.update(tally.load)
             total.dropped.update(tally.dropped)
             total.leaving.update(tally.leaving)
     total.seconds /= min(at_once, len(orders))
@@ -147,7 +150,14 @@ def _carried_out(order: Order, write: Callable[[dict[int, Facts], Chunk], object
         failures = [Failure(**it) for it in told["failures"]]
         leaving = {name: Leaving(**it) for name, it in told["leaving"].items()}
         return Tally(
-            failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]), leaving
+            failures,
+            told["rounds"],
+            told["subscriptions"],
+            told["seconds"],
+            Counter(told["dropped"]),
+            told["signals"],
+            {name: Share(**it) for name, it in told["load"].items()},
+            leaving=leaving,
         )
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
     return Tally([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)

@@ -18,7 +18,7 @@ LEAST_ROUNDS: Final = 20
 PER: Final = 30.0
 """Of each scenario: so many signals, and so many rounds, in so many seconds of load."""
 
-MOST: Final = 3.0
+MOST: Final = 4.0
 """A scenario that is slow by itself gets up to so many times an equal part of the time: it has fewer rounds then."""
 
 MARGIN: Final = 1.25
