@@ -21,7 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).parent.parent
 NOISE = 0.05
-"""Seconds: what a round or two differ by from one time to the next."""
+"""Seconds that a round or two differ by from one time to the next: less, or less than half as much again, is no more."""
 
 
 def worker() -> None:
@@ -125,13 +125,15 @@ def main() -> int:
         cells = [f"{medians[version]:.2f}" for version in workers]
         if given.against:
             cells.append(f"{medians['here'] / medians['before']:.2f}")
-            if medians["here"] > medians["before"] + NOISE:
+            if medians["here"] > max(medians["before"] + NOISE, 1.5 * medians["before"]):
                 slower.append(name)
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
     print("| all | " + " | ".join(f"{total:.1f}" for total in totals.values()) + (" | |" if given.against else " |"))
     print(f"\nnot found within {given.limit:g} s: {', '.join(lost) or 'none'}")
     if given.against:
-        print(f"slower by more than {NOISE:g} s: {', '.join(slower) or 'none'}; load average {os.getloadavg()[0]:.1f}")
+        print(
+            f"slower, by more than {NOISE:g} s and by half: {', '.join(slower) or 'none'}; load average {os.getloadavg()[0]:.1f}"
+        )
     for process in workers.values():
         assert process.stdin is not None
         process.stdin.close()
