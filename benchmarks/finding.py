@@ -21,7 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).parent.parent
 NOISE = 0.05
-"""Seconds that a round or two differ by from one time to the next: less, or less than half as much again, is no more."""
+"""Seconds that a round or two differ by from one time to the next. Less is not slower, nor is less than by half."""
 
 
 def worker() -> None:
@@ -132,7 +132,8 @@ def main() -> int:
     print(f"\nnot found within {given.limit:g} s: {', '.join(lost) or 'none'}")
     if given.against:
         print(
-            f"slower, by more than {NOISE:g} s and by half: {', '.join(slower) or 'none'}; load average {os.getloadavg()[0]:.1f}"
+            f"slower by half, and by more than {NOISE:g} s: {', '.join(slower) or 'none'};"
+            f" load average {os.getloadavg()[0]:.1f}"
         )
     for process in workers.values():
         assert process.stdin is not None
