@@ -50,6 +50,8 @@ class Row:
     """How many times as long as usual, where that is a regression."""
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By what was measured: (bucket, count)."""
+    load: Cells | None = None
+    """What it had of the load, where the run says so: rounds and seconds."""
     history: list[tuple[str, int]] = field(default_factory=list)
     """(run, median of demand → element in ns), the oldest first."""
 
@@ -108,6 +110,9 @@ def load(folder: Path | str) -> Report:
     rows = {it["scenario"]: _row(it) for it in _rows(tables / "summary", newest)}
     for scenario, why in json.loads(runs[0]["given_up"] or "{}").items():
         rows.setdefault(scenario, Row(scenario)).given_up = str(why)
+    for scenario, had in _loads(runs[0].get("load")).items():
+        if scenario in rows:
+            rows[scenario].load = had
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
     for it in broken:
         row = rows.get(it["scenario"])
@@ -126,6 +131,16 @@ def load(folder: Path | str) -> Report:
     examples.sort(key=lambda it: (age.get(it.run, len(age)), it.rule))
     by_rule = sorted(_by_rule(broken), key=lambda it: (age.get(it["run"], len(age)), it["rule"]))
     return Report(runs, sorted(rows.values(), key=lambda it: it.scenario), examples, by_rule, regressions)
+
+
+def _loads(told: str | None) -> dict[str, Cells]:
+    """What each scenario had of the load, as far as the run says something that can be shown."""
+    loads = json.loads(told or "{}")
+    found = {}
+    for scenario, had in loads.items() if isinstance(loads, dict) else ():
+        if isinstance(had, dict) and type(had.get("rounds")) is int and type(had.get("seconds")) in (int, float):
+            found[scenario] = {"rounds": had["rounds"], "seconds": float(had["seconds"])}
+    return found
 
 
 def _row(it: Cells) -> Row:

@@ -32,6 +32,7 @@ RUNS: Final[Columns] = {
     "threads": "int64",
     "seconds": "float64",
     "records": "int64",
+    "load": "string",
     "given_up": "string",
 }
 
@@ -92,6 +93,7 @@ def facts(folders: Collection[Path], runs: Collection[str]) -> list[dict[str, An
     known: dict[str, dict[str, Any]] = {}
     for folder in folders:
         told = metadata_of(folder) or {}
+        told["load"] = json.dumps(told.get("load") or {})
         told["given_up"] = json.dumps(told.get("given_up") or {})
         known[told.get("run", folder.name.removeprefix("run="))] = told
     rows = [{**known.get(run, {}), "run": run} for run in runs]

@@ -29,4 +29,6 @@ class ThrownWhileItEnds:
 
 
 def test_two_threads_that_find_the_last_flow_ended_settle_the_future_once() -> None:
-    explore(ThrownWhileItEnds, strategy="bounded", bound=2, modules=["reactive_runtime.operators.pacing"]).assert_holds()
+    explore(
+        ThrownWhileItEnds, strategy="bounded", bound=2, modules=["reactive_runtime.operators.pacing"]
+    ).assert_holds()
