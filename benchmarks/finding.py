@@ -1,6 +1,6 @@
 """Seconds of load until each of the thirty planted races is found, here and in another checkout, in turn.
 
-python benchmarks/finding.py [--seeds 5] [--against FOLDER] [--limit 60] [NAME ...]
+python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--limit 60] [NAME ...]
 
 `--against` names a checkout of another version; its harness runs the races of this one. Each version has a process of
 its own, and they take turns: race by race, seed by seed. What counts is the load up to the end of the round that broke
@@ -97,6 +97,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--times", type=int, default=1, help="So often with each seed: the order of threads is no seed's."
+    )
     parser.add_argument("--against", type=Path)
     parser.add_argument("--limit", type=float, default=60.0)
     given = parser.parse_args()
@@ -106,14 +109,16 @@ def main() -> int:
     versions = {"before": given.against.resolve()} if given.against else {}
     versions["here"] = HERE.resolve()
     workers = {name: started(checkout) for name, checkout in versions.items()}
-    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; medians of {given.seeds} seeds, seconds\n")
+    print(
+        f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; medians of {given.seeds} seeds, {given.times} time(s) each, seconds\n"
+    )
     print("| race | " + " | ".join(workers) + (" | here / before |" if given.against else " |"))
     print("| --- |" + " ---: |" * (len(workers) + bool(given.against)))
     totals = dict.fromkeys(workers, 0.0)
     slower, lost = [], []
     for name in given.names or PLANTED:
         seconds: dict[str, list[float]] = {version: [] for version in workers}
-        for seed in range(1, given.seeds + 1):
+        for seed in [*range(1, given.seeds + 1)] * given.times:
             for version, process in workers.items():
                 told = asked(process, name=name, seed=seed, limit=given.limit)
                 seconds[version].append(told["seconds"] if told["found"] else given.limit)
