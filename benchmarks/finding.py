@@ -109,9 +109,8 @@ def main() -> int:
     versions = {"before": given.against.resolve()} if given.against else {}
     versions["here"] = HERE.resolve()
     workers = {name: started(checkout) for name, checkout in versions.items()}
-    print(
-        f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; medians of {given.seeds} seeds, {given.times} time(s) each, seconds\n"
-    )
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    print(f"seconds of load, medians of {given.seeds} seeds, each {given.times} time(s)\n")
     print("| race | " + " | ".join(workers) + (" | here / before |" if given.against else " |"))
     print("| --- |" + " ---: |" * (len(workers) + bool(given.against)))
     totals = dict.fromkeys(workers, 0.0)
