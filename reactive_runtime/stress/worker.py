@@ -63,7 +63,7 @@ def main() -> None:
                 "subscriptions": tally.subscriptions,
                 "seconds": tally.seconds,
                 "signals": tally.signals,
-                "load": {name: asdict(it) for name, it in tally.load.items()},
+                "load": {name: it.facts() for name, it in tally.load.items()},
                 "dropped": dict(tally.dropped),
                 "leaving": {name: asdict(it) for name, it in tally.leaving.items() if it.idle},
             }

@@ -304,6 +304,15 @@ def test_a_load_that_is_longer_or_shorter_has_as_much_more_or_less_of_each() -> 
     assert many >= 2_000 * 60 / 30
 
 
+def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> None:
+    shares = {name: Share() for name in ("held up", "not")}
+    shares["held up"].add(100, 5.0)
+    while sum(it.seconds for it in shares.values()) < 15.0:
+        name = next_of(list(shares), list(shares.values()), 15.0)
+        shares[name].add(100, 0.02)
+    assert shares["held up"].rounds > 0.9 * shares["not"].rounds
+
+
 def test_what_a_run_amounts_to_is_counted_by_scenario(dropped: list[Any]) -> None:
     recorder = Recorder()
     tally = run(find(FOLDER, ["range_*", "merged"]), Load(3, 0.5, 1), recorder, lambda _: None)
