@@ -122,6 +122,7 @@ def _history(row: Row) -> list[tuple[float, float]]:
 def _environment() -> Any:
     try:
         import jinja2
+        import markupsafe
     except ImportError as error:
         raise MissingDependencyError("the report needs Jinja2: pip install 'reactive-runtime[report]'") from error
     folder = Path(__file__).parent / "templates"
@@ -132,6 +133,12 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    def soft(name: str) -> Any:
+        """A name that may be broken after each underscore."""
+        return markupsafe.escape(name).replace("_", markupsafe.Markup("_<wbr>"))
+
+    environment.filters["soft"] = soft
     environment.filters["duration"] = duration
     environment.filters["count"] = lambda n: "-" if n is None else f"{n:,}"
     return environment

@@ -51,7 +51,7 @@ class Row:
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By what was measured: (bucket, count)."""
     load: Cells | None = None
-    """What it had of the load, where the run says so: rounds and seconds."""
+    """What it had of the load, where the run says so: rounds, signals (with calls), seconds."""
     history: list[tuple[str, int]] = field(default_factory=list)
     """(run, median of demand → element in ns), the oldest first."""
 
@@ -138,8 +138,9 @@ def _loads(told: str | None) -> dict[str, Cells]:
     loads = json.loads(told or "{}")
     found = {}
     for scenario, had in loads.items() if isinstance(loads, dict) else ():
-        if isinstance(had, dict) and type(had.get("rounds")) is int and type(had.get("seconds")) in (int, float):
-            found[scenario] = {"rounds": had["rounds"], "seconds": float(had["seconds"])}
+        counts = [had.get(it) for it in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
+        if [type(it) for it in counts] in ([int, int, int], [int, int, float]):
+            found[scenario] = had
     return found
 
 
