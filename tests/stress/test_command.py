@@ -187,7 +187,9 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
     assert failure.get("message") == "rule 1.7 was broken"
     assert "rule 1.7" in done.stdout
     assert "\n  >> " in done.stdout
-    assert "with seed " in done.stdout.splitlines()[-1]
+    judged, named = done.stdout.splitlines()[-2:]
+    assert "with seed " in judged
+    assert named == "fault    signal-after-completion is named by its rule 1.7"
 
 
 def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
