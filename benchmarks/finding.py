@@ -1,10 +1,11 @@
-"""Seconds of load until each of the thirty planted races is found, here and in another checkout, in turn.
+"""Seconds of the processor until each of the thirty planted races is found, here and in another checkout, in turn.
 
 python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--limit 60] [NAME ...]
 
 `--against` names a checkout of another version; its harness runs the races of this one. Each version has a process of
-its own, and they take turns: race by race, seed by seed. What counts is the load up to the end of the round that broke
-a rule of the race; judging is not counted. A race that is not found within the limit counts with the limit.
+its own, and they take turns: race by race, seed by seed. What counts is the time that the process has used up to the
+end of the round that broke a rule of the race: it says the same on a machine with other work. Judging is not counted. A
+race that is not found within the limit counts with the limit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 HERE = Path(__file__).parent.parent
@@ -29,7 +31,6 @@ def worker() -> None:
     from planted import PLANTED, Planted
 
     from reactive_runtime import hooks
-    from reactive_runtime._core.primitives import monotonic
     from reactive_runtime.stress import Load, run, scenario
     from reactive_runtime.testing import Recorder, check
 
@@ -49,11 +50,11 @@ def worker() -> None:
         def planted(rig: Any) -> Any:
             return Planted(kind, rig.pool(3))
 
-        begin = monotonic()
+        begin = process_time()
 
         def judge(_: object) -> None:
             nonlocal judging
-            now = monotonic()
+            now = process_time()
             recorder.flush()
             taken = chunks[:]
             del chunks[: len(taken)]
@@ -62,7 +63,7 @@ def worker() -> None:
             told["found"] = any(it.rule in kind.rules for it in check(records))  # no subscription outlives its round
             if told["found"] or told["seconds"] > limit:
                 raise FoundError
-            judging += monotonic() - now
+            judging += process_time() - now
 
         with suppress(FoundError):
             run([planted.scenario], Load(12, 1e6, seed), recorder, judge)
@@ -110,7 +111,7 @@ def main() -> int:
     versions["here"] = HERE.resolve()
     workers = {name: started(checkout) for name, checkout in versions.items()}
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
-    print(f"seconds of load, medians of {given.seeds} seeds, each {given.times} time(s)\n")
+    print(f"seconds of the processor, medians of {given.seeds} seeds, each {given.times} time(s)\n")
     print("| race | " + " | ".join(workers) + (" | here / before |" if given.against else " |"))
     print("| --- |" + " ---: |" * (len(workers) + bool(given.against)))
     totals = dict.fromkeys(workers, 0.0)
