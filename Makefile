@@ -6,10 +6,14 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
+
+# How long it takes until each planted fault is named, with five seeds.
+faults: .venv/ready
+	$(BIN)/python benchmarks/faults.py
 
 # The scenarios that a change should pass, judged as they are done; all of them, for long, judged by Spark.
 stress: .venv/ready
@@ -17,6 +21,10 @@ stress: .venv/ready
 
 nightly: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --report runs/report.html --report runs/summary.md --junit runs/stress.xml
+
+# What the planted faults are made from, for a minute.
+faults-nightly: .venv/ready
+	TEXTBOOK_SECONDS=60 $(BIN)/python -m pytest tests/stress/test_faults.py
 
 # Ten minutes of all scenarios in turn: no violation, and threads and memory come back to where they began.
 soak: .venv/ready
@@ -70,7 +78,7 @@ check: lint types layers
 # Ours beside the peers, in one run; then what was reached, as a table and as a picture.
 bench: .venv/ready
 	rm -f benchmarks/results.jsonl
-	for workload in fused operators boundary subscriptions memory recorder trace_pipeline borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+	for workload in fused operators boundary subscriptions memory recorder load trace_pipeline borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
 BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))

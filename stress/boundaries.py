@@ -42,7 +42,7 @@ def a_trampoline(rig: Rig) -> Publisher[int]:
     return Flow.range(100).publish_on(TrampolineExecutor(), prefetch=4)
 
 
-@scenario(elements=None, live=8)
+@scenario(elements=None, live=8, executor_stops=True)
 def the_pool_is_shut_down(rig: Rig) -> Publisher[int]:
     """The pool of a boundary goes away under load: what waits in its queue is cancelled, and everybody is told."""
     pool = rig.pool_of_this_round(2)
@@ -50,7 +50,7 @@ def the_pool_is_shut_down(rig: Rig) -> Publisher[int]:
     return Flow.range(200).subscribe_on(rig.pool(2, "A")).publish_on(pool, prefetch=4)
 
 
-@scenario(elements=None, live=8)
+@scenario(elements=None, live=8, executor_stops=True)
 def the_pool_of_the_source_is_shut_down(rig: Rig) -> Publisher[int]:
     """The pool of a source goes away under load."""
     pool = rig.pool_of_this_round(2)

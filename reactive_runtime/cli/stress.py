@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -31,6 +31,9 @@ from reactive_runtime.errors import ReactiveError
 if TYPE_CHECKING:
     from reactive_runtime.stress import Failure, Scenario, Tally
     from reactive_runtime.testing.trace import TraceWriter
+
+
+PROGRESS_SECONDS: Final = 2.0
 
 
 @app.command()
@@ -98,6 +101,7 @@ def stress(
             master,
             settings,
             fail_on_regression,
+            fault,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
             found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
@@ -150,6 +154,7 @@ class _Asked:
     master: str
     settings: dict[str, str]
     fail_on_regression: bool
+    fault: str
     given_up: list[Failure] = field(default_factory=list)
     broken: dict[str, set[str]] = field(default_factory=dict)
     runs: list[Path] = field(default_factory=list)
@@ -177,8 +182,12 @@ class _Asked:
                     _list(self.found)
                     _print_given_up(self.given_up)
                     return
+                if self.fault:
+                    self.found = _without_those_left_out(self.found, self.fault)
                 self._put_under_load(load, stop)
                 self._judge()
+                if self.fault and (self.verify or self.repeat != "1"):
+                    _print_verdict_on(self.fault, self.broken)
         except typer.Exit:
             self._write_junit([*self.unable, "the run could not be judged: what it has printed says why"])
             raise
@@ -261,8 +270,6 @@ class _Load:
             f"load     {len(self.scenarios)} scenarios, {self.threads} threads, {self.seconds:g} s,"
             f" seed {self.seed}{process}"
         )
-        if self.fault:
-            out.print(f"fault    {self.fault} is planted: the verdict has to name it", style="yellow")
         if not self.pythons and not self.in_processes:
             path, failures = self._here(self._writer(name), skipped)
             return [path], failures
@@ -299,7 +306,7 @@ class _Load:
         ):
 
             def over(tally: Tally) -> bool:
-                progress(tally, writer.rows)
+                progress(tally)
                 return writer.failed or self.stop.asked is not None
 
             tally = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), over)
@@ -348,6 +355,7 @@ class _Load:
                 "stopped": stopped,
                 "threads_left": list(left),
                 "seconds": round(tally.seconds, 3),
+                "load": {name: it.facts() for name, it in tally.load.items()},
                 "given_up": {it.scenario: it.why for it in (*skipped, *tally.failures)},
                 "dropped": dict(tally.dropped),
                 "leaving": {name: it.facts() for name, it in tally.leaving.items() if it.idle},
@@ -376,6 +384,15 @@ class _Load:
             )
         if writer.waited > 0.01 * self.threads * tally.seconds:
             out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
+        if len(tally.load) > 1:
+            least = min(tally.load.items(), key=lambda it: it[1].signals)
+            fewest = min(it.rounds for it in tally.load.values())
+            out.print(
+                f"shared   each scenario had {fewest:,} rounds or more, and {least[1].signals:,} signals or more"
+                f" (fewest: {least[0]})",
+                markup=False,
+                soft_wrap=True,
+            )
         rate = writer.rows / max(tally.seconds, 1e-9)
         out.print(
             f"recorded {writer.rows:,} signals of {tally.subscriptions:,} subscriptions in {tally.seconds:.1f} s"
@@ -405,22 +422,44 @@ def _commit() -> str | None:
 
 
 @contextlib.contextmanager
-def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Tally, int], None]]:
-    """A bar where there is a terminal, a plain line every five seconds where there is none."""
+def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Tally], object]]:
+    """A bar where there is a terminal, a plain line every two seconds where there is none."""
+
+    def told(tally: Tally) -> str:
+        return f"{tally.signals:,} signals in {tally.rounds:,} rounds, now {tally.running}"
+
     if not out.is_terminal:
         said = [0.0]
 
-        def say(tally: Tally, rows: int) -> None:
-            if tally.seconds - said[0] >= 5:
+        def say(tally: Tally) -> None:
+            if tally.seconds - said[0] >= PROGRESS_SECONDS:
                 said[0] = tally.seconds
-                out.print(f"         {tally.seconds:3.0f} of {seconds:g} s, {rows:,} signals written")
+                done = min(1.0, tally.seconds / seconds)
+                out.print(f"         {done:4.0%} of {seconds:g} s, {told(tally)}", markup=False, soft_wrap=True)
 
         yield say
         return
-    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rows]:,} signals"))
+    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("load", total=seconds, rows=0)
-        yield lambda tally, rows: bar.update(task, completed=tally.seconds, rows=rows)
+        task = bar.add_task("load", total=seconds, told="")
+        yield lambda tally: bar.update(task, completed=tally.seconds, told=told(tally))
+
+
+def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scenario]:
+    """Those that a fault can be planted in; says which are left out, and why. ReactiveError if none is left."""
+    from reactive_runtime.stress.faults import NO_ANSWER, answered, fault_of
+
+    planted = fault_of(fault)
+    found, left_out = answered(scenarios)
+    names = ", ".join(it.name for it in left_out)
+    if not found:
+        raise ReactiveError(f"--fault {fault}: can't be planted in {names}: {NO_ANSWER}")
+    lines = [f"fault    {fault}, of rule {planted.rule}: {planted.summary}"]
+    if left_out:
+        lines.append(f"left out {names}: {NO_ANSWER}")
+    for line in lines:
+        out.print(line, style="yellow", markup=False, soft_wrap=True)
+    return found
 
 
 def _list(scenarios: list[Scenario]) -> None:
@@ -436,6 +475,13 @@ def _repeated(repeat: str) -> Iterable[int]:
     if not repeat.isdecimal() or repeat == "0":
         raise ReactiveError(f"--repeat {repeat}: should be a number of runs, 1 or more, or until-failure")
     return range(int(repeat))
+
+
+def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:
+    from reactive_runtime.stress import verdict_on
+
+    told = verdict_on(fault, {rule for rules in broken.values() for rule in rules})
+    out.print(f"fault    {told}", style="bold red" if "NOT" in told else "yellow", markup=False, soft_wrap=True)
 
 
 def _print_given_up(failures: list[Failure]) -> None:

@@ -326,11 +326,9 @@ class KillSwitch(_Handle):
 
     def _check(self) -> None:
         with self._lock:
-            over = self._thrown and not self._gathers
-            if over and not self._over.done():
-                self._over.set_running_or_notify_cancel()
-            elif over:
-                over = False
+            over = self._thrown and not self._gathers and not self._over.running() and not self._over.done()
+            if over:  # the thread that sets it running sets its result
+                over = self._over.set_running_or_notify_cancel()
         if over:
             self._over.set_result(None)
 

@@ -54,6 +54,9 @@ def page_of(report: Report) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         scale=_scale(report),
         demand=DEMAND,
+        rules=_rules(report),
+        pictured=sorted((row for row in report.rows if row.signals), key=lambda it: it.verdict == "clean"),
+        nights=max((len(row.history) for row in report.rows), default=0),
         history=_history,
         bars=_bars,
     )
@@ -73,6 +76,22 @@ def duration(ns: float | None) -> str:
 
 def _bucket_ns(bucket: int) -> float:
     return float(2 ** (bucket / BUCKETS)) - 1
+
+
+def _rules(report: Report) -> list[dict[str, Any]]:
+    """What is known of each rule that was broken: in the newest run, and before, which is folded. The newest first."""
+    found: dict[str, dict[str, Any]] = {}
+    newest = report.newest["run"]
+    for it in report.violations:
+        rule = found.setdefault(
+            it["rule"],
+            {"rule": it["rule"], "first": not found, "newest": [], "older": [], "shown": [], "folded": []},
+        )
+        rule["newest" if it["run"] == newest else "older"].append(it)
+    for example in report.examples:
+        if example.rule in found:
+            found[example.rule]["shown" if example.run == newest else "folded"].append(example)
+    return list(found.values())
 
 
 def _scale(report: Report) -> tuple[int, int]:
@@ -112,6 +131,7 @@ def _history(row: Row) -> list[tuple[float, float]]:
 def _environment() -> Any:
     try:
         import jinja2
+        import markupsafe
     except ImportError as error:
         raise MissingDependencyError("the report needs Jinja2: pip install 'reactive-runtime[report]'") from error
     folder = Path(__file__).parent / "templates"
@@ -122,6 +142,12 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    def soft(name: str) -> Any:
+        """A name that may be broken after each underscore."""
+        return markupsafe.escape(name).replace("_", markupsafe.Markup("_<wbr>"))
+
+    environment.filters["soft"] = soft
     environment.filters["duration"] = duration
     environment.filters["count"] = lambda n: "-" if n is None else f"{n:,}"
     return environment

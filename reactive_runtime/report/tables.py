@@ -54,6 +54,8 @@ class Row:
     """How many times as long as usual, where that is a regression."""
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By what was measured: (bucket, count)."""
+    load: Cells | None = None
+    """What it had of the load, where the run says so: rounds, signals (with calls), seconds."""
     history: list[tuple[str, int]] = field(default_factory=list)
     """(run, median of demand → element in ns), the oldest first."""
 
@@ -71,6 +73,11 @@ class Row:
         for name in ("late_max", "late_inside_max"):
             most = [one for one in (getattr(self, name), it[name]) if one is not None]
             setattr(self, name, max(most, default=None))
+
+    def had(self, load: Cells) -> None:
+        """What one run says of its load."""
+        before = self.load or {}
+        self.load = {name: before.get(name, 0) + load[name] for name in ("rounds", "signals", "seconds")}
 
 
 @dataclass(frozen=True)
@@ -186,6 +193,9 @@ def _load(tables: Path) -> Report:
             rows.setdefault(it["scenario"], Row(it["scenario"])).add(it)
         for scenario, why in _given_up(run).items():
             rows.setdefault(scenario, Row(scenario)).given_up = str(why)
+        for scenario, had in _loads(run.get("load")).items():
+            if scenario in rows:
+                rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
     for it in broken:
         row = rows.get(it["scenario"])
@@ -214,6 +224,17 @@ def _given_up(run: Cells) -> dict[str, Any]:
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}
+
+
+def _loads(told: str | None) -> dict[str, Cells]:
+    """What each scenario had of the load, as far as the run says something that can be shown."""
+    loads = json.loads(told or "{}")
+    found = {}
+    for scenario, had in loads.items() if isinstance(loads, dict) else ():
+        counts = [had.get(it) for it in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
+        if [type(it) for it in counts] in ([int, int, int], [int, int, float]):
+            found[scenario] = had
+    return found
 
 
 def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Night]]]:

@@ -49,6 +49,7 @@ RUNS: Final[Columns] = {
     "threads": "int64",
     "seconds": "float64",
     "records": "int64",
+    "load": "string",
     "given_up": "string",
 }
 
@@ -239,8 +240,9 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     for run in sorted(runs):
         held = known.get(run)
         told = (metadata_of(held.folder) if held else None) or {}
-        given_up = told.get("given_up")
-        told["given_up"] = json.dumps(given_up if isinstance(given_up, dict) else {})
+        for name in ("given_up", "load"):
+            said = told.get(name)
+            told[name] = json.dumps(said if isinstance(said, dict) else {})
         rows.append({**told, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
 

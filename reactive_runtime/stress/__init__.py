@@ -1,6 +1,6 @@
 """Publishers under fire: scenarios, the load, and broken subscriptions to try the harness on."""
 
-from reactive_runtime.stress.faults import FAULTS, planted
+from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
 from reactive_runtime.stress.harness import Failure, Load, Tally, run
 from reactive_runtime.stress.scenario import MIXES, Mix, Rig, Scenario, find, scenario
 
@@ -13,8 +13,10 @@ __all__ = [
     "Rig",
     "Scenario",
     "Tally",
+    "answered",
     "find",
     "planted",
     "run",
     "scenario",
+    "verdict_on",
 ]

@@ -7,11 +7,15 @@ left to run, the round is settled: what was requested and not delivered by then 
 cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what
 it demands of the subscriptions.
 
-To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`,
-and the interpreter's switch interval is turned down to some twenty microseconds, in most rounds. On Linux that
-alone does little: a thread that waits for its turn sleeps with the kernel's timer slack, fifty microseconds, on
-top. The harness turns that down too. (Far below twenty, threads do little but take turns.) All dice are thrown
-from the seed; the order in which threads run is the machine's own.
+Which scenario is next, is decided by the time that each has had: see `stress.shares`.
+
+To make races likely and not a matter of luck, rounds are short and many, subscribers give way inside `on_next`, actors
+hesitate in the publisher's own code (`stress.pressure`), and the interpreter's switch interval is turned down, to an
+interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
+kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
+wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
+sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All dice are thrown from the seed; the order in which
+threads run, and how many rounds a scenario gets, is the machine's own.
 """
 
 from __future__ import annotations
@@ -24,16 +28,17 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.stress.leaving import CHANCE, Leaving, collected
+from reactive_runtime.stress.leaving import CHANCE, Leaving, collected, kept_young
 from reactive_runtime.stress.pressure import CHANCES, pressure
 from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
+from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
 __all__ = ["Failure", "Load", "Tally", "run"]
@@ -41,7 +46,7 @@ __all__ = ["Failure", "Load", "Tally", "run"]
 PATIENCE: Final = 60.0
 """Seconds without the end of a round, after which the run is given up as stuck."""
 
-INTERVALS: Final = (5e-6, 2e-5, 2e-5, 2e-5, 1e-4, 5e-3)
+INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 """Switch intervals in seconds, one of which is drawn for each round."""
 
 
@@ -79,6 +84,11 @@ class Tally:
     seconds: float = 0.0
     dropped: Counter[str] = field(default_factory=Counter)
     """What went to the hook, how often: elements that waited at a cancel, and errors, by reason and class."""
+    signals: int = 0
+    load: dict[str, Share] = field(default_factory=dict)
+    """By scenario: what it has had of the load."""
+    running: str = ""
+    """The scenario of the latest round."""
     leaving: dict[str, Leaving] = field(default_factory=dict)
     """By scenario: what was measured where all subscribers left in the middle of a round."""
     _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
@@ -106,11 +116,14 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
         tally.leaving = {stage.scenario.name: stage.leaving for stage in stages}
+        tally.load = {stage.scenario.name: stage.share for stage in stages}
         going = list(stages)
         while going and tally.seconds < load.seconds:
-            dice = random.Random(f"{load.seed}/{tally.rounds}")
-            stage = going[tally.rounds % len(going)]
+            stage = next_of(going, [it.share for it in going], load.seconds)
+            # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
+            dice = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
             sys.setswitchinterval(dice.choice(INTERVALS))
+            drawn, since = recorder.drawn(), primitives.monotonic()
             try:
                 tally.subscriptions += stage.round(crew, dice)
             except _GivenUpError as error:
@@ -119,8 +132,13 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
                 if crew.broken():
                     crew.dismiss()
                     crew = _Crew(load.threads)
+            now = primitives.monotonic()
+            signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
+            stage.share.add(signals, now - since)
+            tally.signals += signals
+            tally.running = stage.scenario.name
             tally.rounds += 1
-            tally.seconds = primitives.monotonic() - begin
+            tally.seconds = now - begin
             if progress(tally):
                 break
         tally.failures += [stage.kept for stage in stages if stage.kept is not None]
@@ -168,6 +186,7 @@ class _Stage:
         self.recorder = recorder
         self.rig = Rig(recorder, scenario.name)
         self.leaving = Leaving()
+        self.share = Share()
         self._left: list[weakref.ref[_Target]] = []
         self.kept: Failure | None = None
         """That a subscriber could not be collected: the first time. The scenario goes on."""
@@ -205,6 +224,11 @@ class _Stage:
 
     def round(self, crew: _Crew, dice: random.Random) -> int:
         """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
+        leaves = dice.random() < CHANCE
+        with kept_young() if leaves else nullcontext():
+            return self._round(crew, dice, leaves)
+
+    def _round(self, crew: _Crew, dice: random.Random, leaves: bool) -> int:
         first = len(self.recorder.facts)
         publisher = self._publisher()
         targets = [_Target(dice, self.scenario.subscribers) for _ in range(self.scenario.live)]
@@ -212,7 +236,6 @@ class _Stage:
             with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
                 publisher.subscribe(target)
         most = max(2, (self.scenario.elements or 1000) // 8)
-        leaves = dice.random() < CHANCE
         mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(crew.size)]
         volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)

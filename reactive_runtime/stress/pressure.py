@@ -34,6 +34,9 @@ _OUTSIDE: Final = (
 )
 """Folders whose lines are passed without a stop: the standard library, the harness, the recorder."""
 
+_PLANTED: Final = os.path.join(_HERE, "faults.py")
+"""In the harness's folder, and what is under fire."""
+
 
 @contextmanager
 def pressure(chance: float, dice: random.Random) -> Iterator[None]:
@@ -46,7 +49,8 @@ def pressure(chance: float, dice: random.Random) -> Iterator[None]:
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
         if file not in inside:
-            inside[file] = not os.path.realpath(file).startswith(_OUTSIDE) or "site-packages" in file
+            path = os.path.realpath(file)
+            inside[file] = not path.startswith(_OUTSIDE) or "site-packages" in path or path == _PLANTED
         return hesitate if inside[file] else None
 
     def hesitate(frame: FrameType, event: str, argument: Any) -> Any:

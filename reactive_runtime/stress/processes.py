@@ -24,6 +24,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
 from reactive_runtime.stress.leaving import Leaving
+from reactive_runtime.stress.shares import Share
 from reactive_runtime.testing.recorder import Chunk
 from reactive_runtime.testing.records import Facts
 from reactive_runtime.testing.trace import TraceWriter
@@ -82,6 +83,8 @@ def run_in_processes(
             total.rounds += tally.rounds
             total.subscriptions += tally.subscriptions
             total.seconds += tally.seconds
+            total.signals += tally.signals
+            total.load.update(tally.load)
             total.dropped.update(tally.dropped)
             total.leaving.update(tally.leaving)
     total.seconds /= min(at_once, len(orders))
@@ -196,7 +199,14 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         failures = [Failure(**it) for it in told["failures"]]
         leaving = {name: Leaving(**it) for name, it in told["leaving"].items()}
         return Tally(
-            failures, told["rounds"], told["subscriptions"], told["seconds"], Counter(told["dropped"]), leaving
+            failures,
+            told["rounds"],
+            told["subscriptions"],
+            told["seconds"],
+            Counter(told["dropped"]),
+            told["signals"],
+            {name: Share(**it) for name, it in told["load"].items()},
+            leaving=leaving,
         )
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun
         return Tally()

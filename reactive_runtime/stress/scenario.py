@@ -232,6 +232,8 @@ class Scenario:
     tags: frozenset[str]
     file: str
     summary: str
+    executor_stops: bool = False
+    """An executor that its publisher needs is shut down under load."""
 
 
 def scenario(
@@ -243,6 +245,7 @@ def scenario(
     late_signals: int | None = None,
     subscribers: Literal["plain", "slow", "raising"] = "plain",
     mix: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
+    executor_stops: bool = False,
     tags: Iterable[str] = (),
 ) -> Callable[[F], F]:
     """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
@@ -253,6 +256,8 @@ def scenario(
     threads that are not the rig's.
     `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
     `subscribers` are plain, or slow: each element takes them half a millisecond, or raise from one of their on_next.
+    `executor_stops` says that an executor that the publisher needs is shut down under load: a planted fault is not
+    tried there, since the subscription that it is made from has no answer to that.
     `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
     mix that is none, and ValueError for a `live` out of its range.
     """
@@ -270,6 +275,7 @@ def scenario(
         found = Scenario(
             factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, mixes,
             frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
+            executor_stops,
         )  # fmt: skip
         factory.scenario = found  # type: ignore[attr-defined]
         return factory

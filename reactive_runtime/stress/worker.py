@@ -84,6 +84,8 @@ def main() -> None:
                 "rounds": tally.rounds,
                 "subscriptions": tally.subscriptions,
                 "seconds": tally.seconds,
+                "signals": tally.signals,
+                "load": {name: it.facts() for name, it in tally.load.items()},
                 "dropped": dict(tally.dropped),
                 "leaving": {name: asdict(it) for name, it in tally.leaving.items() if it.idle},
             }

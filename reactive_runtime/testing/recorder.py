@@ -258,6 +258,10 @@ class Recorder:
             facts.late_signals,
         )
 
+    def drawn(self) -> int:
+        """A ticket: how many there have been. A signal draws one when it begins and one when it ends. Any thread."""
+        return self._draw()
+
     def _keep(self, chunk: Chunk) -> None:
         with self._lock:
             self._kept.append(chunk)

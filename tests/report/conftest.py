@@ -49,6 +49,10 @@ def history(
                     "threads": 12,
                     "seconds": 30.0,
                     "records": 1_000 * (number + 1),
+                    "load": json.dumps(
+                        {f"scenario_{at}": {"rounds": 20 + at, "signals": 9, "seconds": 0.5} for at in range(1, 4)}
+                        | {"scenario_1": [1]}
+                    ),
                     "given_up": json.dumps((given_up or {}) if newest else {}),
                 }
             ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,36 @@ def test_every_scenario_has_a_row_with_its_verdict_its_history_and_its_histogram
     labels = [attributes["aria-label"] or "" for tag, attributes in tags if tag == "svg"]
     assert sum("histogram of" in label for label in labels) == 4
     assert sum("a regression" in label for label in labels) == 1
+
+
+def test_pictures_come_before_tables_and_what_is_not_clean_before_the_rest(tmp_path: Path) -> None:
+    page = page_of(load(history(tmp_path, scenarios=12)))
+    last_picture = max(page.rindex("<svg"), page.rindex("<pre"))
+    assert last_picture < page.index("<table")
+    text = " ".join(Outline(page).text.split())
+    order = [text.index(name) for name in ("scenario_1 broken", "scenario_2 slower", "scenario_11 ", "scenario_3 ")]
+    assert order == sorted(order)
+
+
+def test_each_picture_says_how_much_load_its_scenario_had_as_far_as_that_is_known(tmp_path: Path) -> None:
+    report = load(history(tmp_path))
+    page = re.sub(r"[ \n]+", " ", Outline(page_of(report)).text)
+    assert "scenario_3 9 signals and calls, 23\xa0rounds, 0.50\xa0s" in page
+    assert "scenario_1 broken: 1.3 900 signals 1.45 µs to" in page  # its metadata has been edited by hand
+
+
+def test_what_a_rule_broke_in_runs_before_is_folded(tmp_path: Path) -> None:
+    folder = history(tmp_path, runs=24)
+    tables = folder / "verdict"
+    for run in range(23):
+        for name in ("violations", "examples"):
+            file = tables / name / f"run=night-{run}" / "part-0.parquet"
+            file.write_bytes((tables / name / "run=night-23" / "part-0.parquet").read_bytes())
+    outline = Outline(page_of(load(folder)))
+    folds = [attributes for tag, attributes in outline.tags if tag == "details"]
+    assert len(folds) == 1 + 1 + 23  # the newest, open; one fold, and in it the others
+    assert ["open" in it for it in folds] == [True] + [False] * 24
+    assert "Broken in 23 run(s) before" in outline.text
 
 
 def test_what_a_trace_carries_is_escaped(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import random
 import re
 import sys
 import threading
 import weakref
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, leaving, planted, run, scenario
+from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing import Recorder, Violation, check
 
 FOLDER = Path("stress")
@@ -262,3 +267,110 @@ def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(drop
     tally = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
     assert tally.rounds > 1
     assert {it.rule for it in check(recorder.records())} == {"1.9"}
+
+
+def shared_out(costs: dict[str, tuple[float, int]], seconds: float) -> dict[str, Share]:
+    """What each has had at the end of a load, where a round costs so many seconds and has so many signals."""
+    shares = {name: Share() for name in costs}
+    while sum(it.seconds for it in shares.values()) < seconds:
+        name = next_of(list(shares), list(shares.values()), seconds)
+        cost, signals = costs[name]
+        shares[name].add(signals, cost)
+    return shares
+
+
+def test_each_scenario_has_its_least_load_and_an_equal_part_of_the_rest() -> None:
+    quick = {f"quick {n}": (0.004, 500) for n in range(60)}
+    had = shared_out({**quick, "few signals": (0.02, 60), "dear": (0.045, 3_000), "timer": (0.4, 10)}, 30.0)
+    assert all(it.rounds >= 20 for name, it in had.items() if name != "timer")
+    assert all(it.signals >= 2_000 for name, it in had.items() if name != "timer")
+    assert 1.0 < had["timer"].seconds < 3.0  # it is slow by itself, and takes no more than four parts of 64
+    of_the_quick = [it.seconds for name, it in had.items() if name in quick]
+    assert max(of_the_quick) - min(of_the_quick) < 0.01
+    assert min(of_the_quick) > 0.3
+
+
+def test_what_costs_less_gets_more_rounds_and_not_less_time() -> None:
+    had = shared_out({"dear": (0.1, 3_000), "quick": (0.001, 500)}, 30.0)
+    its_least = 1.25 * 20 * 0.1
+    assert had["dear"].seconds - had["quick"].seconds == pytest.approx(its_least, abs=0.2)
+    assert had["quick"].rounds > 50 * had["dear"].rounds
+
+
+def test_a_load_that_is_longer_or_shorter_has_as_much_more_or_less_of_each() -> None:
+    costs = {**{f"quick {n}": (0.004, 500) for n in range(30)}, "few signals": (0.02, 60)}
+    few, many = (shared_out(costs, seconds)["few signals"].signals for seconds in (6.0, 60.0))
+    assert few >= 2_000 * 6 / 30
+    assert many >= 2_000 * 60 / 30
+
+
+def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> None:
+    shares = {name: Share() for name in ("held up", "not")}
+    shares["held up"].add(100, 5.0)
+    while sum(it.seconds for it in shares.values()) < 15.0:
+        name = next_of(list(shares), list(shares.values()), 15.0)
+        shares[name].add(100, 0.02)
+    assert shares["held up"].rounds > 0.9 * shares["not"].rounds
+
+
+def test_what_a_run_amounts_to_is_counted_by_scenario(dropped: list[Any]) -> None:
+    recorder = Recorder()
+    tally = run(find(FOLDER, ["range_*", "merged"]), Load(3, 0.5, 1), recorder, lambda _: None)
+    found = Counter(it.scenario for it in recorder.records())
+    assert {name: it.signals for name, it in tally.load.items()} == found
+    assert tally.signals == sum(found.values())
+    assert tally.rounds == sum(it.rounds for it in tally.load.values())
+
+
+def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: dict[str, list[float]] = {}
+
+    def throws(stage: Any, crew: object, dice: random.Random) -> int:
+        drawn.setdefault(stage.scenario.name, []).append(dice.random())
+        return 0
+
+    monkeypatch.setattr(harness._Stage, "round", throws)
+    rounds: list[list[float]] = []
+    for names in (["merged"], ["merged", "zipped", "lanes"]):
+        drawn.clear()
+        three = run(find(FOLDER, names), Load(1, 60.0, 5), Recorder(), lambda _: len(drawn.get("merged", ())) == 3)
+        rounds.append(drawn["merged"])
+        assert set(three.load) == set(names)
+    assert rounds[0] == rounds[1]
+    assert len(set(rounds[0])) == 3
+
+
+def test_the_load_ends_when_the_one_who_looks_on_says_so() -> None:
+    tally = run(find(FOLDER, ["a_trampoline"]), Load(2, 60.0, 1), Recorder(), over_after(2))
+    assert tally.rounds == 2
+
+
+def test_switch_intervals_are_of_four_kinds_and_none_uses_the_time_up_by_itself() -> None:
+    """Each thread that waits wakes up once an interval: at five microseconds sixteen of them do nothing else."""
+    assert len(set(harness.INTERVALS)) >= 4
+    assert min(harness.INTERVALS) >= 5e-5
+    assert max(harness.INTERVALS) >= 5e-3
+
+
+def test_a_look_for_kept_subscribers_does_not_go_through_all_that_the_process_has(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[tuple[int, ...]] = []
+    collect = gc.collect
+
+    def counted(*generation: int) -> int:
+        looks.append(generation)
+        return collect(*generation)
+
+    monkeypatch.setattr(leaving.gc, "collect", counted)
+    monkeypatch.setattr(harness, "CHANCE", 1.0)
+    tally = run(find(FOLDER, ["fused_steps"]), Load(2, 60.0, 1), Recorder("run", lambda _: None), over_after(5))
+    assert tally.leaving["fused_steps"].kept == 0
+    assert looks == [(0,)] * 5
+    assert gc.isenabled()
+
+
+def over_after(rounds: int) -> Callable[[Tally], bool]:
+    return lambda tally: tally.rounds == rounds

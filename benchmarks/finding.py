@@ -1,0 +1,166 @@
+"""Seconds of the processor until each of the thirty planted races is found, here and in another checkout, in turn.
+
+python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--limit 60] [NAME ...]
+
+`--against` names a checkout of another version; its harness runs the races of this one. Each version has a process of
+its own, and they take turns: race by race, seed by seed. What counts is the time that the process has used up to the
+end of the round that broke a rule of the race: it says the same on a machine with other work. Judging is not counted. A
+race that is not found within the limit counts with the limit. Times until a race is found differ as much as lifetimes
+do: one that looks slower is measured again, with four times as many other seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+HERE = Path(__file__).parent.parent
+NOISE = 0.05
+"""Seconds that a round or two differ by from one time to the next. Less is not slower, nor is less than by half."""
+
+
+def worker() -> None:
+    """Find what each line of standard input asks for, with the `reactive_runtime` that is first on the path."""
+    from planted import PLANTED, Planted
+
+    from reactive_runtime import hooks
+    from reactive_runtime.stress import Load, run, scenario
+    from reactive_runtime.testing import Recorder, check
+
+    hooks.set_handler(lambda _: None)
+
+    class FoundError(Exception):
+        pass
+
+    def found(name: str, seed: int, limit: float) -> dict[str, Any]:
+        kind = PLANTED[name]
+        chunks: list[Any] = []
+        recorder = Recorder("run", chunks.append)
+        told = {"seconds": 0.0, "rounds": 0, "found": False}
+        judging = 0.0
+
+        @scenario(elements=kind.count, live=24, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
+        def planted(rig: Any) -> Any:
+            return Planted(kind, rig.pool(3))
+
+        begin = process_time()
+
+        def judge(_: object) -> None:
+            nonlocal judging
+            now = process_time()
+            recorder.flush()
+            taken = chunks[:]
+            del chunks[: len(taken)]
+            records = [recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows]
+            told.update(seconds=now - begin - judging, rounds=told["rounds"] + 1)
+            told["found"] = any(it.rule in kind.rules for it in check(records))  # no subscription outlives its round
+            if told["found"] or told["seconds"] > limit:
+                raise FoundError
+            judging += process_time() - now
+
+        with suppress(FoundError):
+            run([planted.scenario], Load(12, 1e6, seed), recorder, judge)
+        return told
+
+    for line in sys.stdin:
+        print(json.dumps(found(**json.loads(line))), flush=True)
+
+
+def started(checkout: Path) -> subprocess.Popen[str]:
+    """A worker for that version."""
+    path = os.pathsep.join([str(checkout), str(HERE / "tests")])
+    return subprocess.Popen(
+        [sys.executable, __file__, "--worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def asked(process: subprocess.Popen[str], **question: Any) -> dict[str, Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    return answer
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument(
+        "--times", type=int, default=1, help="So often with each seed: the order of threads is no seed's."
+    )
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--limit", type=float, default=60.0)
+    given = parser.parse_args()
+    sys.path.insert(0, str(HERE / "tests"))
+    from planted import PLANTED
+
+    versions = {"before": given.against.resolve()} if given.against else {}
+    versions["here"] = HERE.resolve()
+    workers = {name: started(checkout) for name, checkout in versions.items()}
+    print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    print(f"seconds of the processor, medians of {given.seeds} seeds, each {given.times} time(s)\n")
+    print("| race | " + " | ".join(workers) + (" | here / before |" if given.against else " |"))
+    print("| --- |" + " ---: |" * (len(workers) + bool(given.against)))
+    totals = dict.fromkeys(workers, 0.0)
+    lost: list[str] = []
+
+    def measured(name: str, seeds: range, label: str) -> dict[str, float]:
+        """The median of each version; prints a row."""
+        seconds: dict[str, list[float]] = {version: [] for version in workers}
+        for seed in [*seeds] * given.times:
+            for version, process in workers.items():
+                told = asked(process, name=name, seed=seed, limit=given.limit)
+                seconds[version].append(told["seconds"] if told["found"] else given.limit)
+                if not told["found"] and version == "here":
+                    lost.append(f"{name}, seed {seed}")
+        medians = {version: statistics.median(values) for version, values in seconds.items()}
+        cells = [f"{medians[version]:.2f}" for version in workers]
+        if given.against:
+            cells.append(f"{medians['here'] / medians['before']:.2f}")
+        print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
+        return medians
+
+    def slower(medians: dict[str, float]) -> bool:
+        before = medians.get("before", float("inf"))
+        return medians["here"] > max(before + NOISE, 1.5 * before)
+
+    again = []
+    for name in given.names or PLANTED:
+        medians = measured(name, range(1, given.seeds + 1), name)
+        for version, median in medians.items():
+            totals[version] += median
+        if slower(medians):
+            again.append(name)
+    print("| all | " + " | ".join(f"{total:.1f}" for total in totals.values()) + (" | |" if given.against else " |"))
+    more = range(given.seeds + 1, 5 * given.seeds + 1)
+    still = [it for it in again if slower(measured(it, more, f"{it}, {len(more)} other seeds"))]
+    print(f"\nnot found within {given.limit:g} s: {', '.join(lost) or 'none'}")
+    if given.against:
+        print(f"slower by half, and by more than {NOISE:g} s: {', '.join(still) or 'none'}")
+    print(f"load average {os.getloadavg()[0]:.1f}")
+    for process in workers.values():
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--worker"]:
+        worker()
+    else:
+        sys.exit(main())
