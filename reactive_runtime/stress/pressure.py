@@ -2,8 +2,8 @@
 
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
 under pressure is traced (`sys.settrace`), and at some lines, by its dice, gives way to the others, or spins for a
-moment; not in the standard library, nor in the harness. How often is drawn for each round, and mostly it is never:
-tracing slows a thread down, and some races need speed.
+moment; not in the standard library, nor in the harness. Whether it is is drawn for each round, and in every other it is
+not: tracing slows a thread down, and some races need speed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reactive_runtime._core import primitives
 
 __all__ = ["CHANCES", "pressure"]
 
-CHANCES: Final = (0.0, 0.0, 0.0, 0.03)
+CHANCES: Final = (0.0, 0.03)
 """Of giving way at a line; one is drawn for each round."""
 
 SPIN: Final = 200

@@ -315,7 +315,7 @@ def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> N
 
 def test_what_a_run_amounts_to_is_counted_by_scenario(dropped: list[Any]) -> None:
     recorder = Recorder()
-    tally = run(find(FOLDER, ["range_*", "merged"]), Load(3, 0.5, 1), recorder, lambda _: None)
+    tally = run(find(FOLDER, ["range_*", "merged"]), Load(3, 60.0, 1), recorder, over_after(6))
     found = Counter(it.scenario for it in recorder.records())
     assert {name: it.signals for name, it in tally.load.items()} == found
     assert tally.signals == sum(found.values())
