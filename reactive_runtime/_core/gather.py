@@ -209,6 +209,7 @@ class Lane:
         except BaseException as error:
             name_source(error, self._feed.where)
             blame_step(error)
+            self._feed.blame_source(error)
             self.close()
             raise
         if element is END:
@@ -216,7 +217,11 @@ class Lane:
         return element
 
     def _opened(self) -> Iterator[Any]:
-        elements = self._feed.open()
+        try:
+            elements = self._feed.open()
+        except Exception as error:
+            self._feed.blame_source(error)
+            raise
         if self._steps and not self._feed.waits:
             elements = paced(elements, self._host)
         return pulled(elements, self._steps, self._host)
