@@ -130,7 +130,7 @@ class Lane:
         self._steps: list[Step[Any, Any]] = []
         self.over = False  # it has ended, or was closed
         self._feed: Feed
-        steps = (*plan.steps, *source._steps)
+        steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         ahead = ahead and plan.gathers and plan.executor is None
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
         if self._own:
@@ -139,7 +139,8 @@ class Lane:
             # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
             self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
-            self._steps = [step.fresh() for step in steps]
+            if steps:
+                self._steps = [step.fresh() for step in steps]
             self._feed = plan.feed(self._upstream(prefetch))
             if isinstance(self._feed, Gather):
                 self._feed.depth = depth + 1
@@ -149,7 +150,7 @@ class Lane:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
-        self._feed.heard = heard_above(self._steps, heard)
+        self._feed.heard = heard_above(self._steps, heard) if self._steps else heard
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
         here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
@@ -222,7 +223,9 @@ class Lane:
         except Exception as error:
             self._feed.blame_source(error)
             raise
-        if self._steps and not self._feed.waits:
+        if not self._steps:
+            return elements
+        if not self._feed.waits:
             elements = paced(elements, self._host)
         return pulled(elements, self._steps, self._host)
 
@@ -307,7 +310,8 @@ class Lane:
         self.over = True
         held: hooks.Held = []
         try:
-            held = let_go(self._steps, self._heard)
+            if self._steps:
+                held = let_go(self._steps, self._heard)
         finally:
             if self._ahead is not NOTHING:
                 held.append((self._ahead, self._feed.heard))
@@ -346,10 +350,10 @@ class Crowd:
         """
         host = self._gather.host
         with host._lock:
-            told = self._told[:]
-            self._told.clear()
-        self._awake.extend(told)
-        self._asleep -= len(told)
+            if self._told:
+                self._awake.extend(self._told)
+                self._asleep -= len(self._told)
+                self._told.clear()
         if not host.demanded:
             return self._looked()
         for _ in range(len(self._awake)):

@@ -48,8 +48,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What one subscription is made of."""
 
     feed: Callable[[int | None], Feed]
@@ -158,7 +157,10 @@ class Cold(Origin[T]):
         return self.executor is None
 
     def on(self, executor: Executor) -> Cold[T]:
-        return self if self.executor else replace(self, executor=executor)
+        if self.executor:
+            return self
+        # Written out: `replace` costs three times this, and a flow of one element for each task comes by here.
+        return Cold(self.title, self.supplier, executor, self.single, self.at_hand)
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
@@ -225,7 +227,7 @@ class Boundary(Origin[T]):
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all.
             above = self.source._origin.plan()
-            return replace(above, steps=(*above.steps, *self.source._steps), executor=self.executor)
+            return above._replace(steps=(*above.steps, *self.source._steps), executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
         return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
 
