@@ -161,7 +161,9 @@ def from_iterable(iterable: Iterable[T], /) -> Flow[T]:
     if iterable is None:
         raise TypeError("from_iterable: an iterable is needed, not None")
     at_hand = type(iterable) in _AT_HAND
-    return flow_of(Cold(f"from_iterable({type(iterable).__name__})", lambda: iterable, at_hand=at_hand))
+    return flow_of(
+        Cold(f"from_iterable({type(iterable).__name__})", lambda: iterable, at_hand=at_hand, place=assembled())
+    )
 
 
 def from_supplier(supplier: Callable[[], Iterable[T]], /) -> Flow[T]:
@@ -180,7 +182,7 @@ def from_supplier(supplier: Callable[[], Iterable[T]], /) -> Flow[T]:
     ([3, 2, 1], [3, 2, 1])
     """
     a_function("from_supplier", "supplier", supplier)
-    return flow_of(Cold(f"from_supplier({describe(supplier)})", supplier))
+    return flow_of(Cold(f"from_supplier({describe(supplier)})", supplier, place=assembled()))
 
 
 def from_publisher(publisher: Publisher[T], /) -> Flow[T]:
@@ -248,7 +250,7 @@ def from_file(path: str | os.PathLike[str], /, encoding: str = "utf-8") -> Flow[
             for line in file:
                 yield line.rstrip("\r\n")
 
-    return flow_of(Cold(f"from_file({os.path.basename(name)})", lines))
+    return flow_of(Cold(f"from_file({os.path.basename(name)})", lines, place=assembled()))
 
 
 def generate(initial: S, fn: Callable[[S], tuple[T, S] | None], /) -> Flow[T]:
@@ -271,7 +273,7 @@ def generate(initial: S, fn: Callable[[S], tuple[T, S] | None], /) -> Flow[T]:
             element, state = made
             yield element
 
-    return flow_of(Cold(f"generate({describe(fn)})", states))
+    return flow_of(Cold(f"generate({describe(fn)})", states, place=assembled()))
 
 
 def defer(fn: Callable[[], Publisher[T]], /) -> Flow[T]:
@@ -309,8 +311,10 @@ def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], P
     """The publisher `fn(it)`, where `with resource() as it` is entered for each subscriber, and left at its end.
 
     Entered with the subscriber's first demand, on the thread that asks: in Rx with the subscription.
-    Left when the publisher has ended, failed (which `__exit__` is shown) or been cancelled; before the subscriber is
-    told. Errors of any of them end the flow. Origin: `using` of Rx, `with` of Python.
+    Left when the publisher has ended, failed or been cancelled; before the subscriber is told. `__exit__` is shown the
+    error, and of a cancel (also by an operator, as `take`, or by an error further downstream) a GeneratorExit: so
+    Python does where a generator is closed inside of a `with`, and a transaction rolls back. Errors of any of them end
+    the flow. Origin: `using` of Rx, `with` of Python.
 
     >>> import io
     >>> from reactive_runtime import Flow
@@ -331,12 +335,21 @@ class _Using(_Defer):
 
     def elements(self) -> Elements:
         yield from self.demand()
-        with self.call(self.resource) as it:
-            lane = self.made(it)
-            try:
-                yield from self.relay(lane)
-            finally:  # before the resource goes
-                self.leave(lane)
+        passed: BaseException | None = None
+        try:
+            with self.call(self.resource) as it:
+                lane = self.made(it)
+                try:
+                    yield from self.relay(lane)
+                except BaseException as error:
+                    passed = error
+                    raise
+                finally:  # before the resource goes
+                    self.leave(lane)
+        except Exception as error:
+            if error is not passed:  # of `__enter__` or `__exit__`
+                self.fault(error)
+            raise
 
 
 _: type[Subscription] = _Nothing  # mypy holds it to the protocol

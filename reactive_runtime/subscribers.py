@@ -298,7 +298,8 @@ class BufferedSubscriber(BaseSubscriber[T]):
                 raise TimeoutError(f"no element in {timeout} s")
             if not self._buffer:
                 if self._error is not None:
-                    raise self._error
+                    stop = isinstance(self._error, StopIteration)  # which would be taken for the end
+                    raise an_exception(self._error) if stop else self._error
                 raise StopIteration
             element = self._buffer.popleft()
         self._refill()

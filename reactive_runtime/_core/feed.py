@@ -15,6 +15,8 @@ from typing import Any, Final
 from reactive_runtime._core import hooks
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import WORK, Host
+from reactive_runtime._core.place import Place, blame
+from reactive_runtime.errors import RejectedError
 
 __all__ = ["ColdFeed", "Feed", "paced"]
 
@@ -58,6 +60,9 @@ class Feed:
 
     def ask_exactly(self) -> None:
         """From now on elements are wanted as they are demanded (`want`)."""
+
+    def blame_source(self, error: BaseException) -> None:
+        """Note on an error that came out of the iterator where the source was put into the flow."""
 
     def failure(self) -> BaseException | None:
         """The error that the upstream has ended with, as far as that is known, also where elements wait before it."""
@@ -120,11 +125,12 @@ _MANY: Final = sys.maxsize
 class ColdFeed(Feed):
     """The iterator of a supplier's iterable, made when the drain first runs."""
 
-    __slots__ = ("_count", "_iterable", "_iterator", "_supplier", "_title")
+    __slots__ = ("_count", "_iterable", "_iterator", "_place", "_supplier", "_title")
 
-    def __init__(self, supplier: Callable[[], Iterable[Any]], title: str) -> None:
+    def __init__(self, supplier: Callable[[], Iterable[Any]], title: str, place: Place | None = None) -> None:
         self._supplier = supplier
         self._title = title
+        self._place = place
         # Owned by the subscription's drain:
         self._iterator: Iterator[Any] | None = None
         self._iterable: Any = None  # of an iterator whose length hint is exact
@@ -150,6 +156,10 @@ class ColdFeed(Feed):
         else:
             given = _MANY - length_hint(self._count)
         return f"the source {self._title} at index {given - 1}"
+
+    def blame_source(self, error: BaseException) -> None:
+        if not isinstance(error, RejectedError):  # that is the executor's
+            blame(error, self._title, self._place)
 
     def at_hand(self) -> bool:
         return isinstance(self._iterator, _SIZED)

@@ -212,6 +212,7 @@ class Lane:
         except BaseException as error:
             name_source(error, self._feed.where)
             blame_step(error)
+            self._feed.blame_source(error)
             self.close()
             raise
         if element is END:
@@ -221,7 +222,11 @@ class Lane:
         return element
 
     def _opened(self) -> Iterator[Any]:
-        elements = self._feed.open()
+        try:
+            elements = self._feed.open()
+        except Exception as error:
+            self._feed.blame_source(error)
+            raise
         if not self._steps:
             return elements
         if not self._feed.waits:

@@ -116,7 +116,12 @@ class Host(Drain):
 
     def _heard_from(self) -> None:
         """Look around, on a thread that a clock, a pool or an event loop brought along: in the flow's own context."""
-        self._context.copy().run(contained, self._add, 0)
+        with self._lock:  # Drain._add, written out: most find the drain at work, and need no context
+            if self._busy:
+                self._missed = True
+                return
+            self._busy = True
+        self._context.copy().run(contained, self._launch)
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""

@@ -138,12 +138,14 @@ class Cold(Origin[T]):
     """It has one element."""
     at_hand: bool = False
     """To iterate it runs none of the user's code, and never waits."""
+    place: Place | None = None
+    """Where it was put into the flow; None: nothing can go wrong in it."""
 
     def plan(self) -> Plan:
-        supplier, title = self.supplier, self.title
+        supplier, title, place = self.supplier, self.title, self.place
         single = supplier if self.single else None
         return Plan(
-            lambda _: ColdFeed(supplier, title),
+            lambda _: ColdFeed(supplier, title, place),
             (),
             self.executor,
             pulls=True,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
-__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step", "raised_over"]
+__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step", "no_end", "raised_over"]
 
 Place = tuple[str, int]
 """A file, and a line in it."""
@@ -36,17 +36,43 @@ def assembled() -> Place | None:
 
 
 def an_exception(error: BaseException) -> Exception:
-    """What is signalled for `error`: itself; for an exit (`_core.exits`) a RuntimeError with the exit as its cause.
+    """What is signalled for `error`: itself; for an exit (`_core.exits`), or a StopIteration, a RuntimeError.
 
-    So operators, which pass errors on by raising them, never raise an exit that was only reported to them.
+    So operators, which pass errors on by raising them, never raise an exit that was only reported to them, nor what
+    would be taken for the end of an iterator. Its cause is what was raised.
     """
-    if isinstance(error, Exception):
+    if isinstance(error, StopIteration):
+        fault = RuntimeError("a function of the pipeline raised StopIteration, which is an error and not its end")
+    elif isinstance(error, Exception):
         return error
-    fault = RuntimeError(f"a user's code raised {error!r}, which is no Exception: it ends the stream")
+    else:
+        fault = RuntimeError(f"a user's code raised {error!r}, which is no Exception: it ends the stream")
     fault.__cause__ = error
-    for note in getattr(error, "__notes__", ()):
-        fault.add_note(note)
+    _note_as(error, fault)
     return fault
+
+
+def no_end(error: Exception) -> Exception:
+    """A StopIteration that a user's function raised is an error, not the end; a generator may have wrapped it."""
+    stop = _wrapped(error)
+    fault = an_exception(stop or error)
+    if stop is not None:
+        _note_as(error, fault)
+    return fault
+
+
+def _wrapped(error: BaseException) -> StopIteration | None:
+    """The StopIteration that was raised inside of a generator, which has made a RuntimeError of it."""
+    cause = error.__cause__
+    wrapped = isinstance(error, RuntimeError) and error.args == ("generator raised StopIteration",)
+    return cause if wrapped and isinstance(cause, StopIteration) else None
+
+
+def _note_as(error: BaseException, fault: BaseException) -> None:
+    """Take the notes over."""
+    there = getattr(fault, "__notes__", ())
+    for note in [note for note in getattr(error, "__notes__", ()) if note not in there]:
+        fault.add_note(note)
 
 
 def raised_over(error: BaseException, failure: BaseException) -> None:
@@ -75,7 +101,10 @@ def blame(error: BaseException, operator: object, place: Place | None) -> None:
 
 def blame_step(error: BaseException) -> None:
     """`blame`, where the error came out of a fused loop: out of a function that one of its steps called."""
-    for trace in reversed(list(_frames(error.__traceback__))):
+    stop = _wrapped(error)
+    if stop is not None:
+        _note_as(stop, error)
+    for trace in reversed(list(_frames((stop or error).__traceback__))):
         frame = trace.tb_frame
         code = frame.f_code
         if code.co_name == "_given" and frame.f_globals.get("__name__") == _UNFUSED:  # a step that is called as it is

@@ -25,12 +25,12 @@ from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Inbox, Relayed
-from reactive_runtime._core.place import an_exception, blame_step
+from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
-__all__ = ["PulledSubscription", "invalid_demand", "no_end"]
+__all__ = ["PulledSubscription", "invalid_demand"]
 
 _END: Final = object()
 
@@ -377,6 +377,8 @@ class PulledSubscription(Host):
         error = fault
         if isinstance(outcome, Exception):
             blame_step(outcome)
+            if self._feed is not None:
+                self._feed.blame_source(outcome)
             error = no_end(outcome)
         try:
             self._close()
@@ -431,16 +433,6 @@ def _broke(what: str, error: BaseException) -> BaseException:
     report = SubscriberError(what)
     report.__cause__ = error
     return report
-
-
-def no_end(error: Exception) -> Exception:
-    """A StopIteration that a user's function raised is an error, not the end of the stream."""
-    stop = error.__cause__ if isinstance(error, RuntimeError) else error  # a generator has wrapped it already
-    if not isinstance(stop, StopIteration):
-        return error
-    wrapped = RuntimeError("a function of the pipeline raised StopIteration, which is an error and not its end")
-    wrapped.__cause__ = stop
-    return wrapped
 
 
 def _drive_plain(

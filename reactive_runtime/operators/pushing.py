@@ -17,7 +17,7 @@ from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
 from reactive_runtime._core.origin import Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
-from reactive_runtime._core.place import an_exception
+from reactive_runtime._core.place import an_exception, assembled, blame
 from reactive_runtime._core.step import describe
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def create(
     a_function("create", "fn", fn)
     one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
     at_least("create", "capacity", 1, capacity)
+    title, place = f"create({describe(fn)})", assembled()
 
     def enter() -> Outbox:
         outbox = Outbox(capacity)
@@ -151,6 +152,7 @@ def create(
             try:
                 fn(emitter)
             except BaseException as error:
+                blame(error, title, place)
                 emitter.error(an_exception(error))
                 if goes_up(error):
                     raise
@@ -158,7 +160,7 @@ def create(
         outbox.on_connect, outbox.on_gone = begin, emitter._gone
         return outbox
 
-    return flow_of(Hot(f"create({describe(fn)})", enter))
+    return flow_of(Hot(title, enter))
 
 
 def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], /) -> Flow[T]:
@@ -377,6 +379,7 @@ class _OfAsync(Gather):
                 if close is not None:
                     await close()
         except BaseException as error:
+            blame(error, self.title, self.place)
             if not self.outbox.end(an_exception(error)) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:

@@ -17,7 +17,7 @@ from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_el
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.place import an_exception, blame_step
+from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
 from reactive_runtime.errors import RejectedError
@@ -274,7 +274,8 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
     except Exception as error:
         name_source(error, feed.where)
         blame_step(error)
-        raise
+        feed.blame_source(error)
+        raise no_end(error)  # noqa: B904  # mostly the error itself
     finally:
         held: hooks.Held = []
         try:
@@ -349,7 +350,13 @@ class _Puller(Host):
 
     def poll(self) -> Any:
         """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
-        while (element := self._lane.poll()) is PENDING:
+        while True:
+            try:
+                element = self._lane.poll()
+            except RuntimeError as error:
+                raise no_end(error)  # noqa: B904  # mostly the error itself
+            if element is not PENDING:
+                return element
             self._lane.want(1)
             with self._lock:
                 if self._failure is not None:
@@ -360,7 +367,6 @@ class _Puller(Host):
                 self._busy = False
             self._left()
             return PENDING
-        return element
 
     def close(self) -> None:
         """Let go of the flow. For the owner, or, when there is none, for whoever was to come back."""

@@ -527,7 +527,7 @@ def test_an_error_says_which_step_it_came_out_of_also_where_fusing_is_off() -> N
     assert __file__ in notes[0][0]
 
 
-def test_an_error_of_the_source_names_no_step_also_where_fusing_is_off() -> None:
+def test_an_error_of_the_source_names_it_and_no_step_also_where_fusing_is_off() -> None:
     def numbers() -> Any:
         yield 1
         raise OSError("gone")
@@ -535,4 +535,5 @@ def test_an_error_of_the_source_names_no_step_also_where_fusing_is_off() -> None
     for fused in (True, False):
         with fuse.fusing(fused), pytest.raises(OSError, match="gone") as caught:
             list(Flow.from_supplier(numbers).map(str).filter(bool))
-        assert not hasattr(caught.value, "__notes__")
+        (note,) = caught.value.__notes__
+        assert note.startswith("in from_supplier(numbers), assembled at ")

@@ -15,6 +15,7 @@ from sinks import PATIENCE, Sink
 from reactive_runtime import Flow
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
+from reactive_runtime.operators.pacing import KillSwitch
 
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
 
@@ -126,6 +127,26 @@ def test_a_clock_that_a_test_moves_runs_the_flow_in_the_subscribers_context() ->
     assert sink.elements == ["mine", "mine"]
 
 
+class Hearing(Sink):
+    """Notes what the variable was at the end."""
+
+    heard = "nothing"
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.heard = REQUEST.get()
+        super().on_error(error)
+
+
+def test_a_kill_switchs_patience_ends_in_the_subscribers_context() -> None:
+    clock, switch, context, sink = VirtualTimeExecutor(), KillSwitch(), contextvars.copy_context(), Hearing()
+    context.run(REQUEST.set, "mine")
+    context.run(Flow.never().kill_switch(switch).delay(60, clock).subscribe, sink)
+    switch.throw(5, clock)
+    clock.advance(5)
+    assert isinstance(sink.wait().error, TimeoutError)
+    assert sink.heard == "mine"
+
+
 @pytest.mark.parametrize("way", ["subscribe_on", "publish_on", "one on a pool"])
 def test_a_refusal_is_signalled_in_the_subscribers_context(way: str) -> None:
     """The task is dropped from the pool's queue, on a thread of somebody else's."""
@@ -137,17 +158,10 @@ def test_a_refusal_is_signalled_in_the_subscribers_context(way: str) -> None:
         "publish_on": Flow.range(9).concat_with(Flow.never()).publish_on,
         "one on a pool": lambda it: Flow.range(1).flat_map(lambda n: Flow.just(n).subscribe_on(it)),
     }
-    heard: list[str] = []
-
-    class Hearing(Sink):
-        def on_error(self, error: BaseException, /) -> None:
-            heard.append(REQUEST.get())
-            super().on_error(error)
-
     context, sink = contextvars.copy_context(), Hearing()
     context.run(REQUEST.set, "mine")
     context.run(flows[way](pool).subscribe, sink)
     pool.shutdown(wait=False, cancel_futures=True)
     gate.set()
     assert isinstance(sink.wait().error, RejectedError)
-    assert heard == ["mine"]
+    assert sink.heard == "mine"

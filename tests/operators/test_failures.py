@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any
 
 import pytest
-from sinks import Sink
+from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.hot import BehaviorProcessor, PublishProcessor, ReplayProcessor, UnicastProcessor
+from reactive_runtime.processors import FlowProcessor
+from reactive_runtime.subscribers import BufferedSubscriber
 
 Dealt = Callable[[Flow[Any], Any], Flow[Any]]
 
@@ -190,3 +194,166 @@ def test_one_error_keeps_the_traceback_it_came_with() -> None:
         traceback = traceback.tb_next
     assert names[-1] == "raises"
     assert names.count("raises") == 1
+
+
+# -- where an error came from ---------------------------------------------------------------------------------
+
+
+def broken(*_: Any) -> Any:
+    raise KeyError("mine")
+
+
+def stopping(*_: Any) -> Any:
+    return next(iter(()))
+
+
+async def broken_coroutine(_: int) -> int:
+    raise KeyError("mine")
+
+
+async def broken_ticks() -> AsyncIterator[int]:
+    yield 0
+    raise KeyError("mine")
+
+
+def broken_rows() -> Iterator[int]:
+    yield 0
+    raise KeyError("mine")
+
+
+class Broken(contextlib.AbstractContextManager[int]):
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __enter__(self) -> int:
+        return broken() if self.where == "enter" else 0
+
+    def __exit__(self, *_: object) -> None:
+        if self.where == "exit":
+            broken()
+
+
+FUNCTIONS: dict[str, Callable[[Any], Flow[Any]]] = {
+    "create(": Flow.create,
+    "generate(": lambda fn: Flow.generate(0, fn),
+    "from_supplier(": Flow.from_supplier,
+    "from_callable(": Flow.from_callable,
+    "error(": Flow.error,
+    "defer(": Flow.defer,
+    "using(": lambda fn: Flow.using(fn, lambda it: Flow.empty()),
+    "map(": lambda fn: Flow.range(3).map(fn),
+    "filter(": lambda fn: Flow.range(3).filter(fn),
+    "scan(": lambda fn: Flow.range(3).scan(fn, 0),
+    "reduce(": lambda fn: Flow.range(3).reduce(fn),
+    "handle(": lambda fn: Flow.range(3).handle(fn),
+    "distinct(": lambda fn: Flow.range(3).distinct(fn),
+    "do_on_next(": lambda fn: Flow.range(3).do_on_next(fn),
+    "do_on_complete(": lambda fn: Flow.range(3).do_on_complete(fn),
+    "flat_map(": lambda fn: Flow.range(3).flat_map(fn),
+    "flat_map_sequential(": lambda fn: Flow.range(3).flat_map_sequential(fn),
+    "flat_map_iterable(": lambda fn: Flow.range(3).flat_map_iterable(fn),
+    "concat_map(": lambda fn: Flow.range(3).concat_map(fn),
+    "switch_map(": lambda fn: Flow.range(3).switch_map(fn),
+    "expand(": lambda fn: Flow.range(3).expand(fn),
+    "group_by(": lambda fn: Flow.range(3).group_by(fn),
+    "merge_comparing(": lambda fn: Flow.merge_comparing(Flow.range(3), Flow.range(3), key=fn),
+    "on_error_resume(": lambda fn: Flow.error(OSError()).on_error_resume(fn),
+    "retry_when(": lambda fn: Flow.error(OSError()).retry_when(fn),
+    "repeat_when(": lambda fn: Flow.range(1).repeat_when(fn),
+}
+SOURCES: dict[str, Callable[[], Flow[Any]]] = {
+    "from_supplier(": lambda: Flow.from_supplier(broken_rows),
+    "from_iterable(": lambda: Flow.from_iterable(broken_rows()),
+    "from_file(": lambda: Flow.from_file("/there/is/no/such/file"),
+    "from_async(": lambda: Flow.from_async(broken_ticks),
+    "flat_map(": lambda: Flow.just(0).flat_map(broken_coroutine),
+    "using(": lambda: Flow.using(lambda: Broken("exit"), lambda it: Flow.range(3)),
+    "using(lambda": lambda: Flow.using(lambda: Broken("enter"), lambda it: Flow.range(3)),
+    "flat_map_iterable(": lambda: Flow.range(3).flat_map_iterable(lambda n: broken_rows()),
+}
+CONSUMERS: dict[str, Callable[[Flow[Any]], object]] = {
+    "block": lambda flow: flow.block(PATIENCE),
+    "a loop": list,
+    "steps": lambda flow: flow.materialize().dematerialize().map(str).block(PATIENCE),
+    "an operator": lambda flow: flow.merge_with(Flow.empty()).block(PATIENCE),
+    "a loop over an operator": lambda flow: list(flow.merge_with(Flow.empty())),
+}
+
+
+def is_named(error: BaseException, operator: str) -> None:
+    notes = getattr(error, "__notes__", [])
+    assert [note for note in notes if note.startswith(f"in {operator}") and "test_failures.py" in note], notes
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_an_error_out_of_a_function_names_the_operator_and_the_line(operator: str, consumer: str) -> None:
+    with pytest.raises(KeyError) as raised:
+        CONSUMERS[consumer](FUNCTIONS[operator](broken))
+    is_named(raised.value, operator)
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize("operator", SOURCES)
+def test_an_error_out_of_a_source_names_it_and_the_line(operator: str, consumer: str) -> None:
+    with pytest.raises((KeyError, OSError)) as raised:
+        CONSUMERS[consumer](SOURCES[operator]())
+    is_named(raised.value, operator)
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_a_stop_iteration_is_an_error_that_names_the_operator_and_never_the_end(operator: str, consumer: str) -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration, which is an error and not its end") as raised:
+        CONSUMERS[consumer](FUNCTIONS[operator](stopping))
+    assert isinstance(raised.value.__cause__, StopIteration)
+    is_named(raised.value, operator)
+
+
+def test_a_users_own_error_that_came_of_a_stop_iteration_stays_as_it_is() -> None:
+    def first(_: int) -> int:
+        try:
+            return next(iter(()))
+        except StopIteration as end:
+            raise RuntimeError("no row") from end
+
+    for consumer in CONSUMERS.values():
+        with pytest.raises(RuntimeError, match=r"^no row"):
+            consumer(Flow.range(3).map(first))
+
+
+HOT: dict[str, Callable[[], Any]] = {
+    "PublishProcessor": PublishProcessor,
+    "ReplayProcessor": lambda: ReplayProcessor(3),
+    "BehaviorProcessor": lambda: BehaviorProcessor(0),
+    "UnicastProcessor": UnicastProcessor,
+    "FlowProcessor": lambda: FlowProcessor(lambda flow: flow.map(str)),
+}
+
+
+@pytest.mark.parametrize("kind", HOT)
+def test_a_stop_iteration_that_is_signalled_is_an_error_and_not_the_end(kind: str) -> None:
+    processor, sink = HOT[kind](), Sink()
+    processor.subscribe(sink)
+    if kind == "FlowProcessor":
+        Flow.error(StopIteration()).subscribe(processor)
+    else:
+        processor.on_error(StopIteration())
+    assert isinstance(sink.wait().error, RuntimeError)
+    assert isinstance(sink.error.__cause__, StopIteration)
+
+
+def test_a_stop_iteration_by_an_emitter_or_into_a_buffer_is_no_end() -> None:
+    sink, buffer = Sink(), BufferedSubscriber[int](4)
+    Flow.create(lambda emitter: emitter.error(StopIteration())).subscribe(sink)
+    assert isinstance(sink.wait().error, RuntimeError)
+    buffer.on_subscribe(_Nothing())
+    buffer.on_error(StopIteration())
+    with pytest.raises(RuntimeError):
+        list(buffer)
+
+
+class _Nothing:
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
