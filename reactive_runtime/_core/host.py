@@ -42,6 +42,7 @@ class Host(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
     __slots__ = (
+        "_behind",
         "_calls",
         "_coming",
         "_context",
@@ -59,6 +60,7 @@ class Host(Drain):
         super().__init__(executor, owned=True)
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
+        self._behind: Inbox | None = None  # _lock; that it signals to, as an upstream of another host; None once closed
         self._coming = 0  # _lock; subscriptions to upstreams that are being made
         self._over = False  # _lock; it is closed, and the end was signalled
         self._work = WORK  # the owner's; so many elements more, and the tree gives way
@@ -78,8 +80,9 @@ class Host(Drain):
         raise NotImplementedError
 
     def behind(self) -> Inbox | None:
-        """The inbox that it signals to, as an upstream of another host. A look, from any thread."""
-        return None
+        """The inbox that it signals to, as an upstream of another host."""
+        with self._lock:
+            return self._behind
 
     def root(self) -> Host:
         """The host at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
@@ -147,9 +150,9 @@ class Host(Drain):
                 host._coming -= 1
                 if host._coming:
                     break
-                if not host._busy or host._over:
+                if host._calls and (host._over or not host._busy):
                     idle.append(host)
-            inbox = host.behind()
+                inbox = host._behind
             host = inbox.host() if inbox is not None and inbox.is_here() else None
         if idle:
             each([host._left for host in idle])

@@ -492,7 +492,7 @@ def ours(subscription: Subscription, inbox: Inbox) -> bool:
     """Whether it is a host of ours that signals to `inbox`, and says when it has subscribed to its upstreams."""
     while isinstance(subscription, Relayed):
         subscription = subscription.subscription
-    return isinstance(subscription, Host) and subscription.behind() is inbox
+    return isinstance(subscription, Host) and subscription._behind is inbox  # by its owner: it is not yet closed
 
 
 class Upstream(Drain):

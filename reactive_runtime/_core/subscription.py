@@ -65,7 +65,6 @@ class PulledSubscription(Host):
         executor: Executor | None = None,
     ) -> None:
         super().__init__(executor)  # owned, by `start`, so that nothing is signalled before on_subscribe
-        self._coming = 1  # itself, until it has subscribed to what it begins with
         self._cancelled = False  # _lock
         self._fault: Exception | None = None  # _lock; an invalid demand to be answered
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
@@ -76,6 +75,9 @@ class PulledSubscription(Host):
         self._source: Iterator[Any] | None = None  # what the feed opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
+        self._behind = _inbox_of(subscriber)
+        if self._behind is not None:
+            self._coming = 1  # itself, until it has subscribed to what it begins with
         if type(subscriber) is Inbox and subscriber.own:
             self._root = subscriber._drain.root()
         if self._steps:
@@ -139,9 +141,10 @@ class PulledSubscription(Host):
             self._launch()
         else:
             feed = self._feed
+            expected = self._behind is not None and not feed.gathers  # else by none, or in its first turn
             self._launch()
             # Last: what the upstream signals right away finds a drain that runs.
-            trampoline.launch(feed.connect if feed.gathers else partial(self._connect, feed))
+            trampoline.launch(partial(self._connect, feed) if expected else feed.connect)
 
     def _connect(self, feed: Feed) -> None:
         if type(feed) is Inbox:  # it is expected by itself; what it brings may have no end
@@ -150,20 +153,13 @@ class PulledSubscription(Host):
         else:
             self._make(feed.connect)
 
-    def behind(self) -> Inbox | None:
-        """Where its signals go, if that is an upstream of another host. A look, from any thread."""
-        subscriber: Any = self._subscriber
-        while isinstance(subscriber, Relayed):
-            subscriber = subscriber.subscriber
-        return subscriber if type(subscriber) is Inbox else None
-
     def _first_turn(self, allowance: int) -> int:
         """An asynchronous operator subscribes to its upstreams when it first runs."""
-        gathers = self._feed is not None and self._feed.gathers
+        expected = self._behind is not None and self._feed is not None and self._feed.gathers
         if not self._open():
             return CLOSED
         taken = self._turn(allowance)
-        if gathers and taken != CLOSED:
+        if expected and taken != CLOSED:
             self._came()
         return taken
 
@@ -411,6 +407,7 @@ class PulledSubscription(Host):
             held.append((next(self._pulled), feed.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
         with self._lock:
+            self._behind = None
             self._stop = True
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
         try:
@@ -424,6 +421,12 @@ class PulledSubscription(Host):
                     self._let_go()
                 finally:
                     hooks.held_dropped("a stream ended before it was delivered", held)
+
+
+def _inbox_of(subscriber: Any) -> Inbox | None:
+    while isinstance(subscriber, Relayed):
+        subscriber = subscriber.subscriber
+    return subscriber if type(subscriber) is Inbox else None
 
 
 def _broke(what: str, error: BaseException) -> BaseException:
