@@ -317,7 +317,8 @@ def _text(element: Any) -> str:
 
 def _parsed(script: str) -> list[tuple[float, str, Any]]:
     """When, which signal, and the element."""
-    time, found = 0.0, []
+    time = 0.0
+    found: list[tuple[float, str, Any]] = []
     for sign in script:
         if sign == "-":
             time += 1
