@@ -106,6 +106,7 @@ NAMES: Final = {
     "request": "request",
     "cancel": "cancel",
 }
+"""What a signal of the recorder is called in an event. The others, `subscribe` and `settled`, are not drawn."""
 
 
 class Workers(Executor):
