@@ -23,7 +23,7 @@ GAP: Final = 58
 MOST: Final = 30
 """Letters of an element that are shown."""
 COLOURS: Final = 6
-SMALLEST: Final = 0.72
+SMALLEST: Final = 0.7
 """How far a picture shrinks where there is little room, before it has to be scrolled."""
 
 
@@ -39,7 +39,7 @@ class Column:
         """What its widest event needs."""
         return max(_width(event) for event in self.events) + 10
 
-    def takes(self, event: Event, order: list[Line]) -> bool:
+    def takes(self, event: Event) -> bool:
         """Whether `event` belongs into it: at once, on the same thread, further along in the same direction."""
         last = self.events[-1]
         if event.time != last.time or event.thread != last.thread or "act" in (event.what, last.what):
@@ -52,80 +52,82 @@ class Column:
         return event.line.above if event.what in up else last.line.above
 
 
+class Layout:
+    """Where everything stands."""
+
+    def __init__(self, run: Run) -> None:
+        self.lines = _lines(run)
+        self.columns = _columns(run)
+        self.end = max([len(line.label) for line in self.lines] + [1]) * LETTER + 22  # where the last column ends
+        for column in self.columns:
+            column.x = self.end + column.width / 2
+            self.end += column.width
+        self.code = [part for line in run.code.splitlines() for part in textwrap.wrap(line, 78)]
+        self.width = max(self.end + 24, LETTER * max(map(len, self.code)) + 46, 300)
+        self.threads = list(dict.fromkeys(event.thread for event in run.events))
+        self.timed = len({event.time for event in run.events}) > 1
+        above, below = ([line for line in self.lines if line.above == side] for side in (True, False))
+        self.top = 30 if self.timed else 8
+        self.box = self.top + GAP * len(above) + (4 if above else 0)
+        calls = any(event.line is None for event in run.events)
+        self.under = self.box + 14 + 18 * len(self.code) + (22 if calls else 0)  # the lower edge of the box
+        self.height = self.under + (26 + GAP * len(below) if below else 24) + (8 if run.result is not None else 0)
+        self.y = {line: self.top + 26 + GAP * n for n, line in enumerate(above)}
+        self.y |= {line: self.under + 40 + GAP * n for n, line in enumerate(below)}
+
+
 def svg(name: str, run: Run) -> str:
     """The picture."""
-    lines = _lines(run)
-    columns = _columns(run, list(lines))
-    label = max([len(line.label) for line in lines] + [1]) * LETTER + 22
-    x = label
-    for column in columns:
-        column.x = x + column.width / 2
-        x += column.width
-    code = [part for line in run.code.splitlines() for part in textwrap.wrap(line, 78, break_long_words=False)]
-    width = max(x + 24, 22 + LETTER * max(map(len, code)) + 24, 300)
-    threads = list(dict.fromkeys(event.thread for event in run.events))
-    times = sorted({event.time for event in run.events})
-    above = [line for line in lines if line.above]
-    below = [line for line in lines if not line.above]
-    top = 30 if len(times) > 1 else 8
-    at = {line: top + 26 + GAP * n for n, line in enumerate(above)}
-    box = top + GAP * len(above) + (4 if above else 0)
-    calls = any(event.what in ("call", "act") for event in run.events)
-    depth = 14 + 18 * len(code) + (22 if calls else 0)
-    at |= {line: box + depth + 40 + GAP * n for n, line in enumerate(below)}
-    height = box + depth + (24 if not below else 26 + GAP * len(below))
-    if run.result is not None:
-        height += 8
-    parts = [_time(columns, top, height - 8)] if len(times) > 1 else []
-    parts += [_line(line, at[line], columns, x) for line in lines]
-    parts.append(f'<rect class="box" x="8" y="{box}" width="{width - 16:.0f}" height="{depth}" rx="6"/>')
-    parts += [
-        f'<text class="code" x="20" y="{box + 22 + 18 * n}" xml:space="preserve">{escape(text)}</text>'
-        for n, text in enumerate(code)
-    ]
-    ends = {line: max(i for i, column in enumerate(columns) if line in _of(column)) for line in lines}
-    for i, column in enumerate(columns):
+    layout = Layout(run)
+    parts = [_time(layout.columns, layout.top, layout.height - 8)] if layout.timed else []
+    parts += [_line(line, layout.y[line], layout.columns, layout.end) for line in layout.lines]
+    parts += _box(layout)
+    for column in layout.columns:
         for event in column.events:
-            colour = threads.index(event.thread) % COLOURS
+            colour = layout.threads.index(event.thread) % COLOURS
             if event.line is None:
-                parts.append(_call(event, column.x, box + depth - 12, colour))
+                parts.append(_call(event, column.x, layout.under - 12, colour))
             else:
-                parts.append(_event(event, column.x, at[event.line], colour, first=i == 0 or ends[event.line] >= i))
+                parts.append(_event(event, column.x, layout.y[event.line], colour))
     if run.result is not None:
-        parts.append(f'<text class="code" x="20" y="{box + depth + 22}">→ {escape(_cut(run.result, 90))}</text>')
-    legend, height = _legend(threads, height, width)
-    said = escape(f"{name}: {_said(run)}")
+        parts.append(f'<text class="code" x="20" y="{layout.under + 22}">→ {escape(_cut(run.result, 90))}</text>')
+    legend, height = _legend(layout.threads, layout.height, layout.width)
+    width = f"{layout.width:.0f}"
     return (
-        f'<svg class="marble" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
-        f'style="min-width: {SMALLEST * width:.0f}px" '
-        f'viewBox="0 0 {width:.0f} {height}" role="img" aria-label="{said}">\n'
-        + "\n".join([*parts, legend])
-        + "\n</svg>"
+        f'<svg class="marble" xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'style="min-width: {SMALLEST * layout.width:.0f}px" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(f"{name}: {_said(run)}")}">\n' + "\n".join([*parts, legend]) + "\n</svg>"
     )
 
 
-def _lines(run: Run) -> dict[Line, None]:
-    """Those above in the order in which they begin, then those below."""
-    found = list(dict.fromkeys(event.line for event in run.events if event.line is not None))
-    return dict.fromkeys(sorted(found, key=lambda line: (not line.above, line.label if line.above else "")))
+def _box(layout: Layout) -> list[str]:
+    """The operator, with the code that was run."""
+    size = f'width="{layout.width - 16:.0f}" height="{layout.under - layout.box}"'
+    lines = [
+        f'<text class="code" x="20" y="{layout.box + 22 + 18 * n}" xml:space="preserve">{escape(text)}</text>'
+        for n, text in enumerate(layout.code)
+    ]
+    return [f'<rect class="box" x="8" y="{layout.box}" {size} rx="6"/>', *lines]
 
 
-def _columns(run: Run, order: list[Line]) -> list[Column]:
+def _lines(run: Run) -> list[Line]:
+    """Those above by their names, then those below in the order in which they begin."""
+    found = dict.fromkeys(event.line for event in run.events if event.line is not None)
+    return sorted(found, key=lambda line: (not line.above, line.label if line.above else ""))
+
+
+def _columns(run: Run) -> list[Column]:
     columns: list[Column] = []
     for event in run.events:
         if event.what == "subscribe" and event.time == 0 and event.line is not None:
             seen = [other for column in columns for other in column.events if other.line is event.line]
             if not seen and not any(other.what == "next" for column in columns for other in column.events):
                 continue  # a line that begins at the beginning needs no mark
-        if columns and columns[-1].takes(event, order):
+        if columns and columns[-1].takes(event):
             columns[-1].events.append(event)
         else:
             columns.append(Column([event]))
     return columns or [Column([event]) for event in run.events[:1]]
-
-
-def _of(column: Column) -> list[Line]:
-    return [event.line for event in column.events if event.line is not None]
 
 
 def _cut(text: str, most: int = MOST) -> str:
@@ -133,15 +135,13 @@ def _cut(text: str, most: int = MOST) -> str:
 
 
 def _label(event: Event) -> str:
-    return {"request": f"request({event.text})", "cancel": "cancel", "subscribe": "subscribe"}.get(
-        event.what, _cut(event.text)
-    )
+    return {"request": f"request({event.text})", "cancel": "cancel", "subscribe": ""}.get(event.what, _cut(event.text))
 
 
 def _width(event: Event) -> float:
     if event.what == "next":
         return max(30.0, len(_label(event)) * LETTER + 16)
-    if event.what == "complete":
+    if event.what in ("complete", "subscribe"):
         return 14.0
     return max(20.0, len(_label(event)) * (LETTER if event.what in ("call", "act") else SMALL) + 4)
 
@@ -174,7 +174,7 @@ def _stroke(begin: float, end: float, y: float) -> str:
     return f'<line class="time" x1="{begin:.1f}" y1="{y}" x2="{end:.1f}" y2="{y}"/>'
 
 
-def _event(event: Event, x: float, y: float, colour: int, first: bool) -> str:
+def _event(event: Event, x: float, y: float, colour: int) -> str:
     assert event.line is not None
     label, above = escape(_label(event)), event.line.above
     title = f"<title>{escape(_title(event))}</title>"

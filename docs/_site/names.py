@@ -12,6 +12,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
@@ -76,6 +77,7 @@ class Module:
         return importlib.import_module(self.name)
 
 
+@cache
 def members() -> list[Member]:
     """The public members of `Flow`, in the order of their names."""
     found = []
@@ -93,6 +95,7 @@ def members() -> list[Member]:
     return found
 
 
+@cache
 def modules() -> list[Module]:
     """The public modules, in the order in which their names have their homes."""
     at = {id(member.function): f"{ROOT}.Flow.{member.name}" for member in members()}

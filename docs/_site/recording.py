@@ -106,6 +106,7 @@ NAMES: Final = {
     "request": "request",
     "cancel": "cancel",
 }
+"""What a signal of the recorder is called in an event. The others, `subscribe` and `settled`, are not drawn."""
 
 
 class Workers(Executor):
@@ -317,7 +318,8 @@ def _text(element: Any) -> str:
 
 def _parsed(script: str) -> list[tuple[float, str, Any]]:
     """When, which signal, and the element."""
-    time, found = 0.0, []
+    time = 0.0
+    found: list[tuple[float, str, Any]] = []
     for sign in script:
         if sign == "-":
             time += 1

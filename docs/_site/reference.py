@@ -67,7 +67,7 @@ def doc_of_data(path: str, thing: object) -> list[str]:
         if module_name.startswith(package) and vars(module).get(name) is thing:
             docs = ModuleAnalyzer.for_module(module_name).find_attr_docs()
             if ("", name) in docs:
-                return docs["", name]
+                return list(docs["", name])
     return []
 
 

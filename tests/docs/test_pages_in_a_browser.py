@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from report.conftest import browser as browser  # a fixture
 
-pytestmark = pytest.mark.timeout(400)  # the first of them builds the site
+pytestmark = pytest.mark.timeout(1000)  # the first of them builds the site
 
 PAGES = {
     "front": "index.html",

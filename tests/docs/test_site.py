@@ -15,7 +15,7 @@ from docs._site.examples import WITHOUT
 from docs._site.names import ROOT
 from reactive_runtime import Flow
 
-pytestmark = pytest.mark.timeout(400)  # the first of them builds the site
+pytestmark = pytest.mark.timeout(1000)  # the first of them builds the site
 
 
 def documented(site: Path) -> set[str]:
