@@ -16,7 +16,7 @@ stress: .venv/ready
 	$(BIN)/reactive-runtime stress --tag smoke --seconds 8 --repeat 4 --out runs
 
 nightly: .venv/ready
-	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --report runs/report.html --junit runs/stress.xml
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --report runs/report.html --report runs/summary.md --junit runs/stress.xml
 
 # Ten minutes of all scenarios in turn: no violation, and threads and memory come back to where they began.
 soak: .venv/ready

@@ -1,8 +1,9 @@
 """How often the test for regressions cries wolf on made-up histories, and what it finds, when, and for how long.
 
 Histories of 62 scenarios: each has a level and a noise of its own (that of the first is the one given; of the others
-around it, a factor of 1.5 to either side is usual), each night is slower or faster as a whole by 10%. Noise is normal, or has the heavy tails of Student's t with
-four degrees of freedom. The test is that of `reactive_runtime.spark.regressions`, gone through night by night.
+around it, a factor of 1.5 to either side is usual), each night is slower or faster as a whole by 10%. Noise is normal,
+or has the heavy tails of Student's t with four degrees of freedom. The test is that of
+`reactive_runtime.spark.regressions`, gone through night by night.
 
 python benchmarks/regressions.py [--histories 30]
 """
@@ -106,7 +107,7 @@ def main() -> None:
             found_on = [nights_to(dice, times, noise, heavy, everything) for _ in range(5 * histories)]
             shares = [sum(it is not None and it <= most for it in found_on) / len(found_on) for most in (1, 3, 10)]
             table.add_row(
-                f"{times:g} ×",
+                f"{times:g} times",
                 "all" if everything else "one",
                 f"{noise:.0%}",
                 "heavy" if heavy else "normal",

@@ -36,6 +36,7 @@ __all__ = [
     "monotonic",
     "now_ns",
     "pause",
+    "running_threads",
     "tickets",
 ]
 
@@ -54,6 +55,7 @@ ThreadLocal = threading.local
 get_ident = threading.get_ident
 current_thread = threading.current_thread
 main_thread = threading.main_thread
+running_threads = threading.enumerate
 
 monotonic = time.monotonic
 now_ns = time.perf_counter_ns

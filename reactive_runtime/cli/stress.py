@@ -10,7 +10,6 @@ import random
 import secrets
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from rich.table import Table
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
 from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
-from reactive_runtime.cli.verdict import FailOnRegression, judged, removed, reported
+from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
 from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
 
@@ -65,7 +64,12 @@ def stress(
         str,
         typer.Option(help="With --verify: spark, which also writes the tables; or local, in this process."),
     ] = "spark",
-    report: Annotated[Path | None, typer.Option(help="With --verify: write the report to this file.")] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --verify: write the report to this file, .html, .md or .json; may be given many times."
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     fail_on_regression: FailOnRegression = False,
     master: Master = "local[*]",
@@ -76,34 +80,59 @@ def stress(
 
     With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
     --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under way:
-    what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one was, or a scenario got stuck, 2 that not all could be judged.
+    what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one was,
+    or a scenario got stuck, 2 that not all could be judged.
     """
     from reactive_runtime.spark.session import settings_of
 
     def work() -> None:
         asked = _Asked(
-            scenarios or [], tag, where, repeat, verify, engine, report, junit, master, settings, fail_on_regression
+            scenarios or [],
+            tag,
+            where,
+            repeat,
+            verify,
+            engine,
+            report or [],
+            junit,
+            master,
+            settings,
+            fail_on_regression,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
             found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
+        if not listing:
+            _forgotten(report or [], junit)
         if pool not in ("threads", "processes-per-scenario"):
             raise ReactiveError(f"--pool {pool}: should be threads, or processes-per-scenario")
         if not math.isfinite(seconds):
             raise ReactiveError(f"--seconds {seconds}: should be a number of seconds")
         if engine not in ENGINES:
             raise ReactiveError(f"--engine {engine}: should be spark, or local")
-        if engine == "local" and (report is not None or fail_on_regression):
+        if engine == "local" and (report or fail_on_regression):
             raise ReactiveError("--engine local: --report and --fail-on-regression need the tables that Spark writes")
-        if report is not None and not verify:
+        if report and not verify:
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
+        if verify and engine == "spark":
+            check_master(master)
         settings = settings_of(conf, packages)
         first = random.randrange(2**31) if seed is None else seed
         watched(work)
+
+
+def _forgotten(report: list[Path], junit: Path | None) -> None:
+    """What an earlier night has left does not outlive this one, whichever way it ends."""
+    from reactive_runtime.stress.junit import write_junit
+
+    for file in report:
+        removed(file)
+    if junit is not None:
+        write_junit(junit, [], {}, [], unable=["the run did not come to its end"])
 
 
 @dataclass
@@ -116,7 +145,7 @@ class _Asked:
     repeat: str
     verify: bool
     engine: str
-    report: Path | None
+    report: list[Path]
     junit: Path | None
     master: str
     settings: dict[str, str]
@@ -131,13 +160,9 @@ class _Asked:
     began: float = field(default_factory=primitives.monotonic)
 
     def carry_out(self, listing: bool, load: Callable[[int, list[Scenario], Stop], _Load]) -> None:
-        """All of it. What an earlier night has left does not outlive this one, whichever way it ends."""
+        """All of it."""
         from reactive_runtime.stress import Failure, find
 
-        if not listing:
-            self._write_junit(["the run did not come to its end"])
-            if self.report is not None:
-                removed(self.report)
         stop = Stop()
         stop.listen()
         try:
@@ -189,8 +214,7 @@ class _Asked:
         self.broken = _joined(self.broken, _broken_by(to, self.runs))
         if not (came.unable or here.unable):
             agree(here, to)
-        if self.report is not None:
-            reported(to, self.report)
+        reported(to, self.report)
 
     def _judge_at_once(self, runs: list[Path], seed: int | None = None) -> AtOnce:
         show = seed is not None or self.engine == "local"  # otherwise Spark will show them
@@ -267,7 +291,7 @@ class _Load:
         """In this process, all scenarios in turn."""
         from reactive_runtime.stress import Load, planted, run
 
-        before = set(threading.enumerate())
+        before = set(primitives.running_threads())
         with (
             planted(self.fault) if self.fault else contextlib.nullcontext(),
             _progress(self.seconds, self.scenarios) as progress,
@@ -360,11 +384,11 @@ class _Load:
         )
 
 
-def _still_running(before: set[threading.Thread]) -> list[str]:
+def _still_running(before: set[primitives.Thread]) -> list[str]:
     """The threads that the load has left behind, after a moment in which they may come to their end."""
     patience = primitives.monotonic() + 1.0
     while True:
-        left = [it for it in threading.enumerate() if it not in before and it.name != "trace writer"]
+        left = [it for it in primitives.running_threads() if it not in before and it.name != "trace writer"]
         if not left or primitives.monotonic() > patience:
             return sorted(it.name for it in left)
         primitives.Event().wait(0.01)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.table import Table
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from reactive_runtime.spark.traces import Verdict
 
-__all__ = ["Came", "FailOnRegression", "judged", "removed", "reported"]
+__all__ = ["Came", "FailOnRegression", "check_master", "judged", "removed", "reported"]
 
 FailOnRegression = Annotated[
     bool, typer.Option("--fail-on-regression", help="Exit status 1 also where something has become slower.")
@@ -55,6 +56,7 @@ def verify(
     from reactive_runtime.spark.session import settings_of
 
     with one_line_errors():
+        check_master(master)
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
         if follow:
@@ -72,19 +74,56 @@ def verify(
 @app.command()
 def report(
     runs: Annotated[Path, typer.Argument(help="Folder of runs that were judged, or of their verdict.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("report.html"),
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", "-o", help="The file to write: .html, .md or .json; may be given many times."),
+    ] = None,
 ) -> None:
-    """Write what was found as one HTML file, to look at in any browser."""
+    """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
     with one_line_errors():
-        reported(runs, out)
+        files = out or [Path("report.html")]
+        for file in files:
+            removed(file)
+        reported(runs, files)
 
 
-def reported(runs: Path, to: Path) -> None:
+def reported(runs: Path, to: Sequence[Path]) -> None:
     """Write the report, and say where it is."""
     from reactive_runtime.report import write_report
 
-    found = write_report(runs, to)
-    out.print(f"report   {to} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+    for file in to:
+        found = write_report(runs, file)
+        out.print(f"report   {file} ({len(found.runs)} run(s), {len(found.rows)} scenarios)", soft_wrap=True)
+
+
+@app.command()
+def prune(
+    runs: Annotated[Path, typer.Argument(help="Folder of runs.")],
+    nights: Annotated[int, typer.Option(min=1, help="Nights whose traces are kept, counted from the newest.")],
+    verdicts: Annotated[
+        int | None, typer.Option(min=1, help="Nights whose verdicts are kept; all of them, if it is not given.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
+) -> None:
+    """Remove the traces of all but the last nights; their verdicts, which are small, stay as long as you say."""
+    from reactive_runtime.report.retention import prune_traces, prune_verdicts
+
+    with one_line_errors():
+        for path in prune_traces(runs, nights, dry_run=dry_run):
+            out.print(f"removed  {path}", soft_wrap=True)
+        if verdicts is not None:
+            for run in prune_verdicts(runs, verdicts, dry_run=dry_run):
+                out.print(f"removed  verdict on {run}", soft_wrap=True)
+
+
+_MASTERS: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\])?|local-cluster\[.*\]|yarn|(spark|k8s|sc)://\S+")
+
+
+def check_master(master: str) -> None:
+    """ReactiveError for what can't be one: Spark says that in a hundred lines, and after the load."""
+    if not _MASTERS.fullmatch(master):
+        known = "local[*], local[2], spark://host:port, k8s://..., yarn"
+        raise ReactiveError(f"--master {master}: is no master of Spark: should be like {known}")
 
 
 def removed(file: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.report.summary import WORDS, json_of, markdown_of
 from reactive_runtime.report.tables import DEMAND, Report, Row, load
 from reactive_runtime.testing.rules import RULES
 
@@ -20,14 +21,21 @@ BUCKETS: Final = 8  # an octave, as the pipeline counts them
 def write_report(folder: Path | str, to: Path | str) -> Report:
     """Write the report on the runs judged below `folder`, as `load` has it, and return what is in it.
 
+    By the ending of the file's name, it is a page (.html), Markdown (.md) or JSON (.json), which are summaries for the
+    pages of a CI server. The file is replaced in one rename.
+
     TraceError where there is nothing to report, or the file can't be written; MissingDependencyError without Jinja2.
     """
     report = load(folder)
-    page = page_of(report)
+    file = Path(to)
+    text = {".md": markdown_of, ".json": json_of}.get(file.suffix, page_of)(report)
+    draft = file.with_name(f".{file.name}.next")
     try:
-        Path(to).parent.mkdir(parents=True, exist_ok=True)
-        Path(to).write_text(page, encoding="utf-8")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
     except OSError as error:
+        draft.unlink(missing_ok=True)
         raise TraceError(f"{to}: can't be written: {error.strerror}") from error
     return report
 
@@ -40,6 +48,7 @@ def page_of(report: Report) -> str:
     page: str = environment.get_template("report.html").render(
         report=report,
         asks=RULES,
+        words=WORDS,
         style=(folder / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -10,11 +10,15 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.spark.tables import settled, together
 
-__all__ = ["Example", "Report", "Row", "load"]
+__all__ = ["Example", "Night", "Report", "Row", "load"]
 
 SHOWN: Final = 30
 """Runs in a history line."""
+
+NIGHTS: Final = 14
+"""Nights in the matrix."""
 
 Cells = dict[str, Any]
 
@@ -33,7 +37,7 @@ class Example:
 
 @dataclass
 class Row:
-    """What is known of one scenario, in the newest run."""
+    """What is known of one scenario, in the runs that were judged together; latency is that of the newest of them."""
 
     scenario: str
     subscriptions: int = 0
@@ -56,9 +60,38 @@ class Row:
     @property
     def verdict(self) -> str:
         """In a word."""
-        if self.given_up:
-            return "given up"
-        return "broken" if self.rules else "slower" if self.slower else "clean"
+        if self.rules:
+            return "broken"
+        return "given up" if self.given_up else "slower" if self.slower else "clean"
+
+    def add(self, it: Cells) -> None:
+        """What one run says of the scenario."""
+        for name in ("subscriptions", "signals", "cancelled"):
+            setattr(self, name, getattr(self, name) + it[name])
+        for name in ("late_max", "late_inside_max"):
+            most = [one for one in (getattr(self, name), it[name]) if one is not None]
+            setattr(self, name, max(most, default=None))
+
+
+@dataclass(frozen=True)
+class Night:
+    """What came of the runs of one interpreter in one night."""
+
+    date: str
+    runs: int = 0
+    rules: tuple[str, ...] = ()
+    given_up: int = 0
+    cut_off: int = 0
+    """Runs that did not come to their end."""
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if not self.runs:
+            return "-"
+        if self.rules:
+            return "broken"
+        return "given up" if self.given_up else "cut off" if self.cut_off else "clean"
 
 
 @dataclass(frozen=True)
@@ -72,21 +105,38 @@ class Report:
     violations: list[Cells]
     """By run and rule: run, rule, scenarios, subscriptions, count. The newest first."""
     regressions: list[Cells]
+    """What became slower in the runs that were judged together."""
+    together: list[Cells]
+    """The runs that were judged together the last time, the newest first: the headline is theirs, the worst of it."""
+    unable: list[str] = field(default_factory=list)
+    """Why others could not be judged then, a line each."""
+    matrix: list[tuple[str, list[Night]]] = field(default_factory=list)
+    """By interpreter, the newest first: what came of it in each night, the oldest first."""
 
     @property
     def newest(self) -> Cells:
-        """The newest run."""
-        return self.runs[0]
+        """The newest of the runs that were judged together."""
+        return self.together[0]
 
     @property
     def broken(self) -> list[Cells]:
-        """What the newest run broke."""
-        return [it for it in self.violations if it["run"] == self.newest["run"]]
+        """What the runs that were judged together broke."""
+        runs = {it["run"] for it in self.together}
+        return [it for it in self.violations if it["run"] in runs]
 
     @property
     def clean(self) -> bool:
-        """Whether the newest run broke no rule, and no scenario was given up."""
-        return not self.broken and not any(row.given_up for row in self.rows)
+        """Whether those runs broke no rule, no scenario was given up, and there was none that could not be judged."""
+        return self.verdict == "clean"
+
+    @property
+    def verdict(self) -> str:
+        """In a word: broken, given up, not judged (not all of it), or clean."""
+        if self.broken:
+            return "broken"
+        if any(row.given_up for row in self.rows):
+            return "given up"
+        return "not judged" if self.unable else "clean"
 
 
 DEMAND: Final = "demand → element"
@@ -98,23 +148,51 @@ def load(folder: Path | str) -> Report:
     TraceError where there is none, or a table can't be read.
     """
     folder = Path(folder)
-    tables = folder if (folder / "summary").is_dir() else folder / "verdict"
+    tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
+    settled(tables)
     if not (tables / "summary").is_dir():
         raise TraceError(f"{folder}: has no verdict to report: judge its runs with `reactive-runtime verify {folder}`")
+    for _ in range(_TRIES):
+        before = _generation(tables)
+        report = _load(tables)
+        if _generation(tables) == before:
+            return report
+    raise TraceError(f"{tables}: a verifier replaces it all the time: make the report when it is done")
+
+
+_TRIES: Final = 10
+
+
+def _generation(tables: Path) -> tuple[int, bool]:
+    """It differs where a verdict has been replaced, or is just being."""
+    try:
+        return (tables / "verdict.json").stat().st_mtime_ns, (tables / ".commit").is_dir()
+    except OSError:
+        return 0, (tables / ".commit").is_dir()
+
+
+def _load(tables: Path) -> Report:
     runs = sorted(_rows(tables / "runs"), key=lambda it: (it["started"] or "", it["run"]), reverse=True)
-    if not runs:
+    last = together(tables)
+    if not runs and not (last and last.unable):
         raise TraceError(f"{tables}: names no run")
-    newest = runs[0]["run"]
-    rows = {it["scenario"]: _row(it) for it in _rows(tables / "summary", newest)}
-    for scenario, why in json.loads(runs[0]["given_up"] or "{}").items():
-        rows.setdefault(scenario, Row(scenario)).given_up = str(why)
+    if not runs:
+        raise TraceError(f"{tables}: no run could be judged: {last.unable[0] if last else ''}")
+    names = {runs[0]["run"]} if last is None else set(last.runs)
+    judged = [it for it in runs if it["run"] in names] or runs[:1]
+    rows: dict[str, Row] = {}
+    for run in judged:
+        for it in _rows(tables / "summary", run["run"]):
+            rows.setdefault(it["scenario"], Row(it["scenario"])).add(it)
+        for scenario, why in _given_up(run).items():
+            rows.setdefault(scenario, Row(scenario)).given_up = str(why)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
     for it in broken:
         row = rows.get(it["scenario"])
-        if it["run"] == newest and row is not None and it["rule"] not in row.rules:
+        if it["run"] in names and row is not None and it["rule"] not in row.rules:
             row.rules.append(it["rule"])
-    _measured(rows, tables, runs)
-    regressions = [it for it in _rows(tables / "regressions") if it["slower"] and it["run"] == newest]
+    _measured(rows, tables, runs, judged[0]["run"])
+    regressions = [it for it in _rows(tables / "regressions") if it["slower"] and it["run"] in names]
     for it in regressions:
         if it["scenario"] in rows:
             rows[it["scenario"]].slower = it["ratio"]
@@ -125,16 +203,48 @@ def load(folder: Path | str) -> Report:
     age = {it["run"]: place for place, it in enumerate(runs)}
     examples.sort(key=lambda it: (age.get(it.run, len(age)), it.rule))
     by_rule = sorted(_by_rule(broken), key=lambda it: (age.get(it["run"], len(age)), it["rule"]))
-    return Report(runs, sorted(rows.values(), key=lambda it: it.scenario), examples, by_rule, regressions)
+    by_name = sorted(rows.values(), key=lambda it: it.scenario)
+    unable = [] if last is None else last.unable
+    return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule))
 
 
-def _row(it: Cells) -> Row:
-    known = ("scenario", "subscriptions", "signals", "cancelled", "late_max", "late_inside_max")
-    return Row(**{name: it[name] for name in known})
+def _given_up(run: Cells) -> dict[str, Any]:
+    try:
+        told = json.loads(run["given_up"] or "{}")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
-def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells]) -> None:
-    newest = runs[0]["run"]
+def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Night]]]:
+    """The last nights, by interpreter."""
+    rules: dict[str, set[str]] = {}
+    for it in by_rule:
+        rules.setdefault(it["run"], set()).add(it["rule"])
+    dates = sorted({(it["started"] or "")[:10] for it in runs} - {""})[-NIGHTS:]
+    found: dict[str, dict[str, list[Cells]]] = {}
+    for it in runs:
+        if (it["started"] or "")[:10] in dates:
+            found.setdefault(it["python"] or "not known", {}).setdefault(it["started"][:10], []).append(it)
+    return [
+        (
+            python,
+            [
+                Night(
+                    date,
+                    len(of := by_date.get(date, [])),
+                    tuple(sorted(set().union(*(rules.get(it["run"], set()) for it in of)))),
+                    sum(len(_given_up(it)) for it in of),
+                    sum(not it["complete"] for it in of),
+                )
+                for date in dates
+            ],
+        )
+        for python, by_date in found.items()
+    ]
+
+
+def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:
     latency = {(it["run"], it["scenario"], it["what"]): it for it in _rows(tables / "latency")}
     for (run, scenario, what), it in latency.items():
         if run == newest and scenario in rows:

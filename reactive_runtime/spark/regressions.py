@@ -185,8 +185,8 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
     """Hold the newest of these runs, one for each machine and Python, against those before it below `tables`.
 
     `latency` and `runs` are the tables of the runs just judged, which replace what `tables` has of them. A row a
-    series, the slowest first: run, scenario, what, now, usual (ns; for all scenarios now is a ratio in thousandths), ratio,
-    spread (as a factor), runs, slower, since. None where there is no history to judge by.
+    series, the slowest first: run, scenario, what, now, usual (ns; of all scenarios: how many times the usual, in
+    thousandths), ratio, spread (as a factor), runs, slower, since. None where there is no history to judge by.
     """
     import pyarrow as pa
 

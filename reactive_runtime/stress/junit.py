@@ -31,8 +31,8 @@ def write_junit(
 
     `broken` says which rules, by scenario; a link inside a pipeline counts for its scenario. `runs` are the folders of
     what was recorded: host, seed and interpreter are said by their metadata. `unable`, lines on what could not be
-    judged, and `slower` are a test case of their own. `seconds` is how long all took. The file is replaced in one rename.
-    ScenarioError where it can't be written.
+    judged, and `slower` are a test case of their own. `seconds` is how long all took. The file is replaced in one
+    rename. ScenarioError where it can't be written.
     """
     suite = ElementTree.Element("testsuite", name="reactive-runtime stress")
     _where(suite, runs, seconds)
@@ -87,6 +87,8 @@ def _where(suite: ElementTree.Element, runs: Sequence[Path], seconds: float) -> 
     hosts = {str((it.get("identity") or {}).get("host", "")) for it in known} - {""}
     if hosts:
         suite.set("hostname", _said(", ".join(sorted(hosts))))
+    if not known:
+        return
     properties = ElementTree.SubElement(suite, "properties")
     for it in known:
         for name in ("run", "seed", "python", "machine", "commit"):

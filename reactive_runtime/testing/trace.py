@@ -24,6 +24,7 @@ import os
 import platform
 import re
 import secrets
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing.recorder import SIGNALS, Chunk, Recorder, Row, fitting
+from reactive_runtime.testing.recorder import ON_NEXT, REQUEST, SIGNALS, Chunk, Recorder, Row, fitting
 from reactive_runtime.testing.records import CUT, Facts, Record
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _VERSION: Final = b"reactive_runtime.trace"
 _SINCE: Final = {"depth": 2, "late_signals": 2}
 """Columns that older files have not."""
 
-FILE_ROWS: Final = 400_000
+FILE_ROWS: Final = 150_000
 """Rows that wait for a file, at which it is written; at twice as many, the threads that record wait for it."""
 
 GROUP_ROWS: Final = 100_000
@@ -149,7 +150,7 @@ class Source:
     def write(self, chunk: Chunk) -> None:
         """Take a chunk; a failure is kept for `close`, since the caller is a publisher in mid-signal. Any thread."""
         try:
-            table = _columns(chunk.thread, chunk.rows)  # before the lock
+            table = _columns(chunk)  # before the lock
         except Exception as error:
             self._writer._failed(error)
             return
@@ -319,7 +320,7 @@ class TraceWriter:
         for source, tables, upto, calls in taken:
             if not tables and not calls:
                 continue
-            rows = pa.concat_tables(tables) if tables else _columns(0, [])
+            rows = pa.concat_tables(tables) if tables else _columns(Chunk(0, []))
             if upto is not None:
                 rows, later = _split(rows, upto)
                 with self._lock:
@@ -346,7 +347,8 @@ class TraceWriter:
     def _file(self, kind: str, tables: Sequence[Any]) -> str:
         """Write a file, sorted, its rows of one subscription close together."""
         pa, parquet = _arrow()
-        table = pa.concat_tables(tables).sort_by([("subscription", "ascending"), ("begin", "ascending")])
+        together = pa.concat_tables(tables).unify_dictionaries()
+        table = together.sort_by([("subscription", "ascending"), ("begin", "ascending")])
         names = table.schema.names
         draft, name = self._name(f"_{kind}"), self._name(kind)
         parquet.write_table(
@@ -357,6 +359,7 @@ class TraceWriter:
             use_dictionary=REPEATED,
             column_encoding=RISING,
             write_statistics=PLANNED,
+            store_schema=False,  # its columns are what `schema` says, and no dictionaries
             sorting_columns=[parquet.SortingColumn(names.index(it)) for it in ("subscription", "begin")],
             write_page_checksum=True,
         )
@@ -403,29 +406,62 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
         raise _unwritten(path, error) from error
 
 
-def _columns(thread: int, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
-    """Rows as they were recorded, by columns."""
+def _columns(chunk: Chunk) -> pyarrow.Table:
+    """Rows as they were recorded, by columns; in any order."""
+    pa, _ = _arrow()
+    size, numbers, others = chunk.columns()
+    packed = _of_packed(chunk.thread, size, numbers)
+    table: pyarrow.Table = pa.concat_tables([packed, _of_tuples(chunk.thread, others)]) if others else packed
+    return table
+
+
+def _of_packed(thread: int, size: int, numbers: array[int]) -> pyarrow.Table:
+    pa, _ = _arrow()
+    pc = _compute()
+
+    def column(at: int) -> Any:
+        return pa.Array.from_buffers(pa.int64(), size, [None, pa.py_buffer(numbers[at::8])])
+
+    signal, argument = column(1), column(2)
+    none = pa.scalar(None, pa.int64())
+    columns = [
+        column(0),
+        pa.repeat(pa.scalar(thread, pa.int64()), size),
+        signal.cast(pa.int8()),
+        pc.if_else(pc.equal(signal, REQUEST), argument, none),
+        *(column(at) for at in (3, 4, 5, 6)),
+        pc.if_else(pc.equal(signal, ON_NEXT), argument, none),
+        pa.nulls(size, pa.string()),
+        column(7).cast(pa.int32()),
+    ]
+    table: pyarrow.Table = pa.table(columns, schema=_recorded())
+    return table
+
+
+def _of_tuples(thread: int, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
     pa, _ = _arrow()
     width = len(Row._fields)
-    cells = list(chain.from_iterable(rows))  # then each column is a slice: several times as fast as zip(*rows)
+    cells = list(chain.from_iterable(rows))
     numbers, signals, n, begin, end, begin_ns, end_ns, values, errors, depths = (
         cells[at::width] for at in range(width)
     )
-    columns = {
-        "subscription": pa.array(numbers, pa.int64()),
-        "thread": pa.repeat(pa.scalar(thread, pa.int64()), len(rows)),
-        "signal": pa.array(signals, pa.int8()),
-        "n": pa.array(n, pa.int64()),
-        "begin": pa.array(begin, pa.int64()),
-        "end": pa.array(end, pa.int64()),
-        "begin_ns": pa.array(begin_ns, pa.int64()),
-        "end_ns": pa.array(end_ns, pa.int64()),
-        "value": _ints(values),
-        "error": pa.array(errors, pa.string()),
-        "depth": pa.array(depths, pa.int32()),
-    }
-    table: pyarrow.Table = pa.table(columns)
+    threads = [thread] * len(rows)
+    fits = [fitting(value) for value in values]
+    columns = [numbers, threads, signals, n, begin, end, begin_ns, end_ns, fits, errors, depths]
+    kinds = _recorded()
+    table: pyarrow.Table = pa.table(
+        [pa.array(cells, field.type) for cells, field in zip(columns, kinds, strict=True)], schema=kinds
+    )
     return table
+
+
+def _recorded() -> pyarrow.Schema:
+    """The columns of rows as they were recorded."""
+    pa, _ = _arrow()
+    kinds = {"signal": pa.int8(), "error": pa.string(), "depth": pa.int32()}
+    names = ["subscription", "thread", "signal", "n", "begin", "end", "begin_ns", "end_ns", "value", "error", "depth"]
+    made: pyarrow.Schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
+    return made
 
 
 def _split(rows: Any, ticket: int) -> tuple[Any, Any]:
@@ -442,7 +478,7 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
     pc = _compute()
     since = later.filter(pc.less_equal(later["begin"], ticket))
     known = set(since["begin"].to_pylist())
-    of_threads = [_columns(thread, [row]) for thread, row in under_way if row[3] not in known]
+    of_threads = [_columns(Chunk(thread, [row])) for thread, row in under_way if row[3] not in known]
     calls = pa.concat_tables([since, *of_threads])
     ends = pc.subtract(pa.scalar(CUT, pa.int64()), calls["begin"])
     calls = calls.set_column(calls.schema.names.index("end"), "end", ends)
@@ -455,7 +491,7 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
 
 
 def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) -> pyarrow.Table:
-    """Rows as they were recorded, with all that is known of them."""
+    """Rows as they were recorded, with all that is known of them; texts as dictionaries, of which there are few."""
     pa, _ = _arrow()
     size = len(rows)
     # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
@@ -465,27 +501,24 @@ def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) ->
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)
 
+    def texts(indices: Any, values: list[str]) -> Any:
+        return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
+
+    scenarios = {name: at for at, name in enumerate(dict.fromkeys(fact.scenario for fact in facts))}
     columns = {
         **{name: rows[name] for name in rows.schema.names},
-        "run": pa.repeat(pa.scalar(run, pa.string()), size),
-        "scenario": repeated([fact.scenario for fact in facts], pa.string()),
+        "run": texts(pa.repeat(pa.scalar(0, pa.int32()), size), [run]),
+        "scenario": texts(repeated([scenarios[fact.scenario] for fact in facts], pa.int32()), list(scenarios)),
         "shared_callers": repeated([fact.shared_callers for fact in facts], pa.bool_()),
         "ascending": repeated([fact.ascending for fact in facts], pa.bool_()),
         "elements": repeated([fact.elements for fact in facts], pa.int64()),
-        "signal": pa.array([signal.value for signal in SIGNALS]).take(rows["signal"].combine_chunks()),
+        "signal": texts(rows["signal"].combine_chunks().cast(pa.int32()), [signal.value for signal in SIGNALS]),
         "late_signals": repeated([fact.late_signals for fact in facts], pa.int32()),
     }
-    table: pyarrow.Table = pa.table([columns[name] for name in schema().names], schema=schema())
+    known_as = schema()
+    made = {name: columns[name] for name in known_as.names}
+    table: pyarrow.Table = pa.table(made).replace_schema_metadata(known_as.metadata)
     return table
-
-
-def _ints(values: Sequence[Any]) -> Any:
-    """As int64; what does not fit as `fitting` has it."""
-    pa, _ = _arrow()
-    try:
-        return pa.array(values, pa.int64())
-    except (OverflowError, pa.ArrowInvalid):
-        return pa.array([fitting(value) for value in values], pa.int64())
 
 
 def run_folders(folder: Path | str) -> list[Path]:

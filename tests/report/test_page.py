@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as parquet
 import pytest
 
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report import load, page, write_report
 from reactive_runtime.report.page import duration, page_of
-from report.conftest import NASTY, history
+from reactive_runtime.report.retention import prune_traces, prune_verdicts
+from reactive_runtime.report.summary import markdown_of
+from report.conftest import NASTY, history, write
 
 
 class Outline(HTMLParser):
@@ -164,3 +170,94 @@ def test_the_command_writes_it_and_says_where(tmp_path: Path) -> None:
     )
     assert gone.returncode == 2
     assert gone.stderr.count("\n") == 1
+
+
+# -- what was judged together -------------------------------------------------------------------------------------
+
+
+def judged_together(folder: Path, runs: list[str], unable: list[str] | None = None) -> Path:
+    (folder / "verdict" / "verdict.json").write_text(json.dumps({"runs": runs, "unable": unable or []}))
+    return folder
+
+
+def test_the_headline_is_the_worst_of_all_that_was_judged_together(tmp_path: Path) -> None:
+    folder = history(tmp_path)  # night-2 is broken; and now it is not the newest
+    write(folder / "verdict", "runs", "night-3", [{**facts(folder, "night-1"), "started": "2999-01-01T00:00:00+00:00"}])
+    for name in ("summary", "latency", "histogram"):
+        shutil.copytree(folder / "verdict" / name / "run=night-1", folder / "verdict" / name / "run=night-3")
+    assert load(judged_together(folder, ["night-3"])).clean
+    report = load(judged_together(folder, ["night-2", "night-3"]))
+    assert not report.clean
+    assert "Broken Rule 1.3 in scenario_1, 3 subscription(s)." in " ".join(Outline(page_of(report)).text.split())
+    assert {it["run"] for it in report.together} == {"night-2", "night-3"}
+    assert not load(judged_together(folder, ["night-2"])).clean
+
+
+def facts(folder: Path, run: str) -> dict[str, Any]:
+    return dict(
+        parquet.ParquetFile(folder / "verdict" / "runs" / f"run={run}" / "part-0.parquet").read().to_pylist()[0]
+    )
+
+
+def test_what_could_not_be_judged_makes_it_not_clean(tmp_path: Path) -> None:
+    folder = judged_together(history(tmp_path, broken=False), ["night-2"], ["run=x: <b>is no run</b>"])
+    report = load(folder)
+    assert (report.clean, report.verdict) == (False, "not judged")
+    page = page_of(report)
+    assert "Could not be judged: run=x: <b>is no run</b>." in " ".join(Outline(page).text.split())
+    assert "Not all judged" in page
+
+
+def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:
+    folder = history(tmp_path)
+    run = {**facts(folder, "night-1"), "python": "3.13.5t", "complete": False}
+    write(folder / "verdict", "runs", "other", [run])
+    matrix = {python: [(it.date[-2:], it.verdict) for it in nights] for python, nights in load(folder).matrix}
+    assert matrix == {
+        "3.11.7": [("20", "clean"), ("21", "clean"), ("22", "broken")],
+        "3.13.5t": [("20", "-"), ("21", "cut off"), ("22", "-")],
+    }
+    assert "3.13.5t" in Outline(page_of(load(folder))).text
+
+
+def test_a_summary_for_a_ci_page_as_markdown_and_as_json(tmp_path: Path) -> None:
+    folder = history(tmp_path)
+    write_report(folder, tmp_path / "made" / "summary.md")
+    text = (tmp_path / "made" / "summary.md").read_text()
+    assert text.startswith("## Broken\n")
+    assert "- rule 1.3 (" in text
+    assert "| 3.11.7 | clean | clean | broken: 1.3 |" in text
+    write_report(folder, tmp_path / "summary.json")
+    told = json.loads((tmp_path / "summary.json").read_text())
+    assert (told["verdict"], [it["rule"] for it in told["broken"]]) == ("broken", ["1.3"])
+    assert [it["scenario"] for it in told["slower"]] == ["scenario_2"]
+    assert {it["scenario"] for it in told["scenarios"]} >= {NASTY, "scenario_1"}
+    assert NASTY not in markdown_of(load(history(tmp_path / "other", given_up={NASTY: NASTY})))
+
+
+def test_a_report_that_cannot_be_made_leaves_none_of_an_earlier_night(tmp_path: Path) -> None:
+    old = tmp_path / "report.html"
+    old.write_text("Clean")
+    command = [sys.executable, "-m", "reactive_runtime", "report", str(tmp_path), "-o", str(old)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr.count("\n"), old.exists()) == (2, 1, False)
+
+
+# -- what is kept -------------------------------------------------------------------------------------------------
+
+
+def test_traces_and_verdicts_are_kept_for_as_many_nights_as_one_says(tmp_path: Path) -> None:
+    folder = judged_together(history(tmp_path, runs=5), ["night-3", "night-4"])
+    for day in range(20, 25):
+        (folder / f"date=2026-11-{day}" / "run=x").mkdir(parents=True)
+    assert [it.name for it in prune_traces(folder, 2, dry_run=True)] == [f"date=2026-11-{day}" for day in (20, 21, 22)]
+    assert len(list(folder.glob("date=*"))) == 5
+    prune_traces(folder, 2)
+    assert sorted(it.name for it in folder.glob("date=*")) == ["date=2026-11-23", "date=2026-11-24"]
+    assert len(load(folder).runs) == 5
+    assert prune_verdicts(folder, 3) == ["night-0", "night-1"]
+    report = load(folder)
+    assert [it["run"] for it in report.runs] == ["night-4", "night-3", "night-2"]
+    assert all(run != "night-0" for row in report.rows for run, _ in row.history)
+    assert {it["run"] for it in report.together} == {"night-3", "night-4"}
+    assert prune_verdicts(folder, 3) == []

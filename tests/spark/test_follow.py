@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +12,21 @@ from breaches import element, request, trace
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Verdict, follow, verify
-from reactive_runtime.testing.trace import TraceWriter, table_of
-
-KILLS = int(os.environ.get("FOLLOW_KILLS", "1"))
-"""How often the job is killed; each takes Spark's time to start."""
+from reactive_runtime.testing.trace import table_of
 
 pytestmark = pytest.mark.timeout(300)
 
 
-def arrives(folder: Path, run: str, elements: int, complete: bool = True) -> None:
+def arrives(folder: Path, run: str, elements: int, complete: bool = True) -> Path:
     """A run with one subscription, that breaks rule 1.1 as often as there are elements but one."""
-    writer = TraceWriter(folder, run)
+    path = folder / "date=2026-11-22" / f"run={run}"
+    path.mkdir(parents=True)
     records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(elements)), run=run)
-    parquet.write_table(table_of(records), writer.path / "signals-00000.parquet")
-    if complete:
-        writer.close({"seconds": 1})
+    parquet.write_table(table_of(records), path / "signals-00000.parquet", write_page_checksum=True)
+    facts = {"run": run, "identity": {"random": run}, "complete": complete, "started": "2026-11-22T02:15:00+00:00"}
+    facts["files"] = {"signals-00000.parquet": len(records)}
+    (path / ("metadata.json" if complete else "_metadata.json")).write_text(json.dumps(facts))
+    return path
 
 
 def no_error(error: TraceError) -> None:
@@ -89,6 +85,46 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_judged(spark: Any
     assert ["signals-00000.parquet: is no whole Parquet file" in str(it) for it in errors] == [True]
 
 
+def test_a_run_whose_bytes_have_changed_is_named_and_the_others_are_judged_by_both(spark: Any, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    damaged = arrives(runs, "a", 5_000) / "signals-00000.parquet"
+    arrives(runs, "b", 3)
+    data = bytearray(damaged.read_bytes())
+    data[2_000:5_000] = bytes(255 - it for it in data[2_000:5_000])  # the footer is as it was
+    damaged.write_bytes(data)
+    told: list[TraceError] = []
+    verdict = verify(spark, [runs], tmp_path / "verified", unreadable=told.append)
+    assert {row["run"] for row in verdict.summary} == {"b"}
+    verdicts: list[Verdict] = []
+    follow(spark, runs, tmp_path / "followed", verdicts.append, told.append, once=True)
+    assert {row["run"] for verdict in verdicts for row in verdict.summary} == {"b"}
+    assert [f"{damaged}: " in str(it) and "\n" not in str(it) for it in told] == [True, True]
+    follow(spark, runs, tmp_path / "followed", verdicts.append, no_error, once=True)  # it is not tried for ever
+    with pytest.raises(TraceError, match=r"run=a/signals-00000\.parquet: "):
+        verify(spark, [runs], tmp_path / "verified")
+
+
+def test_a_run_whose_metadata_come_before_its_files_is_judged_when_they_are_there(spark: Any, tmp_path: Path) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "out"
+    file = arrives(runs, "early", 4) / "signals-00000.parquet"
+    arrives(runs, "other", 3)
+    elsewhere = file.rename(tmp_path / file.name)
+    verdicts: list[Verdict] = []
+    told: list[TraceError] = []
+    for _ in range(2):
+        follow(spark, runs, out, verdicts.append, told.append, once=True)
+    assert [row["run"] for verdict in verdicts for row in verdict.summary] == ["other"]
+    assert ["not all files that it says it holds are there" in str(it) for it in told] == [True, True]
+    file.write_bytes(elsewhere.read_bytes()[:-100])  # half copied is not there
+    follow(spark, runs, out, verdicts.append, told.append, once=True)
+    assert len(told) == 3
+    file.write_bytes(elsewhere.read_bytes())
+    follow(spark, runs, out, verdicts.append, no_error, once=True)
+    assert [row["run"] for verdict in verdicts for row in verdict.summary] == ["other", "early"]
+    follow(spark, runs, out, verdicts.append, no_error, once=True)
+    assert len(verdicts) == 2
+
+
 def test_what_a_batch_raises_ends_the_job_and_is_raised(spark: Any, tmp_path: Path) -> None:
     def refuse(verdict: Verdict) -> None:
         raise OSError("no mail server")
@@ -98,35 +134,3 @@ def test_what_a_batch_raises_ends_the_job_and_is_raised(spark: Any, tmp_path: Pa
         follow(spark, tmp_path / "runs", tmp_path / "out", refuse, no_error, once=True)
     with pytest.raises(TraceError, match="nowhere: is no folder"):
         follow(spark, tmp_path / "nowhere", tmp_path / "out", refuse, no_error, once=True)
-
-
-def test_it_survives_kill_9_and_judges_each_run_once(tmp_path: Path) -> None:
-    runs, out = tmp_path / "runs", tmp_path / "out"
-    command = [sys.executable, "-m", "reactive_runtime", "verify", str(runs), "--out", str(out), "--follow"]
-    command += ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
-    for number in range(4):
-        arrives(runs, f"run-{number}", number + 2)
-    for batch in range(KILLS):
-        # Killed in the middle of a batch: what it writes first is there, and its end is not noted.
-        with (tmp_path / f"log-{batch}").open("wb") as log:
-            job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-            offset = out / "checkpoint" / "offsets" / str(batch)
-            wait_for(offset.exists, job)
-            wait_for(lambda: any(out.glob("violations/run=*/*.parquet")), job)
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-        arrives(runs, f"late-{batch}", batch + 5)
-    done = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    expected = {f"run=run-{number}": [("1.1", number + 1)] for number in range(4)}
-    expected |= {f"run=late-{batch}": [("1.1", batch + 4)] for batch in range(KILLS)}
-    assert counts(out) == expected
-
-
-def wait_for(condition: Any, job: subprocess.Popen[bytes]) -> None:
-    """Until another process has done something that can only be seen on disk."""
-    patience = time.monotonic() + 120
-    while not condition():
-        assert job.poll() is None, "the job has ended by itself"
-        assert time.monotonic() < patience
-        time.sleep(0.01)

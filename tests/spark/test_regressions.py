@@ -1,121 +1,182 @@
-"""What is slower than it used to be is named, and noise is not."""
+"""What is slower than it used to be is named for as long as that lasts, and noise is not."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
-from reactive_runtime.spark.regressions import BEFORE, FEWEST, compared, regressions
+from reactive_runtime.spark.regressions import ALL, FEWEST, gone_through, regressions
 
-LATENCY = "run string, scenario string, what string, count bigint, p50 bigint, p90 bigint, p99 bigint, max bigint"
-RUNS = "run string, started string, complete boolean, python string, machine string"
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+try:
+    from regressions import SCENARIOS, alarms, history, slowed
+finally:
+    sys.path.pop(0)
 
-SCENARIOS = 20
-
-
-def history(
-    nights: int, noise: float, seed: int, slower: float = 1.0, *, tails: bool = False, machine: float = 0.3
-) -> list[tuple[Any, ...]]:
-    """Made-up medians, run by run; in the last run, scenario 3 takes `slower` times as long."""
-    dice = random.Random(seed)
-    usual = [math.exp(dice.gauss(11, 1)) for _ in range(SCENARIOS)]
-    rows = []
-    for night in range(nights):
-        that_night = dice.gauss(0, machine)
-        for scenario, value in enumerate(usual):
-            error = dice.gauss(0, 1)
-            if tails:  # Student's t with four degrees of freedom
-                error /= math.sqrt(sum(dice.gauss(0, 1) ** 2 for _ in range(4)) / 4)
-            factor = slower if (scenario, night) == (3, nights - 1) else 1.0
-            p50 = int(value * factor * math.exp(that_night + noise * error))
-            rows.append((f"run {night:03}", f"scenario {scenario}", "demand → element", 1_000, p50, p50, p50, p50))
-    return rows
+BEGIN = 30
 
 
-def runs_of(rows: Iterable[tuple[Any, ...]], **other: Any) -> list[tuple[Any, ...]]:
+def nights_named(nights: list[Any], scenario: str = "scenario 0") -> list[int]:
+    """The nights on which that scenario is slower."""
+    return [
+        at
+        for at, said in enumerate(gone_through(nights))
+        if any(name == scenario and it.slower for (name, _), it in said.items())
+    ]
+
+
+def others_named(nights: list[Any]) -> set[str]:
+    """Whatever is slower on any night, but for the first scenario."""
+    return {name for said in gone_through(nights) for (name, _), it in said.items() if it.slower} - {"scenario 0"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lasting_change_is_named_on_each_night_for_as_long_as_it_lasts(seed: int) -> None:
+    nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 70), 3.0, BEGIN, BEGIN + 60)
+    named = nights_named(nights)
+    assert set(range(BEGIN + 2, BEGIN + 60)) <= set(named)
+    assert not [it for it in named if it >= BEGIN + 61]
+    assert others_named(nights) == set()
+
+
+def test_thirty_percent_at_five_percent_of_noise_is_found_within_three_nights() -> None:
+    found = 0
+    for seed in range(20):
+        nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 3), 1.3, BEGIN, BEGIN + 3)
+        found += BEGIN + 2 in nights_named(nights)
+    assert found >= 19
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.05])
+def test_a_change_says_since_when_and_how_much(noise: float) -> None:
+    nights = slowed(history(random.Random(1), noise, False, BEGIN + 5), 1.3, BEGIN, BEGIN + 5)
+    *_, last = gone_through(nights)
+    seen = last["scenario 0", "demand"]
+    assert seen.slower
+    assert seen.since == f"night {BEGIN:03}"
+    assert 1.15 < seen.ratio < 1.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_hiccup_hides_nothing(seed: int) -> None:
+    nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 20), 20.0, BEGIN - 5, BEGIN - 4)
+    named = nights_named(slowed(nights, 1.5, BEGIN, BEGIN + 20))
+    assert set(range(BEGIN + 2, BEGIN + 20)) <= set(named)
+    assert not set(named) & set(range(BEGIN - 3, BEGIN))  # and is over when it is over
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_slowdown_of_all_scenarios_is_said_as_one(seed: int) -> None:
+    nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 20), 3.0, BEGIN, BEGIN + 20, range(SCENARIOS))
+    assert set(range(BEGIN + 2, BEGIN + 20)) <= set(nights_named(nights, ALL))
+    assert len({name for said in gone_through(nights) for (name, _), it in said.items() if it.slower} - {ALL}) <= 1
+
+
+def test_a_slow_night_of_the_machine_names_no_scenario() -> None:
+    nights = slowed(history(random.Random(1), 0.05, False, BEGIN + 1), 2.0, BEGIN, BEGIN + 1, range(SCENARIOS))
+    *_, last = gone_through(nights)
+    assert {name for (name, _), it in last.items() if it.slower} <= {ALL}
+
+
+def test_what_got_faster_is_not_named_and_is_usual_after_a_while() -> None:
+    nights = slowed(history(random.Random(2), 0.05, False, BEGIN + 60), 0.3, BEGIN, BEGIN + 40)
+    named = nights_named(nights)
+    assert not [it for it in named if it < BEGIN + 40]
+    assert set(range(BEGIN + 42, BEGIN + 60)) <= set(named)
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["normal", "heavy tails"])
+def test_noise_cries_wolf_at_most_once_in_a_thousand_series_nights(heavy: bool) -> None:
+    found = judged = 0
+    for noise in (0.05, 0.2):
+        more, of = alarms(random.Random(11), noise, heavy, 2)
+        found, judged = found + more, judged + of
+    assert judged > 10_000
+    assert found <= judged / 1_000
+
+
+def test_too_short_a_history_judges_nothing() -> None:
+    nights = slowed(history(random.Random(3), 0.05, False, FEWEST + 1), 9.0, FEWEST - 1, FEWEST)
+    assert nights_named(nights[:FEWEST]) == []
+    nights = slowed(history(random.Random(3), 0.05, False, FEWEST + 1), 9.0, FEWEST, FEWEST + 1)
+    assert nights_named(nights) == [FEWEST]
+
+
+def test_differences_below_a_microsecond_are_the_clock() -> None:
+    nights = [(f"night {n}", {("one", "demand"): 900.0 if n > 20 else 90.0}) for n in range(30)]
+    assert nights_named(nights, "one") == []
+
+
+# -- from the tables ----------------------------------------------------------------------------------------------
+
+
+def tables(nights: list[Any], **other: Any) -> tuple[pa.Table, pa.Table]:
+    """The tables `latency` and `runs` of these nights."""
+    latency = [
+        {"run": run, "scenario": scenario, "what": what, "p50": int(value)}
+        for run, values in nights
+        for (scenario, what), value in values.items()
+    ]
     facts = {"complete": True, "python": "3.11.7", "machine": "here", **other}
-    return [(run, f"2026-{run}", *facts.values()) for run in sorted({row[0] for row in rows})]
+    runs = [{"run": run, "started": f"2026-{run}", **facts} for run, _ in nights]
+    return pa.Table.from_pylist(latency), pa.Table.from_pylist(runs)
 
 
-def named(spark: Any, rows: list[tuple[Any, ...]], runs: list[tuple[Any, ...]] | None = None) -> list[str]:
-    found = compared(spark.createDataFrame(rows, LATENCY), spark.createDataFrame(runs or runs_of(rows), RUNS))
-    return [row["scenario"] for row in found.where("slower").collect()]
+def kept(folder: Path, nights: list[Any], **other: Any) -> None:
+    """What `tables` makes, below the folder, as a verdict has it."""
+    for name, table in zip(("latency", "runs"), tables(nights, **other), strict=True):
+        for run, _ in nights:
+            (folder / name / f"run={run}").mkdir(parents=True, exist_ok=True)
+            rows = [row for row in table.to_pylist() if row["run"] == run]
+            cells = pa.Table.from_pylist(rows).drop_columns(["run"])
+            parquet.write_table(cells, folder / name / f"run={run}" / "part-0.parquet")
 
 
-def test_a_scenario_that_takes_three_times_as_long_is_named_and_no_other(spark: Any) -> None:
-    assert [named(spark, history(15, 0.1, seed, slower=3.0)) for seed in range(3)] == [["scenario 3"]] * 3
+def slower(table: pa.Table | None) -> list[str]:
+    return [] if table is None else [it["scenario"] for it in table.to_pylist() if it["slower"]]
 
 
-@pytest.mark.parametrize("tails", [False, True], ids=["normal", "heavy tails"])
-def test_noise_does_not_cry_wolf(spark: Any, tails: bool) -> None:
-    assert [named(spark, history(15, 0.15, seed, tails=tails)) for seed in range(4)] == [[]] * 4
+def test_the_run_just_judged_is_held_against_those_that_were_kept(tmp_path: Path) -> None:
+    nights = slowed(history(random.Random(4), 0.05, False, 16), 9.0, 15, 16)
+    kept(tmp_path, nights[:-1])
+    made = regressions(tmp_path, *tables(nights[-1:]))
+    assert slower(made) == ["scenario 0"]
+    assert made is not None
+    (worst, *_) = made.to_pylist()
+    assert (worst["run"], worst["since"], worst["runs"]) == ("night 015", "night 015", 15)
+    assert math.isclose(worst["now"] / worst["usual"], worst["ratio"], rel_tol=0.01)
+    kept(tmp_path, nights[-1:])  # judged again, it is held against the same
+    assert slower(regressions(tmp_path, *tables(nights[-1:]))) == ["scenario 0"]
 
 
-def test_a_slow_night_of_the_machine_is_no_regression(spark: Any) -> None:
-    rows = history(15, 0.05, seed=1)
-    last = max(row[0] for row in rows)
-    slow = [(*row[:4], *(4 * it for it in row[4:])) if row[0] == last else row for row in rows]
-    assert named(spark, slow) == []
+@pytest.mark.parametrize("other", [{"machine": "there"}, {"python": "3.13.0"}, {"complete": False}])
+def test_runs_of_another_machine_or_that_were_killed_are_no_measure(tmp_path: Path, other: dict[str, Any]) -> None:
+    nights = slowed(history(random.Random(4), 0.05, False, 16), 9.0, 15, 16)
+    kept(tmp_path, nights[:-1], **other)
+    assert slower(regressions(tmp_path, *tables(nights[-1:]))) == []
 
 
-def test_what_got_faster_is_not_named(spark: Any) -> None:
-    assert named(spark, history(15, 0.05, seed=2, slower=0.1)) == []
+def test_a_run_that_says_it_begins_in_the_future_is_no_measure_of_those_before_it(tmp_path: Path) -> None:
+    nights = slowed(history(random.Random(4), 0.05, False, 17), 9.0, 15, 16)
+    kept(tmp_path, [*nights[:15], nights[16]])
+    assert slower(regressions(tmp_path, *tables(nights[15:16]))) == ["scenario 0"]
 
 
-def test_too_short_a_history_judges_nothing_and_a_long_one_only_its_end(spark: Any) -> None:
-    assert named(spark, history(FEWEST, 0.05, seed=3, slower=9.0)) == []
-    assert named(spark, history(FEWEST + 1, 0.05, seed=3, slower=9.0)) == ["scenario 3"]
-    rows = history(BEFORE + 6, 0.05, seed=3, slower=9.0)
-    (row,) = (
-        compared(spark.createDataFrame(rows, LATENCY), spark.createDataFrame(runs_of(rows), RUNS))
-        .where("slower")
-        .collect()
-    )
-    assert (row["scenario"], row["runs"]) == ("scenario 3", BEFORE)
-    assert 6 < row["ratio"] < 12
-
-
-def test_runs_of_another_machine_or_that_were_killed_are_no_measure(spark: Any) -> None:
-    rows = history(15, 0.05, seed=4, slower=9.0)
-    last = max(row[0] for row in rows)
-    for other in ({"machine": "there"}, {"python": "3.13.0"}, {"complete": False}):
-        elsewhere = [it for it in runs_of(rows, **other) if it[0] != last]
-        assert named(spark, rows, elsewhere + [it for it in runs_of(rows) if it[0] == last]) == []
-
-
-def test_differences_below_a_microsecond_are_the_clock(spark: Any) -> None:
-    rows = [(*row[:4], *([900 if row[0] == "run 014" else 90] * 4)) for row in history(15, 0.0, seed=5)]
-    assert named(spark, rows) == []
-
-
-def test_the_benchmark_of_false_alarms_is_of_the_same_arithmetic(spark: Any) -> None:
-    import sys
-
-    import numpy as np
-
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-    try:
-        from regressions import slower
-    finally:
-        sys.path.pop(0)
-    for seed in range(3):
-        rows = history(15, 0.3, seed, slower=4.0, tails=True)
-        values = np.log(np.array([row[4] for row in rows], float).reshape(15, SCENARIOS))
-        by_numpy = {f"scenario {at}" for at in np.flatnonzero(slower(values[:-1], values[-1]))}
-        assert set(named(spark, rows)) == by_numpy
-
-
-def test_what_came_of_it_is_written_beside_the_history(spark: Any, tmp_path: Path) -> None:
-    rows = history(15, 0.05, seed=6, slower=5.0)
-    spark.createDataFrame(rows, LATENCY).write.partitionBy("run").parquet(str(tmp_path / "latency"))
-    spark.createDataFrame(runs_of(rows), RUNS).write.partitionBy("run").parquet(str(tmp_path / "runs"))
-    for _ in range(2):  # the second replaces the first
-        (worst,) = regressions(spark, tmp_path)
-        assert (worst["scenario"], worst["run"]) == ("scenario 3", "run 014")
-    written = spark.read.parquet(str(tmp_path / "regressions"))
-    assert (written.count(), written.where("slower").count()) == (SCENARIOS, 1)
+def test_each_interpreter_is_held_against_its_own_runs(tmp_path: Path) -> None:
+    one, other = (history(random.Random(seed), 0.05, False, 16) for seed in (5, 6))
+    other = [(f"{run} of the other", values) for run, values in slowed(other, 5.0, 15, 16)]
+    kept(tmp_path, one[:-1], python="3.11.7")
+    kept(tmp_path, other[:-1], python="3.13.0")
+    latency, runs = zip(tables(one[-1:], python="3.11.7"), tables(other[-1:], python="3.13.0"), strict=True)
+    made = regressions(tmp_path, pa.concat_tables(latency), pa.concat_tables(runs))
+    assert made is not None
+    assert [(it["run"], it["scenario"]) for it in made.to_pylist() if it["slower"]] == [
+        ("night 015 of the other", "scenario 0")
+    ]

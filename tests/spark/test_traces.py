@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +22,9 @@ from sinks import Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
-from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, verify
+from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, traces, verify
 from reactive_runtime.spark.latency import percentiles
+from reactive_runtime.spark.tables import Draft, Together, settled, together
 from reactive_runtime.spark.traces import TABLES
 from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing.trace import TraceWriter, table_of
@@ -219,16 +224,142 @@ def test_every_table_is_written_and_a_run_without_metadata_is_judged(spark: Any,
 
 def test_a_folder_that_cannot_be_written_to_is_named(spark: Any, folder: Path) -> None:
     (folder / "file").write_text("in the way")
-    with pytest.raises(TraceError, match=r"file: can't be written: "):
+    with pytest.raises(TraceError, match=r"/file: can't be written: "):
         verify(spark, [good(folder)], folder / "file")
 
 
 def test_reading_names_what_is_no_trace(spark: Any, folder: Path) -> None:
     with pytest.raises(TraceError, match="nowhere: is no folder"):
         read_runs(spark, [folder / "nowhere"])
-    (good(folder) / "signals-00000.parquet").write_bytes(b"PAR1 and no more")
+    next(good(folder).glob("signals-*.parquet")).write_bytes(b"PAR1 and no more")
     with pytest.raises(TraceError, match=r"good/signals-00000\.parquet: is no whole Parquet file"):
         read_runs(spark, [folder])
+
+
+# -- nights that one can trust ------------------------------------------------------------------------------------
+
+
+def rows(out: Path, name: str) -> list[dict[str, Any]]:
+    """A table of the verdict."""
+    return [
+        {**row, "run": file.parent.name.removeprefix("run=")}
+        for file in sorted(out.glob(f"{name}/run=*/*.parquet"))
+        for row in parquet.ParquetFile(file).read().to_pylist()
+    ]
+
+
+def test_a_run_that_is_found_twice_is_judged_once(spark: Any, folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere" / "a copy"
+    shutil.copytree(good(folder), copy)
+    verdict = verify(spark, [folder, folder, good(folder), copy], tmp_path / "out")
+    assert sum(it["subscriptions"] for it in verdict.summary if it["run"] == "good") == 6
+    assert [(it["rule"], it["subscriptions"]) for it in verdict.violations] == [("1.1", 1)]
+
+
+def test_a_file_that_is_missing_accuses_nobody(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TraceWriter(tmp_path / "runs", "cut")
+    sink = Sink(demand=0)
+    writer.recorder().wrap(Flow.range(100)).subscribe(sink)
+    for _ in range(3):
+        sink.subscription.request(20)
+        writer.flush()
+    writer.close({})
+    file = writer.path / "signals-00001.parquet"
+    whole = file.read_bytes()
+    file.unlink()
+    told: list[TraceError] = []
+    assert verify(spark, [tmp_path / "runs"], tmp_path / "out", unreadable=told.append).summary == []
+    assert ["signals-00001.parquet: is not there" in str(it) for it in told] == [True]
+    file.write_bytes(whole)
+    assert verify(spark, [tmp_path / "runs"], tmp_path / "out").clean
+
+
+def test_a_verdict_that_is_cut_off_before_it_is_whole_leaves_the_one_before(
+    spark: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    verify(spark, [folder / "bad"], out)
+    before = {name: rows(out, name) for name in TABLES}
+    assert [it["rule"] for it in before["violations"]] == ["1.1"]
+
+    class KilledError(BaseException):
+        pass
+
+    def killed(*_: Any) -> None:
+        raise KilledError
+
+    for step in ("add", "whole", "commit"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Draft, step, killed)
+            if step == "whole":
+                patch.setattr(traces, "regressions", lambda *_: table_of([]))
+            with pytest.raises(KilledError):
+                verify(spark, [folder / "bad"], out)
+        settled(out)
+        assert {name: rows(out, name) for name in TABLES} == before
+
+
+def test_a_verdict_that_is_whole_is_the_verdict_wherever_it_is_cut_off_as_it_is_moved(
+    spark: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = tmp_path / "expected"
+    verify(spark, [folder], expected)
+    after = {name: rows(expected, name) for name in TABLES}
+    earlier = tmp_path / "earlier"
+    verify(spark, [folder / "bad"], earlier)
+
+    class KilledError(BaseException):
+        pass
+
+    moves, rename = 0, Path.rename
+    for step in itertools.count():
+        out = tmp_path / f"out {step}"
+        shutil.copytree(earlier, out)
+        moves = 0
+
+        def counted(path: Path, target: Path, step: int = step) -> Path:
+            nonlocal moves
+            moves += 1
+            if moves == step + 2:  # the first makes it the verdict
+                raise KilledError
+            return rename(path, target)
+
+        draft = Draft(out)
+        for name in TABLES:
+            if (expected / name).is_dir():
+                shutil.copytree(expected / name, draft.path / name)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", counted)
+            try:
+                draft.commit(Together(["good", "bad"]), ["good", "bad"], TABLES, ["regressions"])
+            except KilledError:
+                pass
+            else:
+                break
+        settled(out)
+        settled(out)
+        assert {name: rows(out, name) for name in TABLES} == after
+        assert together(out) == Together(["good", "bad"])
+    assert step > 5
+
+
+def test_there_is_one_verifier_a_folder(spark: Any, folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom reactive_runtime.spark.tables import one_verifier\n"
+        "with one_verifier(Path(sys.argv[1])):\n    print('at work', flush=True)\n    sys.stdin.read()\n"
+    )
+    out = tmp_path / "out"
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "at work\n"
+        with pytest.raises(TraceError, match=rf"out: a verifier is at work there \(process {other.pid} on "):
+            verify(spark, [folder], out)
+        other.kill()
+        other.wait()
+    assert verify(spark, [good(folder)], out).clean  # it is free when that is gone, however it went
 
 
 def test_every_rule_of_the_table_is_judged() -> None:

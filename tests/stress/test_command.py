@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +16,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from reactive_runtime.stress import FAULTS, find
-from reactive_runtime.testing.trace import read_trace
+from reactive_runtime.testing.trace import holds, metadata_of, read_trace
 
 pytestmark = pytest.mark.timeout(300)  # some start Spark, on a machine that may have other work
 
@@ -224,7 +227,10 @@ def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_
     assert elsewhere.returncode == 2
     assert elsewhere.stdout.count("clean    no rule was broken") == 2
     suite = ElementTree.parse(xml).getroot()
-    assert {it.get("name"): it.find("error") is not None for it in suite} == {"right": False, "bad.py": True}
+    assert {it.get("name"): it.find("error") is not None for it in suite.findall("testcase")} == {
+        "right": False,
+        "bad.py": True,
+    }
 
 
 def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_other(tmp_path: Path) -> None:
@@ -264,16 +270,16 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
     limited = (
         "import resource, sys, signal\n"
         "from reactive_runtime.testing import trace\n"
-        "trace.GROUP_ROWS, trace.FILE_ROWS = 2_000, 4_000\n"
+        "trace.FILE_ROWS = 4_000\n"
         "from reactive_runtime.testing import recorder\n"
         "recorder.CHUNK = 500\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "written = trace.TraceWriter._close_file\n"
-        "def closed(self):\n"
-        "    written(self)\n"
-        "    if self._files == 2:\n"
+        "told = trace.TraceWriter._tell\n"
+        "def tell(self, *of, **more):\n"
+        "    told(self, *of, **more)\n"
+        "    if sum(self._files.values()) >= 8_000:\n"
         "        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"  # from here on files can't grow
-        "trace.TraceWriter._close_file = closed\n"
+        "trace.TraceWriter._tell = tell\n"
         "from reactive_runtime.cli import main\n"
         "main()\n"
     )
@@ -286,6 +292,136 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
     assert "can't be written: " in done.stderr
     assert done.stderr.count("\n") == 1
     assert len(read_trace(the_run(tmp_path))) >= 8_000
+
+
+# -- a night that one can trust -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["os._exit(0)", "os.kill(os.getpid(), 9)", "os._exit(1)"])
+def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: str, tmp_path: Path) -> None:
+    code = f"import os\n@scenario(elements=1)\ndef leaving(rig):\n    {way}\n"
+    (tmp_path / "theirs.py").write_text(THEIRS + code)
+    xml, out = tmp_path / "night.xml", tmp_path / "runs"
+    xml.write_text("<testsuite tests='1' failures='0' errors='0'/>")  # of last night
+    load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", out, "--junit", xml)
+    done = call("stress", *load)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("reactive-runtime: the load did not come to its end, its process ended with ")
+    assert done.stderr.count("\n") == 1
+    assert ElementTree.parse(xml).getroot().get("errors") == "1"
+    assert holds(the_run(out)).complete is False
+
+
+def test_a_scenario_that_calls_sys_exit_on_the_load_s_own_thread_is_no_success(tmp_path: Path) -> None:
+    code = (
+        "import sys\nclass Leaving:\n    def subscribe(self, subscriber):\n        sys.exit(0)\n"
+        "@scenario(elements=1)\ndef leaving(rig):\n    return Leaving()\n"
+    )
+    (tmp_path / "theirs.py").write_text(THEIRS + code)
+    load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", tmp_path / "runs")
+    done = call("stress", *load)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "has called sys.exit(0)" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+def test_a_signal_ends_the_load_with_a_verdict_on_what_there_is(
+    number: signal.Signals, pool: str, tmp_path: Path
+) -> None:
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    xml, out = tmp_path / "night.xml", tmp_path / "runs"
+    load = ["--scenarios", tmp_path, "--seconds", "600", "--threads", "2", "--out", out, "--junit", xml]
+    command = [*COMMAND, "stress", *map(str, load), "--pool", pool, "--repeat", "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        over = time.monotonic() + 100
+        while not any((metadata_of(run) or {}).get("records") for run in runs_in(out)):
+            assert time.monotonic() < over, "nothing is recorded"
+            assert job.poll() is None
+            time.sleep(0.01)
+        job.send_signal(number)
+        said, errors = job.communicate(timeout=100)
+    assert job.returncode == 0, said + errors
+    assert "stopped  after " in said
+    assert said.count("clean    no rule was broken") == 1
+    held = holds(the_run(out))
+    assert held.complete
+    assert (metadata_of(held.folder) or {})["stopped"] is True
+    suite = ElementTree.parse(xml).getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("1", "0")
+
+
+def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(
+        THEIRS + "def made(rig):\n    raise OSError('\\x01 \\ud800 [/b] [red]no[/red]')\n"
+        "made.__name__ = 'bell \\x07'\nodd = scenario(elements=1)(made)\n"
+    )
+    xml = tmp_path / "made" / "night.xml"
+    load = ("--scenarios", tmp_path, "--seconds", "0.3", "--threads", "2", "--seed", "5", "--out", tmp_path / "runs")
+    done = call("stress", *load, "--junit", xml)
+    assert done.returncode == 2, done.stderr
+    assert "[/b] [red]no[/red]" in done.stdout
+    suite = ElementTree.parse(xml).getroot()
+    assert suite.get("hostname") == platform.node()
+    assert (suite.get("timestamp") or "").startswith("20")
+    assert float(suite.get("time") or 0) > 0
+    told = {it.get("name"): it.get("value") for it in suite.findall("properties/property")}
+    assert (told["seed"], told["python"]) == ("5", platform.python_version())
+    assert {it.get("name") for it in suite.findall("testcase")} == {"right", "bell \\x07"}
+
+
+def test_what_others_write_is_shown_as_it_is(tmp_path: Path) -> None:
+    doc = THEIRS.replace("    return", '    """[/b] an [red]odd[/red] one"""\n    return')
+    (tmp_path / "theirs.py").write_text(doc)
+    listed = call("stress", "--scenarios", tmp_path, "--list")
+    assert (listed.returncode, "[/b] an [red]odd[/red] one" in listed.stdout) == (0, True)
+    (tmp_path / "odd.py").write_text("def made(elements):\n    raise OSError('[/b] [red]no[/red]')\n")
+    kit = call("tck", "odd:made", PYTHONPATH=f"{tmp_path}{os.pathsep}{os.getcwd()}")
+    assert "MarkupError" not in kit.stderr
+    assert "[/b]" in kit.stdout + kit.stderr
+
+
+def test_threads_that_are_left_are_mentioned(tmp_path: Path) -> None:
+    code = THEIRS.replace(
+        "    return",
+        "    import threading\n    if not any(it.name == 'left over' for it in threading.enumerate()):\n"
+        "        threading.Thread(target=threading.Event().wait, name='left over', daemon=True).start()\n    return",
+    )
+    (tmp_path / "theirs.py").write_text(code)
+    done = call(
+        "stress",
+        "--scenarios",
+        tmp_path,
+        "--seconds",
+        "0.3",
+        "--threads",
+        "2",
+        "--out",
+        tmp_path / "runs",
+        "--repeat",
+        "1",
+    )
+    assert "threads  1 that scenarios have started still run: left over" in done.stdout
+    assert (metadata_of(the_run(tmp_path / "runs")) or {})["threads_left"] == ["left over"]
+
+
+def test_what_an_earlier_night_has_left_goes_where_this_one_can_not_be_judged(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(THEIRS)
+    xml, report = tmp_path / "night.xml", tmp_path / "night.html"
+    xml.write_text("<testsuite tests='1' failures='0' errors='0'/>")
+    report.write_text("Clean")
+    load = ("--scenarios", tmp_path, "--seconds", "0.3", "--threads", "2", "--out", tmp_path / "runs")
+    artefacts = ("--verify", "--report", report, "--junit", xml)
+    for more, java, says in (
+        (("--master", "local[x]"), "", "--master local[x]: is no"),
+        ((), "/nowhere", "needs Java"),
+    ):
+        done = call("stress", *load, *artefacts, *more, **({"JAVA_HOME": java} if java else {}))
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert says in done.stderr
+        assert not report.exists()
+        assert int(ElementTree.parse(xml).getroot().get("errors") or 0) >= 1
+        report.write_text("Clean")
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
@@ -301,6 +437,9 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "none"), "no scenario 'none' in stress; there are:"),
         (("stress", "--tag", "none"), "no scenario with the tag 'none' in stress; tags are: nightly, smoke"),
         (("stress", "--repeat", "0"), "--repeat 0: should be a number of runs, 1 or more, or until-failure"),
+        (("stress", "--seconds", "inf"), "--seconds inf: should be a number of seconds"),
+        (("stress", "--report", "r.html"), "--report: there is nothing to report without a verdict: add --verify"),
+        (("stress", "--fail-on-regression"), "--fail-on-regression: nothing is compared without a verdict"),
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
         (
@@ -310,6 +449,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
         (("stress", "--fault", "none", "--seconds", "1"), "no fault 'none'; there are:"),
         (("verify", "nowhere"), "nowhere: is no folder"),
+        (("verify", "docs", "--master", "nowhere"), "--master nowhere: is no master of Spark"),
         (("verify", "docs"), "docs: has no runs"),
         (("verify", "docs", "tests", "--follow"), "--follow: should be given one folder"),
         (("report", "docs"), "docs: has no verdict to report"),

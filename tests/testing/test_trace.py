@@ -475,7 +475,7 @@ def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> No
 def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -> None:
     for name, elements in (("a", 10), ("b", 10), ("c", 11)):
         (tmp_path / name).mkdir()
-        run = written(tmp_path / f"of {name}", elements=elements).path
+        run = written(tmp_path / f"of {name}", f"run {elements}", elements=elements).path
         (run / "signals-00000.parquet").rename(tmp_path / name / "signals-00000.parquet")
     shutil.copytree(tmp_path / "a", tmp_path / "copy of a")
     found = different_runs([tmp_path / name for name in ("a", "copy of a", "c")], pytest.fail)
@@ -492,18 +492,18 @@ def test_a_run_of_an_earlier_version_that_was_cut_off_can_not_be_judged(tmp_path
         check_files(tmp_path)
 
 
-def test_bytes_that_changed_are_noticed_where_the_values_still_can_be_read(tmp_path: Path) -> None:
+def test_bytes_that_changed_are_noticed_where_values_still_can_be_read_from_them(tmp_path: Path) -> None:
     file = next(written(tmp_path, elements=5_000).path.glob("*.parquet"))
-    data = bytearray(file.read_bytes())
-    found = 0
-    for at in range(4, len(data) - 2_000, 997):
+    records = read_trace(tmp_path)
+    data = file.read_bytes()
+    noticed = tried = 0
+    for at in range(4, len(data) - 8, 499):
+        tried += 1
         changed = bytearray(data)
         changed[at] ^= 1
         file.write_bytes(changed)
         try:
-            read_trace(tmp_path)
+            assert read_trace(tmp_path) == records  # it was of no column: of a header, or of the footer
         except TraceError:
-            found += 1
-        else:
-            pytest.fail(f"byte {at} has changed, and nobody noticed")
-    assert found
+            noticed += 1
+    assert noticed > tried / 2
