@@ -238,16 +238,16 @@ class Before:
 Clock = Callable[[str], float]
 
 
-def in_turn(ways: dict[str, Callable[[], Rows]], rounds: int, clocks: Sequence[Clock]) -> tuple[Any, Any]:
-    """For each way, medians by each clock, after two rounds that do not count; and what it found."""
+def in_turn(ways: dict[str, Callable[[], Rows]], warm: int, rounds: int, clocks: Sequence[Clock]) -> tuple[Any, Any]:
+    """For each way, medians by each clock, after `warm` rounds that do not count; and what it found."""
     found: dict[str, Rows] = {}
     took: dict[str, list[list[float]]] = {way: [] for way in ways}
-    for number in range(rounds + 2):
+    for number in range(warm + rounds):
         for way, work in ways.items():
             begins = [clock(way) for clock in clocks]
             found[way] = work()
             ends = [clock(way) for clock in clocks]
-            if number >= 2:
+            if number >= warm:
                 took[way].append([end - begin for begin, end in zip(begins, ends, strict=True)])
     return {way: [statistics.median(of) for of in zip(*all_of, strict=True)] for way, all_of in took.items()}, found
 
@@ -280,6 +280,7 @@ AIMS = {
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=5_000_000)
+    parser.add_argument("--warm", type=int, default=2, help="rounds that do not count")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path)
     parser.add_argument("--scale", action="store_true")
@@ -305,7 +306,7 @@ def main() -> None:
         def processor(way: str) -> float:
             return processor_seconds(other) if way.startswith("before") and other else processor_seconds(mine, other)
 
-        took, found = in_turn(ways, asked.rounds, [lambda way: time.perf_counter(), processor])
+        took, found = in_turn(ways, asked.warm, asked.rounds, [lambda way: time.perf_counter(), processor])
         begin = time.thread_time()
         by_this_process(folder)
         of_thread = time.thread_time() - begin

@@ -122,7 +122,7 @@ def stress(
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
-        if verify:
+        if verify and engine == "spark":
             check_master(master)
         settings = settings_of(conf, packages)
         first = random.randrange(2**31) if seed is None else seed

@@ -7,7 +7,7 @@ past and the record at hand. The work and the memory for a record are constant. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from reactive_runtime.spec import MAX_DEMAND
@@ -41,7 +41,8 @@ def raised(record: Record) -> bool:
 
 def _end(record: Record) -> int:
     """An end of none is later than every other; of two such, the one of the first to begin."""
-    return record.end if _returned(record) else _LATER - record.begin  # type: ignore[return-value]
+    end = record.end
+    return _LATER - record.begin if end is None or end >= UNDER_WAY else end
 
 
 def _returned(record: Record) -> bool:
@@ -142,6 +143,7 @@ class Past:
         "last_request",
         "last_subscribe",
         "late",
+        "late_signals",
         "request_raised",
         "requested",
         "requests",
@@ -159,7 +161,8 @@ class Past:
         "waits",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, late_signals: int) -> None:
+        self.late_signals = late_signals  # allowed where a record does not say
         self.signals = self.requests = self.cancels = self.late = 0
         self.requested = 0  # the sum of valid demand, capped
         self.delivered = 0
@@ -198,54 +201,54 @@ class Past:
         """Whether the publisher has delivered all that it has."""
         return elements is not None and self.delivered >= elements
 
-    def is_late(self, signal: Record) -> bool:
-        """Whether a signal begins after a cancel has returned."""
-        return self.cancel_end < signal.begin
-
-    def allowance(self, late: Record, late_signals: int) -> int:
+    def allowance(self, late: Record) -> int:
         """How many signals may be late, where this one is."""
         if self.late:
             return self.allowed
         if self.cancel_inside:
             return 0
-        return late_signals if late.late_signals is None else late.late_signals
+        return self.late_signals if late.late_signals is None else late.late_signals
 
-    def take(self, record: Record, late_signals: int) -> None:
+    def take(self, record: Record) -> None:
         """The record belongs to the past from now on."""
-        signal = record.signal
-        if signal == Signal.REQUEST:
-            self._request(record)
-        elif signal == Signal.CANCEL:
-            self._cancel(record)
-        elif signal in _SIGNALS:
-            self._signal(record, late_signals)
+        take = _TAKES.get(record.signal)
+        if take is not None:
+            take(self, record)
 
-    def _signal(self, record: Record, late_signals: int) -> None:
+    def _signal(self, record: Record) -> None:
         self.signals += 1
-        if self.is_late(record):
-            self.allowed = self.allowance(record, late_signals)
+        if self.cancel_end < record.begin:  # it is late
+            self.allowed = self.allowance(record)
             self.late += 1
             before = self.last_late_ns
             self.last_late_ns = record.begin_ns if before is None else max(before, record.begin_ns)
-        end = _end(record)
-        if record.signal == Signal.ON_SUBSCRIBE:
-            self.subscribed += 1
-            self.last_subscribe = record.begin
-            if end > self.subscribe_end:
-                self.subscribe_end, self.subscribe_thread = end, record.thread
-        else:
-            self.signals_end = max(self.signals_end, end)
-            if record.signal == Signal.ON_NEXT:
-                self._element(record)
-            elif not self.terminated:
-                self.terminated = True
-                self.terminal_begin, self.terminal_end, self.terminal_thread = record.begin, end, record.thread
-            self.completed = self.completed or record.signal == Signal.ON_COMPLETE
-            self.failed = self.failed or record.signal == Signal.ON_ERROR
-        self.signal_raised = self.signal_raised or raised(record)
+        if record.error is not None and raised(record):
+            self.signal_raised = True
         self.signal_thread = record.thread
 
+    def _subscribe(self, record: Record) -> None:
+        self._signal(record)
+        self.subscribed += 1
+        self.last_subscribe = record.begin
+        end = _end(record)
+        if end > self.subscribe_end:
+            self.subscribe_end, self.subscribe_thread = end, record.thread
+
+    def _ended(self, record: Record) -> None:
+        self._signal(record)
+        end = _end(record)
+        self.signals_end = max(self.signals_end, end)
+        self.completed = self.completed or record.signal == Signal.ON_COMPLETE
+        self.failed = self.failed or record.signal == Signal.ON_ERROR
+        if not self.terminated:
+            self.terminated = True
+            self.terminal_begin, self.terminal_end, self.terminal_thread = record.begin, end, record.thread
+
     def _element(self, record: Record) -> None:
+        self._signal(record)
+        end = _end(record)
+        if end > self.signals_end:
+            self.signals_end = end
         self.delivered += 1
         if record.value is not None and (self.largest is None or record.value > self.largest):
             self.largest = record.value
@@ -257,7 +260,8 @@ class Past:
         self._call(record)
         self.requests += 1
         self.last_request = record.begin
-        self.request_raised = self.request_raised or raised(record)
+        if record.error is not None:
+            self.request_raised = True
         if _valid(record):
             self.asked_at = record.begin_ns if self.delivered == self.requested else None
             self.requested = min(self.requested + record.n, MAX_DEMAND)  # type: ignore[operator]
@@ -301,6 +305,16 @@ class Past:
         return {**self.waits, (SILENCE, bucket(silence)): (1, silence)}
 
 
+_TAKES: Final[dict[str, Callable[[Past, Record], None]]] = {
+    Signal.ON_SUBSCRIBE.value: Past._subscribe,
+    Signal.ON_NEXT.value: Past._element,
+    Signal.ON_ERROR.value: Past._ended,
+    Signal.ON_COMPLETE.value: Past._ended,
+    Signal.REQUEST.value: Past._request,
+    Signal.CANCEL.value: Past._cancel,
+}
+
+
 # -- the rules ------------------------------------------------------------------------------------------------
 
 
@@ -312,15 +326,7 @@ class _Breach(NamedTuple):
     """How often this may happen in the subscription; beyond that all of them break the rule. None: not once."""
 
 
-class _Judge(NamedTuple):
-    """What a rule is told beside the record."""
-
-    past: Past
-    late_signals: int
-    """How many late signals are allowed where a record does not say."""
-
-
-_Condition = Callable[[_Judge, Record], "_Breach | None"]
+_Condition = Callable[[Past, Record], "_Breach | None"]
 
 CONDITIONS: Final[dict[str, list[tuple[str, _Condition]]]] = {}
 """By the signal of the record: the rules that it may break, and their functions."""
@@ -338,8 +344,7 @@ def _rule(rule: str, *signals: Signal) -> Callable[[_Condition], _Condition]:
 
 
 @_rule("1.3", *_SIGNALS)
-def _serial_signals(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _serial_signals(past: Past, record: Record) -> _Breach | None:
     beside_first = past.subscribe_end > record.begin and past.subscribe_thread != record.thread
     if past.signals_end > record.begin or beside_first:
         return _Breach(f"{record.signal} begins while another signal is still under way")
@@ -347,163 +352,152 @@ def _serial_signals(judge: _Judge, record: Record) -> _Breach | None:
 
 
 @_rule("1.7", *_SIGNALS)
-def _nothing_after_the_end(judge: _Judge, record: Record) -> _Breach | None:
-    return _Breach(f"{record.signal} after the end") if judge.past.terminated else None
+def _nothing_after_the_end(past: Past, record: Record) -> _Breach | None:
+    return _Breach(f"{record.signal} after the end") if past.terminated else None
 
 
 @_rule("1.8", *_SIGNALS)
-def _signals_stop(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
-    if not past.is_late(record):
+def _signals_stop(past: Past, record: Record) -> _Breach | None:
+    if past.cancel_end >= record.begin:
         return None
-    allowed = past.allowance(record, judge.late_signals)
+    allowed = past.allowance(record)
     return _Breach(f"{past.late + 1} signal(s) began after a cancel had returned, allowed: {allowed}", allowed)
 
 
 @_rule("3.6", Signal.ON_NEXT)
-def _no_demand_after_cancel(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
-    if not (past.is_late(record) and past.last_request > past.cancel_end):
+def _no_demand_after_cancel(past: Past, record: Record) -> _Breach | None:
+    if past.cancel_end >= record.begin or past.last_request <= past.cancel_end:
         return None
-    allowed = past.allowance(record, judge.late_signals)
+    allowed = past.allowance(record)
     return _Breach(f"more elements after a request that came after a cancel than are allowed: {allowed}", allowed)
 
 
 @_rule("1.9", Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE, Signal.SETTLED)
-def _on_subscribe_first(judge: _Judge, record: Record) -> _Breach | None:
-    if judge.past.subscribed:
+def _on_subscribe_first(past: Past, record: Record) -> _Breach | None:
+    if past.subscribed:
         return None
     return _Breach(f"{record.signal} {'without' if record.signal == Signal.SETTLED else 'before'} on_subscribe")
 
 
 @_rule("1.9", Signal.SUBSCRIBE)
-def _subscribe_returns(judge: _Judge, record: Record) -> _Breach | None:
+def _subscribe_returns(past: Past, record: Record) -> _Breach | None:
     return _Breach(f"subscribe {record.error}") if raised(record) else None
 
 
 @_rule("2.12", Signal.ON_SUBSCRIBE)
-def _on_subscribe_once(judge: _Judge, record: Record) -> _Breach | None:
-    return _Breach("a second on_subscribe") if judge.past.subscribed else None
+def _on_subscribe_once(past: Past, record: Record) -> _Breach | None:
+    return _Breach("a second on_subscribe") if past.subscribed else None
 
 
 @_rule("1.1", Signal.ON_NEXT)
-def _no_more_than_requested(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _no_more_than_requested(past: Past, record: Record) -> _Breach | None:
     if past.delivered < past.requested:
         return None
     return _Breach(f"element {past.delivered + 1} delivered, {past.requested} requested so far")
 
 
 @_rule("1.6", Signal.ON_NEXT)
-def _an_end_cancels(judge: _Judge, record: Record) -> _Breach | None:
-    if judge.past.last_request > judge.past.terminal_begin:
+def _an_end_cancels(past: Past, record: Record) -> _Breach | None:
+    if past.last_request > past.terminal_begin:
         return _Breach("an element after a request that came after the end")
     return None
 
 
 @_rule("3.3", Signal.ON_NEXT)
-def _no_unbounded_recursion(judge: _Judge, record: Record) -> _Breach | None:
+def _no_unbounded_recursion(past: Past, record: Record) -> _Breach | None:
     if record.depth is None or record.depth <= RECURSION:
         return None
     return _Breach(f"an element inside of {record.depth} calls of its thread, allowed: {RECURSION}")
 
 
 @_rule("order", Signal.ON_NEXT)
-def _in_the_order_of_the_source(judge: _Judge, record: Record) -> _Breach | None:
-    value, largest = record.value, judge.past.largest
-    if record.ascending and value is not None and largest is not None and value < largest:
-        return _Breach(f"element {value} after {largest}")
-    return None
+def _in_the_order_of_the_source(past: Past, record: Record) -> _Breach | None:
+    if not record.ascending or record.value is None or past.largest is None or record.value >= past.largest:
+        return None
+    return _Breach(f"element {record.value} after {past.largest}")
 
 
 @_rule("conservation", Signal.ON_NEXT)
-def _nothing_twice_or_too_much(judge: _Judge, record: Record) -> _Breach | None:
-    value, delivered = record.value, judge.past.delivered
-    if record.ascending and value is not None and value == judge.past.largest:
-        return _Breach(f"element {value} twice")
-    if judge.past.all_delivered(record.elements):
-        return _Breach(f"element {delivered + 1} of a publisher that has {record.elements}")
+def _nothing_twice_or_too_much(past: Past, record: Record) -> _Breach | None:
+    if record.ascending and record.value is not None and record.value == past.largest:
+        return _Breach(f"element {record.value} twice")
+    if record.elements is not None and past.delivered >= record.elements:
+        return _Breach(f"element {past.delivered + 1} of a publisher that has {record.elements}")
     return None
 
 
 @_rule("conservation", Signal.ON_COMPLETE)
-def _nothing_lost(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _nothing_lost(past: Past, record: Record) -> _Breach | None:
     if record.elements is None or past.all_delivered(record.elements) or past.cancels:
         return None
     return _Breach(f"completed after {past.delivered} of {record.elements} elements")
 
 
 @_rule("3.9", Signal.ON_NEXT)
-def _invalid_demand_stops(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _invalid_demand_stops(past: Past, record: Record) -> _Breach | None:
     if past.invalid_end is None or past.invalid_end >= record.begin or past.cancels:
         return None
     return _Breach("elements began after an invalid request, more than may have been under way", 1)
 
 
 @_rule("2.7", *_CALLS)
-def _serial_calls(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _serial_calls(past: Past, record: Record) -> _Breach | None:
     if record.shared_callers or past.calls_end <= record.begin or past.calls_thread == record.thread:
         return None
     return _Breach(f"{record.signal} begins while another thread's call is under way")
 
 
 @_rule("2.3", *_CALLS)
-def _no_call_from_an_end(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _no_call_from_an_end(past: Past, record: Record) -> _Breach | None:
     if past.terminated and past.terminal_end > record.begin and past.terminal_thread == record.thread:
         return _Breach(f"{record.signal} from inside the end")
     return None
 
 
 @_rule("3.7", Signal.CANCEL)
-def _a_cancel_again_is_nothing(judge: _Judge, record: Record) -> _Breach | None:
-    if judge.past.cancel_end < record.begin and (raised(record) or record.end is None):
+def _a_cancel_again_is_nothing(past: Past, record: Record) -> _Breach | None:
+    if past.cancel_end < record.begin and (raised(record) or record.end is None):
         return _Breach(f"a cancel after a cancel {record.error or 'has not returned'}")
     return None
 
 
 @_rule("3.16", *_CALLS)
-def _calls_return(judge: _Judge, record: Record) -> _Breach | None:
-    if not raised(record) or (record.signal == Signal.CANCEL and judge.past.cancel_end < record.begin):
+def _calls_return(past: Past, record: Record) -> _Breach | None:
+    if not raised(record) or (record.signal == Signal.CANCEL and past.cancel_end < record.begin):
         return None
     return _Breach(f"{record.signal} {record.error}")
 
 
 @_rule("2.4", Signal.REQUEST)
-def _no_demand_after_the_end(judge: _Judge, record: Record) -> _Breach | None:
-    if record.shared_callers or judge.past.terminal_end >= record.begin:
+def _no_demand_after_the_end(past: Past, record: Record) -> _Breach | None:
+    if record.shared_callers or past.terminal_end >= record.begin:
         return None
     return _Breach("a request after the end had returned")
 
 
 @_rule("3.2", Signal.REQUEST)
-def _a_request_inside_returns(judge: _Judge, record: Record) -> _Breach | None:
-    if record.end is None and judge.past.inside(record):
+def _a_request_inside_returns(past: Past, record: Record) -> _Breach | None:
+    if record.end is None and past.inside(record):
         return _Breach("a request from inside a signal has not returned")
     return None
 
 
 @_rule("2.5", Signal.SETTLED)
-def _a_second_subscription_is_cancelled(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _a_second_subscription_is_cancelled(past: Past, record: Record) -> _Breach | None:
     if past.subscribed < 2 or past.last_cancel > past.last_subscribe:
         return None
     return _Breach("a second subscription was not cancelled")
 
 
 @_rule("3.9", Signal.SETTLED)
-def _invalid_demand_is_answered(judge: _Judge, record: Record) -> _Breach | None:
-    if judge.past.owing() and judge.past.invalid_end is not None:
+def _invalid_demand_is_answered(past: Past, record: Record) -> _Breach | None:
+    if past.owing() and past.invalid_end is not None:
         return _Breach("an invalid request was never answered")
     return None
 
 
 @_rule("1.4", Signal.SETTLED)
-def _a_failure_is_signalled(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _a_failure_is_signalled(past: Past, record: Record) -> _Breach | None:
     if past.owing() and past.invalid_end is None and past.request_raised:
         return _Breach("a request raised, and no on_error came")
     return None
@@ -514,28 +508,24 @@ def _unmet(past: Past) -> _Breach:
 
 
 @_rule("1.5", Signal.SETTLED)
-def _a_success_ends(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _a_success_ends(past: Past, record: Record) -> _Breach | None:
     return _unmet(past) if past.unmet() and past.all_delivered(record.elements) else None
 
 
 @_rule("3.17", Signal.SETTLED)
-def _unbounded_demand_is_met(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _unbounded_demand_is_met(past: Past, record: Record) -> _Breach | None:
     more = past.requested == MAX_DEMAND and not past.all_delivered(record.elements)
     return _unmet(past) if past.unmet() and more else None
 
 
 @_rule("1.2", Signal.SETTLED)
-def _less_is_followed_by_an_end(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _less_is_followed_by_an_end(past: Past, record: Record) -> _Breach | None:
     unknown = past.requested < MAX_DEMAND and record.elements is None
     return _unmet(past) if past.unmet() and unknown else None
 
 
 @_rule("3.8", Signal.SETTLED)
-def _demand_is_met(judge: _Judge, record: Record) -> _Breach | None:
-    past = judge.past
+def _demand_is_met(past: Past, record: Record) -> _Breach | None:
     more = past.requested < MAX_DEMAND and record.elements is not None and not past.all_delivered(record.elements)
     return _unmet(past) if past.unmet() and more else None
 
@@ -554,6 +544,9 @@ class Finding(NamedTuple):
     """The first of them."""
 
 
+_NOTHING: Final[tuple[Finding, ...]] = ()
+
+
 class _Tally:
     """How often something happened that may happen a few times."""
 
@@ -570,18 +563,17 @@ class Reference:
 
     def __init__(self, late_signals: int = 1) -> None:
         """`late_signals`: how many may follow a cancel that came from outside, where the record does not say."""
-        self.past = Past()
-        self._judge = _Judge(self.past, late_signals)
+        self.past = Past(late_signals)
         self._tallies: dict[_Condition, _Tally] = {}
 
-    def feed(self, record: Record) -> list[Finding]:
-        """Judge one more record."""
-        found: list[Finding] = []
+    def feed(self, record: Record) -> Sequence[Finding]:
+        """Judge one more record: what it breaks."""
+        past, found = self.past, _NOTHING
         for rule, condition in CONDITIONS.get(record.signal, ()):
-            breach = condition(self._judge, record)
+            breach = condition(past, record)
             if breach is not None:
-                found += self._counted(rule, condition, breach, record)
-        self.past.take(record, self._judge.late_signals)
+                found = (*found, *self._counted(rule, condition, breach, record))
+        past.take(record)
         return found
 
     def _counted(self, rule: str, condition: _Condition, breach: _Breach, record: Record) -> list[Finding]:
