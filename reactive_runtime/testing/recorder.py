@@ -69,8 +69,11 @@ class Row(NamedTuple):
     depth: int
 
 
-_PACKED: Final = Struct("8q")
-_pack: Final = _PACKED.pack
+PACKED: Final = 8
+"""Numbers in a packed row."""
+
+_ROW: Final = Struct(f"{PACKED}q")
+_pack: Final = _ROW.pack
 
 Packed = bytes | tuple[Any, ...]
 """A row as it is recorded: its fields, or these of them, packed: subscription, signal, n or value, begin, end,
@@ -80,7 +83,7 @@ begin_ns, end_ns, depth."""
 def _unpacked(row: Packed) -> tuple[Any, ...]:
     if type(row) is tuple:
         return row
-    number, signal, argument, begin, end, begin_ns, end_ns, depth = _PACKED.unpack(row)  # type: ignore[arg-type]
+    number, signal, argument, begin, end, begin_ns, end_ns, depth = _ROW.unpack(row)  # type: ignore[arg-type]
     n, value = argument if signal == REQUEST else None, argument if signal == ON_NEXT else None
     return number, signal, n, begin, end, begin_ns, end_ns, value, None, depth
 

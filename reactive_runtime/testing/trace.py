@@ -29,14 +29,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing.recorder import ON_NEXT, REQUEST, SIGNALS, Chunk, Recorder, Row, fitting
+from reactive_runtime.testing.recorder import ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder, fitting
 from reactive_runtime.testing.records import CUT, Facts, Record
 
 if TYPE_CHECKING:
@@ -136,6 +135,15 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     return table
 
 
+class _Numbers(NamedTuple):
+    """A chunk: how many rows are packed, their numbers, and the rows that are not."""
+
+    thread: int
+    size: int
+    numbers: array[int]
+    others: list[tuple[Any, ...]]
+
+
 class Source:
     """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
 
@@ -143,18 +151,21 @@ class Source:
         self._writer = writer
         self._facts = facts  # it grows, and what is there does not change
         # What follows is owned by the lock of the writer:
-        self.tables: list[Any] = []  # of columns as they were recorded
+        self.chunks: list[_Numbers] = []  # as they came
+        self.later: Any = None  # a table of rows that had not ended, or begun, at the ticket of the last file
         self.ticket: int | None = 0  # of all that began before, there is a row here; None: that is all there will be
         self.under_way: list[tuple[int, tuple[Any, ...]]] = []  # calls that had not returned at that ticket
 
     def write(self, chunk: Chunk) -> None:
         """Take a chunk; a failure is kept for `close`, since the caller is a publisher in mid-signal. Any thread."""
         try:
-            table = _columns(chunk)  # before the lock
+            size, numbers, others = (
+                chunk.columns()
+            )  # before the lock, and without a call that gives the interpreter away
         except Exception as error:
             self._writer._failed(error)
             return
-        self._writer._take(self, table)
+        self._writer._take(self, _Numbers(chunk.thread, size, numbers, others))
 
     def passed(self, ticket: int, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
         """All that began up to this ticket has been written here, but for the calls under way. Waits for room."""
@@ -274,11 +285,12 @@ class TraceWriter:
             except OSError as error:
                 raise _unwritten(self.path / "metadata.json", error) from error
 
-    def _take(self, source: Source, table: Any) -> None:
+    def _take(self, source: Source, chunk: _Numbers) -> None:
+        size = chunk.size + len(chunk.others)
         with self._lock:
-            source.tables.append(table)
-            self.rows += table.num_rows
-            self._waiting += table.num_rows
+            source.chunks.append(chunk)
+            self.rows += size
+            self._waiting += size
             enough = self._waiting >= FILE_ROWS
         if enough:
             self._wake.set()
@@ -312,19 +324,22 @@ class TraceWriter:
         """Under `_writing`: a file of what is known to have no gap, one of the calls under way, and the metadata."""
         pa, _ = _arrow()
         with self._lock:
-            taken = [(it, it.tables, it.ticket, it.under_way) for it in self._sources]
+            taken = [(it, it.chunks, it.later, it.ticket, it.under_way) for it in self._sources]
             for it in self._sources:
-                it.tables = []
+                it.chunks, it.later = [], None
         ticket: int | None = None
         whole, under_way = [], []
-        for source, tables, upto, calls in taken:
-            if not tables and not calls:
+        for source, chunks, before_it, upto, calls in taken:
+            if not chunks and before_it is None and not calls:
                 continue
-            rows = pa.concat_tables(tables) if tables else _columns(Chunk(0, []))
+            rows = _columns(chunks)
+            if before_it is not None:
+                rows = pa.concat_tables([before_it, rows])
             if upto is not None:
                 rows, later = _split(rows, upto)
-                with self._lock:
-                    source.tables.insert(0, later)  # its rows still wait
+                if len(later):
+                    with self._lock:
+                        source.later = later  # its rows still wait
                 under_way.append(source._rows(_cut_off(later, calls, upto)))
                 ticket = upto
             whole.append(source._rows(rows))
@@ -406,52 +421,50 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
         raise _unwritten(path, error) from error
 
 
-def _columns(chunk: Chunk) -> pyarrow.Table:
+def _columns(chunks: Sequence[_Numbers]) -> pyarrow.Table:
     """Rows as they were recorded, by columns; in any order."""
     pa, _ = _arrow()
-    size, numbers, others = chunk.columns()
-    packed = _of_packed(chunk.thread, size, numbers)
-    table: pyarrow.Table = pa.concat_tables([packed, _of_tuples(chunk.thread, others)]) if others else packed
+    others = [(it.thread, row) for it in chunks for row in it.others]
+    packed = _of_packed(chunks)
+    table: pyarrow.Table = pa.concat_tables([packed, _of_tuples(others)]) if others else packed
     return table
 
 
-def _of_packed(thread: int, size: int, numbers: array[int]) -> pyarrow.Table:
+def _of_packed(chunks: Sequence[_Numbers]) -> pyarrow.Table:
     pa, _ = _arrow()
     pc = _compute()
+    numbers, threads = array("q"), array("q")
+    for it in chunks:
+        numbers.extend(it.numbers)
+        threads.extend(array("q", [it.thread]) * it.size)
 
-    def column(at: int) -> Any:
-        return pa.Array.from_buffers(pa.int64(), size, [None, pa.py_buffer(numbers[at::8])])
+    def column(cells: array[int]) -> Any:
+        return pa.Array.from_buffers(pa.int64(), len(cells), [None, pa.py_buffer(cells)])
 
-    signal, argument = column(1), column(2)
+    subscriptions, signals, arguments, begin, end, begin_ns, end_ns, depth = (
+        column(numbers[at::PACKED]) for at in range(PACKED)
+    )
     none = pa.scalar(None, pa.int64())
     columns = [
-        column(0),
-        pa.repeat(pa.scalar(thread, pa.int64()), size),
-        signal.cast(pa.int8()),
-        pc.if_else(pc.equal(signal, REQUEST), argument, none),
-        *(column(at) for at in (3, 4, 5, 6)),
-        pc.if_else(pc.equal(signal, ON_NEXT), argument, none),
-        pa.nulls(size, pa.string()),
-        column(7).cast(pa.int32()),
+        subscriptions,
+        column(threads),
+        signals.cast(pa.int8()),
+        pc.if_else(pc.equal(signals, REQUEST), arguments, none),
+        *(begin, end, begin_ns, end_ns),
+        pc.if_else(pc.equal(signals, ON_NEXT), arguments, none),
+        pa.nulls(len(threads), pa.string()),
+        depth.cast(pa.int32()),
     ]
     table: pyarrow.Table = pa.table(columns, schema=_recorded())
     return table
 
 
-def _of_tuples(thread: int, rows: Sequence[tuple[Any, ...]]) -> pyarrow.Table:
+def _of_tuples(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> pyarrow.Table:
     pa, _ = _arrow()
-    width = len(Row._fields)
-    cells = list(chain.from_iterable(rows))
-    numbers, signals, n, begin, end, begin_ns, end_ns, values, errors, depths = (
-        cells[at::width] for at in range(width)
-    )
-    threads = [thread] * len(rows)
-    fits = [fitting(value) for value in values]
-    columns = [numbers, threads, signals, n, begin, end, begin_ns, end_ns, fits, errors, depths]
     kinds = _recorded()
-    table: pyarrow.Table = pa.table(
-        [pa.array(cells, field.type) for cells, field in zip(columns, kinds, strict=True)], schema=kinds
-    )
+    cells = [(row[0], thread, *row[1:7], fitting(row[7]), *row[8:]) for thread, row in rows]
+    columns = [pa.array(of, field.type) for of, field in zip(zip(*cells, strict=True), kinds, strict=True)]
+    table: pyarrow.Table = pa.table(columns, schema=kinds)
     return table
 
 
@@ -478,8 +491,8 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
     pc = _compute()
     since = later.filter(pc.less_equal(later["begin"], ticket))
     known = set(since["begin"].to_pylist())
-    of_threads = [_columns(Chunk(thread, [row])) for thread, row in under_way if row[3] not in known]
-    calls = pa.concat_tables([since, *of_threads])
+    missing = [_Numbers(thread, 0, array("q"), [row]) for thread, row in under_way if row[3] not in known]
+    calls = pa.concat_tables([since, _columns(missing)])
     ends = pc.subtract(pa.scalar(CUT, pa.int64()), calls["begin"])
     calls = calls.set_column(calls.schema.names.index("end"), "end", ends)
     calls = calls.set_column(calls.schema.names.index("end_ns"), "end_ns", pa.nulls(len(calls), pa.int64()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
@@ -19,11 +21,14 @@ from judges import by_reference, rows_of, same
 from pyspark.sql import functions as F
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from sinks import Sink
+from typer.testing import CliRunner
 
 from reactive_runtime import Flow
+from reactive_runtime.cli import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, traces, verify
-from reactive_runtime.spark.latency import percentiles
+from reactive_runtime.spark.latency import DEMAND, percentiles
+from reactive_runtime.spark.regressions import FEWEST
 from reactive_runtime.spark.tables import Draft, Together, settled, together
 from reactive_runtime.spark.traces import TABLES
 from reactive_runtime.testing import RULES, Record
@@ -360,6 +365,34 @@ def test_there_is_one_verifier_a_folder(spark: Any, folder: Path, tmp_path: Path
         other.kill()
         other.wait()
     assert verify(spark, [good(folder)], out).clean  # it is free when that is gone, however it went
+
+
+def test_what_is_slower_is_named_and_is_exit_status_1_where_that_is_asked_for(spark: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for night in range(FEWEST + 1):
+        facts = {"started": f"2026-11-{night:02}", "complete": True, "python": "3.11.7", "machine": "here"}
+        for name, row in (("runs", facts), ("latency", {"scenario": "", "what": DEMAND, "p50": 5_000})):
+            (out / name / f"run={night}").mkdir(parents=True)
+            parquet.write_table(pa.Table.from_pylist([row]), out / name / f"run={night}" / "part-0.parquet")
+    run = tmp_path / "runs" / "date=2026-11-22" / "run=slow"
+    run.mkdir(parents=True)
+    waits = [
+        signal
+        for n in range(9)
+        for signal in (
+            ("request", 3 + 4 * n, 4 + 4 * n, {"n": 1, "begin_ns": 10**9 * n}),
+            ("on_next", 5 + 4 * n, 6 + 4 * n, {"value": n, "begin_ns": 10**9 * n + 100_000}),
+        )
+    ]
+    records = [it._replace(scenario="", run="slow") for it in trace(*waits)]
+    parquet.write_table(table_of(records), run / "signals-00000.parquet")
+    facts = {"run": "slow", "started": "2026-11-22", "complete": True, "python": "3.11.7", "machine": "here"}
+    (run / "metadata.json").write_text(json.dumps({**facts, "files": {"signals-00000.parquet": len(records)}}))
+    arguments = ["verify", str(tmp_path / "runs"), "--out", str(out), "--master", "local[2]"]
+    said = CliRunner().invoke(app, arguments)
+    assert (said.exit_code, "slower   " in said.output) == (0, True), said.output
+    assert "20.0 times the usual, since run slow" in " ".join(said.output.split())
+    assert CliRunner().invoke(app, [*arguments, "--fail-on-regression"]).exit_code == 1
 
 
 def test_every_rule_of_the_table_is_judged() -> None:

@@ -446,3 +446,89 @@ def test_what_ended_threads_leave_goes_to_the_sink_when_another_begins(no_thread
     assert sum(len(chunk.rows) for chunk in chunks) == 19 * 14
     recorder.flush()
     assert sum(len(chunk.rows) for chunk in chunks) == 20 * 14
+
+
+# -- up to where nothing is missing -------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_at_any_step_of_recording_knows_of_every_ticket_before_it_or_says_nothing() -> None:
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    plain, drawn, looking = recorder._draw, set(), False
+    known, refused = 0, 0
+
+    def look() -> None:
+        nonlocal looking, known, refused
+        if looking:
+            return
+        looking = True
+        seen = recorder.checkpoint(patience=0)
+        looking = False
+        if seen is None:
+            refused += 1
+            return
+        known += 1
+        rows = [row for chunk in chunks for row in chunk.rows]
+        told = {row[3] for row in rows} | {row[4] for row in rows} | {row[3] for _, row in seen.under_way}
+        assert {ticket for ticket in drawn if ticket <= seen.ticket} <= told
+        assert all(row[4] is None and row[3] <= seen.ticket for _, row in seen.under_way)
+
+    def draw() -> int:
+        ticket = plain()
+        if not looking:
+            drawn.add(ticket)
+            look()  # here the ticket is drawn, and nothing says so yet
+        return ticket
+
+    recorder._draw = draw
+    buffer: Any = recorder._local.buffer
+    buffer.rows, buffer.calls = Stepwise(move=look), Stepwise(move=look)
+    recorder.wrap(Flow.range(3)).subscribe(Sink())
+    look()
+    assert (refused > 10, known) == (True, 1)
+
+
+def test_a_checkpoint_while_threads_record_has_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 7)
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    publisher = recorder.wrap(Flow.range(300))
+    together = threading.Barrier(5)
+
+    def load() -> None:
+        together.wait(PATIENCE)
+        for _ in range(10):
+            publisher.subscribe(Sink())
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    together.wait(PATIENCE)
+    looks = 0
+    while any(thread.is_alive() for thread in threads):
+        seen = recorder.checkpoint()
+        if seen is None:
+            continue
+        looks += 1
+        rows = [row for chunk in list(chunks) for row in chunk.rows]
+        tickets = [row[3] for row in rows] + [row[4] for row in rows] + [row[3] for _, row in seen.under_way]
+        # Each ticket is drawn once, the looks' own among them; what is missing before this one is one of those.
+        missing = seen.ticket - len({it for it in tickets if it <= seen.ticket})
+        assert missing == looks
+    assert looks > 0
+    recorder.flush()
+
+
+def test_rows_that_can_not_be_packed_are_kept_as_they_are() -> None:
+    chunks: list[Chunk] = []
+    recorder = Recorder(sink=chunks.append)
+    sink = Sink(demand=0)
+    recorder.wrap(Flow.just(1, 2**63 - 1, -(2**63), 2**70)).subscribe(sink)
+    sink.subscription.request(MAX_DEMAND)
+    sink.subscription.request(0)
+    recorder.flush()
+    packed = [type(row) for chunk in chunks for row in chunk.packed]
+    assert packed.count(tuple) == 1  # one has no 64 bits
+    rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
+    assert [it.value for it in rows if it.signal == "on_next"] == [1, 2**63 - 1, -(2**63), hash(2**70)]
+    assert [it.n for it in rows if it.signal == "request"] == [MAX_DEMAND, 0]
