@@ -27,11 +27,12 @@ from reactive_runtime import Flow
 from reactive_runtime.cli import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, traces, verify
-from reactive_runtime.spark.latency import DEMAND, percentiles
+from reactive_runtime.spark.latency import percentiles
 from reactive_runtime.spark.regressions import FEWEST
 from reactive_runtime.spark.tables import Draft, Together, settled, together
 from reactive_runtime.spark.traces import TABLES
 from reactive_runtime.testing import RULES, Record
+from reactive_runtime.testing.latency import DEMAND
 from reactive_runtime.testing.trace import TraceWriter, table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
