@@ -29,7 +29,6 @@ Cost: less than a microsecond a signal, the files included (`benchmarks/recorder
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from struct import Struct
@@ -101,12 +100,6 @@ class Chunk:
     def rows(self) -> list[tuple[Any, ...]]:
         """The fields of `Row` of each, as plain tuples."""
         return [_unpacked(row) for row in self.packed]
-
-    def columns(self) -> tuple[int, array[int], list[tuple[Any, ...]]]:
-        """How many rows are packed, their numbers one row after the other, and the rows that are not."""
-        packed = [row for row in self.packed if type(row) is bytes]
-        others = [row for row in self.packed if type(row) is tuple] if len(packed) < len(self.packed) else []
-        return len(packed), array("q", b"".join(packed)), others
 
 
 class Checkpoint(NamedTuple):

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from reactive_runtime._core import primitives
@@ -68,7 +68,7 @@ _VERSION: Final = b"reactive_runtime.trace"
 _SINCE: Final = {"depth": 2, "late_signals": 2}
 """Columns that older files have not."""
 
-FILE_ROWS: Final = 150_000
+FILE_ROWS: Final = 100_000
 """Rows that wait for a file, at which it is written; at twice as many, the threads that record wait for it."""
 
 GROUP_ROWS: Final = 100_000
@@ -135,15 +135,6 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     return table
 
 
-class _Numbers(NamedTuple):
-    """A chunk: how many rows are packed, their numbers, and the rows that are not."""
-
-    thread: int
-    size: int
-    numbers: array[int]
-    others: list[tuple[Any, ...]]
-
-
 class Source:
     """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
 
@@ -151,21 +142,14 @@ class Source:
         self._writer = writer
         self._facts = facts  # it grows, and what is there does not change
         # What follows is owned by the lock of the writer:
-        self.chunks: list[_Numbers] = []  # as they came
+        self.chunks: list[Chunk] = []  # as they came
         self.later: Any = None  # a table of rows that had not ended, or begun, at the ticket of the last file
         self.ticket: int | None = 0  # of all that began before, there is a row here; None: that is all there will be
         self.under_way: list[tuple[int, tuple[Any, ...]]] = []  # calls that had not returned at that ticket
 
     def write(self, chunk: Chunk) -> None:
-        """Take a chunk; a failure is kept for `close`, since the caller is a publisher in mid-signal. Any thread."""
-        try:
-            size, numbers, others = (
-                chunk.columns()
-            )  # before the lock, and without a call that gives the interpreter away
-        except Exception as error:
-            self._writer._failed(error)
-            return
-        self._writer._take(self, _Numbers(chunk.thread, size, numbers, others))
+        """Take a chunk, and no time: the caller is a publisher in mid-signal. Any thread."""
+        self._writer._take(self, chunk)
 
     def passed(self, ticket: int, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
         """All that began up to this ticket has been written here, but for the calls under way. Waits for room."""
@@ -285,8 +269,8 @@ class TraceWriter:
             except OSError as error:
                 raise _unwritten(self.path / "metadata.json", error) from error
 
-    def _take(self, source: Source, chunk: _Numbers) -> None:
-        size = chunk.size + len(chunk.others)
+    def _take(self, source: Source, chunk: Chunk) -> None:
+        size = len(chunk.packed)
         with self._lock:
             source.chunks.append(chunk)
             self.rows += size
@@ -380,6 +364,7 @@ class TraceWriter:
         )
         draft.replace(name)
         self._files[name.name] = table.num_rows
+        pa.default_memory_pool().release_unused()  # what a file took is not needed until the next
         return name.name
 
     def _name(self, kind: str) -> Path:
@@ -421,22 +406,25 @@ def _write(path: Path, facts: Mapping[str, Any]) -> None:
         raise _unwritten(path, error) from error
 
 
-def _columns(chunks: Sequence[_Numbers]) -> pyarrow.Table:
+def _columns(chunks: Sequence[Chunk]) -> pyarrow.Table:
     """Rows as they were recorded, by columns; in any order."""
     pa, _ = _arrow()
-    others = [(it.thread, row) for it in chunks for row in it.others]
-    packed = _of_packed(chunks)
+    numbers, threads = array("q"), array("q")
+    others: list[tuple[int, tuple[Any, ...]]] = []
+    for it in chunks:
+        packed_rows = [row for row in it.packed if type(row) is bytes]
+        numbers.frombytes(b"".join(packed_rows))
+        threads.extend(array("q", [it.thread]) * len(packed_rows))
+        if len(packed_rows) < len(it.packed):
+            others += [(it.thread, row) for row in it.packed if type(row) is tuple]
+    packed = _of_packed(numbers, threads)
     table: pyarrow.Table = pa.concat_tables([packed, _of_tuples(others)]) if others else packed
     return table
 
 
-def _of_packed(chunks: Sequence[_Numbers]) -> pyarrow.Table:
+def _of_packed(numbers: array[int], threads: array[int]) -> pyarrow.Table:
     pa, _ = _arrow()
     pc = _compute()
-    numbers, threads = array("q"), array("q")
-    for it in chunks:
-        numbers.extend(it.numbers)
-        threads.extend(array("q", [it.thread]) * it.size)
 
     def column(cells: array[int]) -> Any:
         return pa.Array.from_buffers(pa.int64(), len(cells), [None, pa.py_buffer(cells)])
@@ -491,7 +479,7 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
     pc = _compute()
     since = later.filter(pc.less_equal(later["begin"], ticket))
     known = set(since["begin"].to_pylist())
-    missing = [_Numbers(thread, 0, array("q"), [row]) for thread, row in under_way if row[3] not in known]
+    missing = [Chunk(thread, [row]) for thread, row in under_way if row[3] not in known]
     calls = pa.concat_tables([since, _columns(missing)])
     ends = pc.subtract(pa.scalar(CUT, pa.int64()), calls["begin"])
     calls = calls.set_column(calls.schema.names.index("end"), "end", ends)
