@@ -30,7 +30,7 @@ from reactive_runtime.testing.reference import rank
 
 __all__ = ["MOST", "Gathered", "scattered"]
 
-MOST: Final = 4_000_000
+MOST: Final = 6_000_000
 """Records that are held at once: some 80 bytes each as they lie, four times that while they are judged."""
 
 _FILES: Final = 16
