@@ -44,6 +44,10 @@ def the_run(folder: Path) -> Path:
     return run
 
 
+SAME_PYTHON = str(Path(sys.executable).parent / ".." / Path(sys.executable).parent.name / Path(sys.executable).name)
+"""The interpreter by another path."""
+
+
 @pytest.fixture(scope="module")
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     folder = tmp_path_factory.mktemp("runs")
@@ -92,7 +96,10 @@ def test_the_main_job_writes_its_verdict_as_parquet(
     run, _ = clean_run
     verdict = run.parent.parent / "verdict"
     assert parquet.read_table(verdict / "violations").num_rows == 0
-    assert parquet.read_table(verdict / "summary").num_rows >= 6
+    load = json.loads((run / "metadata.json").read_text())["load"]
+    had_a_round = {name for name, it in load.items() if it["rounds"]}  # how many, is the machine's business
+    judged = parquet.read_table(verdict / "summary")["scenario"].to_pylist()
+    assert {it.removesuffix(", link") for it in judged} == had_a_round != set()
 
 
 @pytest.fixture(scope="module")
@@ -466,7 +473,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
         (
-            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", "python3"),
+            ("stress", "range_on_the_callers", "--seconds", "1", "--python", sys.executable, "--python", SAME_PYTHON),
             "has a trace already, which is not written over",
         ),
         (("stress", "--scenarios", "nowhere"), "nowhere: no scenario files"),
