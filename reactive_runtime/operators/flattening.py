@@ -39,11 +39,31 @@ class _OfPublishers(Bounded):
     ahead = False
     """What a publisher does goes on while its elements are not polled."""
 
+    asked = False
+    """Whether one was asked for what it has at hand, since an error has to come after that."""
+
     def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
         self.source = source
         self.fn = fn
         self.prefetch = prefetch
+
+    def after(self, lane: Lane) -> bool:
+        """Whether an error of the source, or of the function, has to wait yet: for what `lane` has at hand.
+
+        What is pulled waits for demand, if the source is pulled as well. What has a drain of its own is asked once.
+        """
+        if lane.over:
+            return False
+        if not self.host.demanded:
+            plan = self.source._origin.plan()
+            return not lane.waits() and plan.pulls and plan.executor is None
+        if self.asked or not lane.waits():
+            return False
+        self.asked = True
+        lane.want(1)
+        self.host._later(partial(self.host._add, 0))
+        return True
 
     def inner(self, element: Any) -> Lane:
         """Subscribe to what the function makes of `element`."""
@@ -233,7 +253,7 @@ class _Sequential(_FlatMap):
                 self.leave(line.popleft())
             elif element is not PENDING:
                 yield element
-            elif failure is not None:
+            elif failure is not None and not (line and self.after(line[0])):
                 raise failure
             elif outer.over and not line:
                 break
@@ -253,6 +273,7 @@ class _ConcatMap(_OfPublishers):
     def elements(self) -> Elements:
         outer = self.lane(self.source, 2)
         lane: Lane | None = None
+        failure: Exception | None = None  # of the source: what is at hand comes before it
         while True:
             try:
                 element = outer.poll() if lane is None else lane.poll()
@@ -262,8 +283,15 @@ class _ConcatMap(_OfPublishers):
                     if element is not PENDING:
                         lane = self.inner(element)
                         continue
-                elif element is PENDING:
-                    outer.look()
+                elif element is PENDING and failure is None:
+                    try:
+                        outer.look()
+                    except Exception as error:
+                        if self.delay_error:
+                            self.delayed.append(error)
+                        else:
+                            failure = error
+                        continue  # the look may have brought something to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
                 if lane is not None and lane.over:
@@ -273,7 +301,9 @@ class _ConcatMap(_OfPublishers):
             if lane is not None and element is END:
                 self.leave(lane)
                 lane = None
-            else:
+            if failure is not None and (lane is None or (element is PENDING and not self.after(lane))):
+                raise failure
+            if element is not END:
                 yield element
         self.raise_delayed()
 

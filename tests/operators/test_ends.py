@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -229,3 +229,44 @@ def test_an_error_of_create_waits_for_partners_that_are_at_hand_and_for_no_other
         operator(Flow.create(push), other).subscribe(sink)
         assert sink.elements == elements
         assert isinstance(sink.error, OSError)
+
+
+def failing(n: int) -> Iterator[int]:
+    yield from range(n)
+    raise OSError("gone")
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        lambda f: f.window(1).concat_map(lambda it: it.to_list()),
+        lambda f: f.flat_map_sequential(lambda n: Flow.just([n]), 2),
+        lambda f: f.concat_map(lambda n: Flow.just([n])),
+    ],
+    ids=["window", "flat_map_sequential", "concat_map"],
+)
+def test_an_error_of_a_source_that_is_pulled_comes_after_what_is_at_hand_demand_by_demand(
+    split: Callable[[Flow[Any]], Flow[Any]],
+) -> None:
+    sink = Sink(demand=1)
+    split(Flow.from_supplier(lambda: failing(3))).subscribe(sink)
+    for _ in range(3):
+        sink.subscription.request(1)
+    assert sink.elements == [[0], [1], [2]]
+    assert isinstance(sink.error, OSError)
+
+
+def test_an_error_of_a_source_that_is_pulled_waits_for_the_elements_of_a_publisher_that_is_pulled() -> None:
+    sink = Sink(demand=1, then=lambda sink, _: sink.subscription.request(1))
+    Flow.from_supplier(lambda: failing(1)).flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), 2).subscribe(sink)
+    assert sink.elements == [1, 2, 3, 4]
+    assert isinstance(sink.error, OSError)
+
+
+def test_an_error_from_elsewhere_waits_for_no_demand() -> None:
+    source, sink = PublishProcessor[int](), Sink(demand=1)
+    source.flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), 2).subscribe(sink)
+    source.emit(0)
+    source.on_error(OSError("gone"))
+    assert sink.elements == [1]
+    assert isinstance(sink.error, OSError)

@@ -149,9 +149,13 @@ def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
 
 def healed(plan: Json) -> Json:
     """The plan without cancels and without the errors that it says, and with all the demand."""
-    recovers = names(plan) & {*AGAIN, "on_error_resume", "on_error_return", "materialize"}
-    parts = {} if recovers else {"source": _heal(plan["source"]), "ops": _heal(plan["ops"])}
-    return {**plan, **parts, "healed": not recovers, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
+    recovering = {*AGAIN, "on_error_resume", "on_error_return", "materialize"}
+    ops = plan["ops"]
+    first = max((place + 1 for place, op in enumerate(ops) if op[0] in recovering), default=0)  # errors end before it
+    parts = {"ops": [*ops[:first], *_heal(ops[first:])]}
+    if not first:
+        parts["source"] = _heal(plan["source"])
+    return {**plan, **parts, "healed": not first, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
 
 
 def _heal(spec: Json) -> Json:
@@ -225,6 +229,8 @@ def owed(plan: Json, signals: list[Json]) -> bool:
 
 def held(plan: Json) -> bool:
     """Whether a publisher that an element has become may never end, and so what is behind it is not reached."""
+    if names(plan) & {"zip", "zip_with", "merge_comparing"} and names(plan) & {*BY_ITERATOR}:
+        return True  # the other one waits for its first element, and the error of a source that is pulled is behind it
     return any(op[0] in FLATTENING and words(op[1]) & {"never", "timed"} for op in plan["ops"])
 
 
@@ -258,7 +264,7 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
         if all(a[1] == "subscribe" and b[1] == "cancel" and a[0] == b[0] for a, b in pairs):
             probes[name] = []
     log = run["log"]
-    if ["take", 0] in plan["ops"]:
+    if ["take", 0] in plan["ops"] or names(plan) & {"take_until", "sample"}:
         there = Counter(map(str, other["log"]))
         kept = []
         for it in log:
@@ -527,6 +533,11 @@ ROWS = [
     Row("end-seen-ahead", of(*LATER_SOURCES, *ASK_AHEAD), _end_ahead),
     Row("replay-end-waits", of("replay"), _replay_end),
     Row("repeat-waits-for-demand", of("repeat"), _later),
+    Row(
+        "next-source-by-demand",
+        lambda found: of(*BY_ITERATOR)(found) and of("concat", "concat_with", "start_with")(found),
+        _later,
+    ),
     Row("next-inner-by-demand", of(*FLATTENING), _later),
     Row("function-error-delayed", of(*FLATTENING), _function_delayed, more=among),
     Row("two-ends-at-once", of("zip", "zip_with", "merge_comparing", "race"), _two_ends),

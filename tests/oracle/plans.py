@@ -546,9 +546,10 @@ def plans(
     d.at_once = source[0] not in (*LATER, "hot")
     settled = source[0] not in BETWEEN or d.unbounded
     overtaken = source[0] in OVERTAKEN
-    lossy = bool(words(source) & LOSSY)
+    lossy = bool(words(source) & LOSSY) or ("concat" in words(source) and words(source) & {*LATER} and not d.unbounded)
     if d.bool():
         source = ["probe", "source", source]
+    replayed = False  # and is subscribed to once: `replay-after-end`
     ops: list[Spec] = []
     for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
         allowed = [
@@ -557,12 +558,14 @@ def plans(
             if (d.unbounded or it not in BY_DEMAND)
             and not (overtaken and it in RECOVERING)
             and not (lossy and it in HOLDING | SHARED)
+            and not (replayed and it in AGAIN | SHARED)
         ]
         if not settled or not allowed:
             break
         name = d.one_of(*allowed)
         ops.append([name, *OPERATORS[name](d)])
         lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in FOLLOWED | TIMELY and not d.unbounded)
+        replayed = replayed or name == "replay"
         settled = name not in BETWEEN or (
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
