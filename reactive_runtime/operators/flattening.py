@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
