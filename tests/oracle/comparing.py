@@ -231,6 +231,9 @@ def held(plan: Json) -> bool:
     """Whether a publisher that an element has become may never end, and so what is behind it is not reached."""
     if names(plan) & {"zip", "zip_with", "merge_comparing"} and names(plan) & {*BY_ITERATOR}:
         return True  # the other one waits for its first element, and the error of a source that is pulled is behind it
+    delayed = any(op[0] in FLATTENING and op[1][0] == "raise_on" and op[-1] is True for op in plan["ops"])
+    if delayed and names(plan) & {"never", "timed", "hot", "interval"}:
+        return True  # an error that comes at the end, and there may be none
     return any(op[0] in FLATTENING and words(op[1]) & {"never", "timed"} for op in plan["ops"])
 
 
@@ -250,7 +253,7 @@ def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 
 def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> Both | None:
-    return _subscribed(plan, ours, theirs), _subscribed(plan, theirs, ours)
+    return ours, _subscribed(plan, theirs, ours)
 
 
 def _subscribed(plan: Json, run: Json, other: Json) -> Json:
@@ -268,7 +271,7 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
         there = Counter(map(str, other["log"]))
         kept = []
         for it in log:
-            if there[str(it)] or it[1] not in AT_ONCE:
+            if there[str(it)] > 0 or it[1] not in (*AT_ONCE, *ENDS):
                 there[str(it)] -= 1
                 kept.append(it)
         log = kept
@@ -532,6 +535,7 @@ ROWS = [
     Row("half-full-batch", of("batch_by"), _half_full),
     Row("end-seen-ahead", of(*LATER_SOURCES, *ASK_AHEAD), _end_ahead),
     Row("replay-end-waits", of("replay"), _replay_end),
+    Row("end-asked-for", of("dematerialize"), _replay_end),
     Row("repeat-waits-for-demand", of("repeat"), _later),
     Row(
         "next-source-by-demand",
