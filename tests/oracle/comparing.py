@@ -346,6 +346,8 @@ def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
     if not ended(here, "error"):
         return None
+    if len(there) > len(here) and there[-1] == [here[-1][0], "cancel"]:  # with that batch
+        there = there[:-1]
     kept = [it for it in there if (it[0] < here[-1][0] or it in here) and it != here[-1]]
     return _with(ours, signals=here[:-1]), _with(theirs, signals=kept)
 
