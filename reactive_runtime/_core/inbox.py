@@ -563,7 +563,7 @@ class Upstream(Drain):
         finally:
             with self._lock:
                 self._caller = 0
-        return 0 if self._unbounded else allowance
+        return 0 if self._unbounded or ended else allowance  # what is not accounted for would come round for ever
 
     def _cancel_now(self) -> None:
         with self._lock:
