@@ -20,8 +20,8 @@ from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators.coroutines import Coroutines
-from reactive_runtime.operators.tasks import Flight, Tasks
+from reactive_runtime.operators._coroutines import Coroutines
+from reactive_runtime.operators._tasks import Flight, Tasks
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

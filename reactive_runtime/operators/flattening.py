@@ -19,8 +19,8 @@ from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.step import describe
-from reactive_runtime.operators.concurrency import Bounded
-from reactive_runtime.operators.coroutines import Coroutines
+from reactive_runtime.operators._concurrency import Bounded
+from reactive_runtime.operators._coroutines import Coroutines
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.step import describe
-from reactive_runtime.operators.group_flow import Given, Group
-from reactive_runtime.operators.group_source import Split
+from reactive_runtime.operators._group_flow import Given, Group
+from reactive_runtime.operators._group_source import Split
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

@@ -10,8 +10,8 @@ from reactive_runtime._core import primitives
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime.operators.group_buffer import Box, way_of
-from reactive_runtime.operators.group_flow import Group
+from reactive_runtime.operators._group_buffer import Box, way_of
+from reactive_runtime.operators._group_flow import Group
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:

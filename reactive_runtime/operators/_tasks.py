@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reactive_runtime._core import hooks
 from reactive_runtime._core.gather import END, PENDING, Elements
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators.concurrency import Bounded
+from reactive_runtime.operators._concurrency import Bounded
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

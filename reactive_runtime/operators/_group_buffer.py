@@ -13,7 +13,7 @@ from reactive_runtime._core.gather import PENDING
 from reactive_runtime._core.host import Host
 
 if TYPE_CHECKING:
-    from reactive_runtime.operators.group_source import Split
+    from reactive_runtime.operators._group_source import Split
 
 __all__ = ["Box", "way_of"]
 
