@@ -250,8 +250,6 @@ class PulledSubscription(Host):
             return taken
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")
-        if feed.waits and self._demand > taken:  # a look without the lock: late, it is as if there were none yet
-            return taken  # to look after what needs no demand would let an error overtake what is at hand
         return CLOSED if self._ended_early() else taken
 
     def _deliver(self, elements: Iterator[Any]) -> tuple[int, bool]:

@@ -270,12 +270,3 @@ def test_an_error_from_elsewhere_waits_for_no_demand() -> None:
     source.on_error(OSError("gone"))
     assert sink.elements == [1]
     assert isinstance(sink.error, OSError)
-
-
-def test_no_error_overtakes_what_has_been_demanded_already_from_inside_a_signal() -> None:
-    """The source is not pulled on this drain, and its error is known at once; each element asks for the next."""
-    sink = Sink(demand=1, then=lambda sink, _: sink.subscription.request(1))
-    source = Flow.from_publisher(Flow.from_supplier(lambda: failing(1)))
-    source.flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), 2).subscribe(sink)
-    assert sink.elements == [1, 2, 3, 4]
-    assert isinstance(sink.error, OSError)
