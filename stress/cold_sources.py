@@ -6,7 +6,7 @@ from reactive_runtime import Flow, Publisher
 from reactive_runtime.stress import Rig, scenario
 
 
-@scenario(elements=2_000, live=4, tags=["smoke"])
+@scenario(elements=2_000, live=12, tags=["smoke"])
 def range_on_a_thread(rig: Rig) -> Publisher[int]:
     """A range, pulled on a thread of its own."""
     return Flow.range(2_000).subscribe_on(rig.pool(1, "source"))

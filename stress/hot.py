@@ -64,7 +64,7 @@ def submissions_from_three_threads(rig: Rig) -> Publisher[int]:
 def submissions_to_subscribers_that_come_and_go(rig: Rig) -> Publisher[int]:
     """`SubmissionPublisher`, while actors subscribe."""
     publisher: SubmissionPublisher[int] = SubmissionPublisher(rig.pool(4, "hot"), 8)
-    rig.feed(submitting(publisher, 0, 1))
+    rig.feed(submitting(publisher, 0, 3))
     return publisher
 
 

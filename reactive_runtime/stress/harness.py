@@ -36,7 +36,7 @@ from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.stress.leaving import CHANCE, Leaving, collected, kept_young
-from reactive_runtime.stress.pressure import CHANCES, pressure
+from reactive_runtime.stress.pressure import CHANCES, HESITANT, pressure
 from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
 from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
@@ -362,12 +362,13 @@ class _Volley:
     def fire(self, actor: int) -> None:
         """One actor's part."""
         dice = random.Random(self.seed * 1_000 + actor)
+        chance = self.chance if dice.random() < HESITANT else 0.0
         if actor < FEEDERS:
-            with pressure(self.chance, dice):
+            with pressure(chance, dice):
                 for feeder in self.feeders[actor : actor + 1]:
                     feeder()
             return
-        with pressure(self.chance, dice):
+        with pressure(chance, dice):
             for target in self.targets:
                 if (subscription := target.subscription) is None:
                     continue

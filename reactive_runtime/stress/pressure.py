@@ -18,10 +18,13 @@ from typing import Any, Final
 
 from reactive_runtime._core import primitives
 
-__all__ = ["CHANCES", "pressure"]
+__all__ = ["CHANCES", "HESITANT", "pressure"]
 
 CHANCES: Final = (0.0, 0.03)
 """Of giving way at a line; one is drawn for each round."""
+
+HESITANT: Final = 0.75
+"""The part of the actors that hesitate in such a round: the others run past them at full speed."""
 
 SPIN: Final = 200
 """Turns of a loop that does nothing: some microseconds."""

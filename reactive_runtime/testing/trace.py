@@ -173,6 +173,7 @@ class TraceWriter:
         TraceError where it can't be made, or has a trace already.
         """
         _arrow()  # what is missing is said here, and not to a publisher in mid-signal
+        _columns(())  # pyarrow imports what it converts with at the first conversion: not in the middle of a load
         now = datetime.now(UTC)
         self.path = Path(folder) / f"date={now:%Y-%m-%d}" / f"run={run}"
         self.run = run
