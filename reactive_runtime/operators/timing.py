@@ -302,6 +302,9 @@ class _OfLatest(_Timed):
 
 
 class _Debounce(_OfLatest):
+    due: Any = PENDING
+    """One that had its silence, and waits for demand: one that comes meanwhile has its own silence to wait for."""
+
     def elements(self) -> Elements:
         lane = self.lane(self.source, WAITING)
         timer: Timer | None = None
@@ -312,11 +315,29 @@ class _Debounce(_OfLatest):
                     timer = self.after(self.seconds)
                 else:
                     timer.again(self.seconds)
-            elif timer is not None and self.latest is not PENDING and timer.due() and self.host.demanded:
-                yield self.take()
+                continue
+            if timer is not None and self.latest is not PENDING and timer.due():
+                self.followed()
+                self.due = self.take()
+            if self.due is not PENDING and self.host.demanded:
+                due, self.due = self.due, PENDING
+                yield due
             else:
                 yield PENDING
+        if self.latest is PENDING:
+            self.latest, self.due = self.due, PENDING
+        self.followed()
         yield from self.last_one()
+
+    def followed(self, *, wanted: bool = True) -> None:
+        """Nothing waits any more: a newer one takes its place, or (not `wanted`) the flow is over."""
+        if self.due is not PENDING:
+            due, self.due = self.due, PENDING
+            self.discard(due, wanted=wanted)
+
+    def closed(self) -> None:
+        self.followed(wanted=False)
+        super().closed()
 
 
 def throttle(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:

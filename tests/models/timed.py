@@ -287,23 +287,24 @@ class Throttle(Waiting):
 
 
 class Debounce(Waiting):
-    """The latest is in the line when its time has come, or with the end; a newer one takes its place."""
+    """The latest is in the line when its time has come, or with the end: there it takes the place of an older one."""
 
     latest: Any = None
 
     def came(self, run: Run, element: Any) -> None:
-        self.line.clear()
         self.latest = element
         run.at(run.time + PERIOD, lambda: self.due(run, element))
 
     def due(self, run: Run, element: Any) -> None:
         if self.latest is element:
+            self.line.clear()
             self.line.append(element)
             self.latest = None
             self.flush(run)
 
     def ended(self, run: Run, end: str) -> None:
         if end == "complete" and self.latest is not None:
+            self.line.clear()
             self.line.append(self.latest)
         if end == "error":
             self.line.clear()

@@ -149,7 +149,7 @@ def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
 
 def healed(plan: Json) -> Json:
     """The plan without cancels and without the errors that it says, and with all the demand."""
-    recovering = {*AGAIN, "on_error_resume", "on_error_return", "materialize"}
+    recovering = {"retry", "retry_when", "retry_backoff", "on_error_resume", "on_error_return", "materialize"}
     ops = plan["ops"]
     first = max((place + 1 for place, op in enumerate(ops) if op[0] in recovering), default=0)  # errors end before it
     parts = {"ops": [*ops[:first], *_heal(ops[first:])]}
@@ -167,6 +167,8 @@ def _heal(spec: Json) -> Json:
         return [spec[0], 7]  # no remainder of a division by 7
     if spec[0] in ("from_supplier", "create"):
         return [*spec[:2], False]
+    if spec[0] in ("retry_when", "repeat_when") and spec[-1] == "error":
+        return [*spec[:-1], "empty"]
     if spec[0] in ("timed", "hot") and spec[2] == "error":
         return [*spec[:2], "complete", *spec[3:]]
     return [_heal(it) for it in spec]
@@ -348,7 +350,11 @@ def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
         return None
     if len(there) > len(here) and there[-1] == [here[-1][0], "cancel"]:  # with that batch
         there = there[:-1]
-    kept = [it for it in there if (it[0] < here[-1][0] or it in here) and it != here[-1]]
+    left, kept = _bag(here[:-1]), []
+    for it in there:
+        left[str(it)] -= 1
+        if it != here[-1] and (it[0] < here[-1][0] or left[str(it)] >= 0):
+            kept.append(it)
     return _with(ours, signals=here[:-1]), _with(theirs, signals=kept)
 
 
@@ -403,7 +409,9 @@ def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
         return None
     if ended(there, "complete", "error") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
         return None
-    return _with(ours, signals=here[:-1]), _with(theirs, signals=[it for it in there if it[1] == "next"])
+    log = [it for it in ours["log"] if it[0] != here[-1][0] or it[1] not in (*ENDS, *CLOSING) or it in theirs["log"]]
+    there = [it for it in there if it[1] == "next"]
+    return _with(ours, signals=here[:-1], log=log), _with(theirs, signals=there)
 
 
 def _later(plan: Json, ours: Json, theirs: Json) -> Both | None:
@@ -491,8 +499,19 @@ OF_FUNCTIONS = ("function", "predicate", "none", "missing", "notice", "inner")
 """An operator further down may fail before an error of its source is reached."""
 
 
+def _overtakes_here(plan: Json, here: list[Json], there: list[Json]) -> bool:
+    """Whether one that is known comes before elements that were demanded inside of a signal of the same moment."""
+    if not plan["refill"] or not bounded(plan) or not ended(here, "error") or not names(plan) & {*FLATTENING}:
+        return False
+    rest = there[len(here) - 1 :]
+    at_once = all(it[0] == here[-1][0] for it in rest)
+    return len(here) > 1 and here[:-1] == there[: len(here) - 1] and here[-1] in rest and at_once
+
+
 def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
+    if _overtakes_here(plan, here, there):
+        return SAME
     if not ended(there, "error") or here[: len(there) - 1] != there[:-1]:
         return None
     rest = here[len(there) - 1 :]
@@ -503,14 +522,22 @@ def _overtakes(plan: Json, ours: Json, theirs: Json) -> Both | None:
     return None if ended(rest, "complete") and not names(plan) & SHORT else SAME
 
 
+CLOSING = ("finalize", "finally")
+
+
 def _with_the_chain(plan: Json, ours: Json, theirs: Json) -> Both | None:
-    if not ours["signals"] or ours["signals"][-1][1] == "next":
-        return None
+    if not ours["signals"] or ours["signals"][-1][1] == "next":  # that element waits still
+        left, log = _bag(ours["log"]), []
+        for it in theirs["log"]:
+            left[str(it)] -= 1
+            if it[1] not in CLOSING or left[str(it)] >= 0:
+                log.append(it)
+        return ours, _with(theirs, log=log)
     over = ours["signals"][-1][0]
-    earlier = [it for it in theirs["log"] if it[1] in ("finalize", "finally")]
+    earlier = [it for it in theirs["log"] if it[1] in CLOSING]
     log = []
     for it in ours["log"]:
-        if it[1] in ("finalize", "finally") and it[0] == over:
+        if it[1] in CLOSING and it[0] == over:
             other = next((it_there for it_there in earlier if it_there[1:] == it[1:] and it_there[0] <= over), it)
             if other in earlier:
                 earlier.remove(other)
@@ -524,15 +551,21 @@ ROWS = [
     Row("end-after-cancel", lambda found: True, _end_after_cancel, partial=True),
     Row("cancelled-at-once", lambda found: True, _cancelled_at_once, partial=True),
     Row("begins-with-demand", of(*LAZY), _begins, partial=True),
-    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally"), _end_or_cancel, partial=True),
-    Row("end-or-cancel", of("probe"), _end_or_cancel_above, partial=True),
     Row(
         "over-with-the-chain",
         lambda found: of("finalize", "do_finally")(found) and of(*AT_THE_END)(found),
         _with_the_chain,
         partial=True,
     ),
+    Row("end-or-cancel", of("do_on_complete", "do_on_cancel", "do_finally"), _end_or_cancel, partial=True),
+    Row("end-or-cancel", of("probe"), _end_or_cancel_above, partial=True),
     Row("again-by-demand", of(*AGAIN), _again, partial=True),
+    Row(
+        "next-source-by-demand",
+        lambda found: of("concat", "concat_with", "start_with")(found) and of(*ASK_AHEAD)(found),
+        _again,
+        partial=True,
+    ),
     Row("heard-when-asked", of(*HOLDING, *SHARED), _heard, partial=True),
     Row("half-full-batch", of("batch_by"), _half_full),
     Row("end-seen-ahead", of(*LATER_SOURCES, *ASK_AHEAD), _end_ahead),

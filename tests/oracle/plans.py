@@ -569,12 +569,8 @@ def plans(
         settled = name not in BETWEEN or (
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
-        overtaken = (
-            overtaken
-            or name == "batch_by"
-            or (name in OVERTAKEN and (d.at_once or not d.unbounded))
-            or (name in FLATTENING and ops[-1][1][0] == "raise_on" and ops[-1][-1] is True)  # function-error-delayed
-        )
+        settled = settled and not (name in FLATTENING and ops[-1][1][0] == "raise_on" and ops[-1][-1] is True)
+        overtaken = overtaken or name == "batch_by" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:
@@ -584,6 +580,9 @@ def plans(
         for _ in range(d.int(0, 3)):
             time += d.time(8)
             plan["steps"].append([time, d.one_of(1, 1, 2, 3, MAX_DEMAND)])
+        late = names(plan) & {*FLATTENING} and len(names(plan) & BETWEEN) > 1 and names(plan) & BY_CLOCK
+        if late or "batch_by" in names(plan):
+            plan["steps"].clear()
     if settled and d.int(0, 3) == 0:
         plan["cancel_after"] = d.int(1, 3)
     elif d.int(0, 3) == 0:

@@ -688,7 +688,7 @@ public final class Oracle {
           return f.dematerialize(
               x -> {
                 long n = Math.floorMod(num(x), 5L);
-                return n == 4 ? Notification.createOnComplete() : n == 3 ? Notification.createOnError(new Fault("notice")) : Notification.createOnNext(x);
+                return n == 4 ? Notification.createOnComplete() : n == 3 && !healed ? Notification.createOnError(new Fault("notice")) : Notification.createOnNext(x);
               });
         case "transform":
           return f.compose(flow -> flow.map(x -> (Object) (num(x) + 1)));
