@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime import Flow
+from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime._core.inbox import Upstream
 from reactive_runtime.subscribers import BaseSubscriber
 from reactive_runtime.testing import Recorder, check
 
@@ -82,3 +83,31 @@ def test_spec204_nothing_is_asked_for_after_the_end(name: str, fails: bool) -> N
     signals = [record.signal for record in recorder.records()]
     assert "on_error" in signals if fails else "on_complete" in signals
     assert check(recorder.records()) == []
+
+
+def test_everything_that_is_asked_for_after_the_end_is_over_at_once() -> None:
+    """Unbounded demand is not used up by elements: the drain must not turn for what it will never ask for."""
+    asked: list[int] = []
+
+    class Ended:
+        def request(self, n: int, /) -> None:
+            asked.append(n)
+
+        def cancel(self) -> None: ...
+
+    class Quiet:
+        def _raised(self, error: BaseException, fault: Exception) -> None:
+            raise fault
+
+    class Counted(Upstream):
+        turns = 0
+
+        def _turn(self, allowance: int) -> int:
+            self.turns += 1
+            assert self.turns < 10, "it turns for ever"
+            return super()._turn(allowance)
+
+    upstream = Counted(Ended(), Quiet())
+    upstream.ended()
+    upstream.request(MAX_DEMAND)
+    assert (asked, upstream.turns) == ([], 1)

@@ -270,3 +270,50 @@ def test_an_error_from_elsewhere_waits_for_no_demand() -> None:
     source.on_error(OSError("gone"))
     assert sink.elements == [1]
     assert isinstance(sink.error, OSError)
+
+
+def test_one_that_had_its_silence_waits_for_demand_beside_one_that_has_not() -> None:
+    clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
+    source.debounce(3, clock).subscribe(sink)
+    source.emit(1)
+    clock.advance(3)  # 1 is due
+    source.emit(2)
+    sink.subscription.request(2)
+    assert sink.elements == [1]
+    clock.advance(3)
+    assert sink.elements == [1, 2]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_one_that_is_due_makes_room_for_the_next_one_and_for_the_last(ends: bool) -> None:
+    clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
+    dropped: list[object] = []
+    before = hooks.set_handler(lambda it: dropped.append(it.element))
+    try:
+        source.debounce(3, clock).subscribe(sink)
+        source.emit(1)
+        clock.advance(3)
+        source.emit(2)
+        source.on_complete() if ends else clock.advance(3)
+        sink.subscription.request(2)
+        assert sink.elements == [2]
+        sink.subscription.cancel()
+    finally:
+        hooks.set_handler(before)
+    assert dropped == []  # to drop it is what the operator is for
+
+
+@pytest.mark.parametrize("waiting", [1, 2])
+def test_what_is_due_and_what_is_not_go_to_the_hook_at_a_cancel(waiting: int) -> None:
+    clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
+    dropped: list[object] = []
+    before = hooks.set_handler(lambda it: dropped.append(it.element))
+    try:
+        source.debounce(3, clock).subscribe(sink)
+        for element in range(waiting):
+            source.emit(element)
+            clock.advance(3 if element == 0 else 0)
+        sink.subscription.cancel()
+    finally:
+        hooks.set_handler(before)
+    assert dropped == [*range(waiting)]
