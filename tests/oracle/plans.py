@@ -545,6 +545,7 @@ def plans(
     source = d.source(*sources)
     d.at_once = source[0] not in (*LATER, "hot")
     settled = source[0] not in BETWEEN or d.unbounded
+    turns = source[0] in BETWEEN  # of its sources, where it is asked for less than all that there is
     overtaken = source[0] in OVERTAKEN
     lossy = bool(words(source) & LOSSY) or ("concat" in words(source) and words(source) & {*LATER} and not d.unbounded)
     if d.bool():
@@ -558,6 +559,7 @@ def plans(
             if (d.unbounded or it not in BY_DEMAND)
             and not (overtaken and it in RECOVERING)
             and not (lossy and it in HOLDING | SHARED)
+            and not (turns and it in HOLDING)
             and not (replayed and it in AGAIN | SHARED)
         ]
         if not settled or not allowed:
@@ -566,6 +568,7 @@ def plans(
         ops.append([name, *OPERATORS[name](d)])
         lossy = lossy or bool(words(ops[-1]) & LOSSY) or (name in FOLLOWED | TIMELY and not d.unbounded)
         replayed = replayed or name == "replay"
+        turns = turns or name in BETWEEN
         settled = name not in BETWEEN or (
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
