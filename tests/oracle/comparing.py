@@ -254,6 +254,12 @@ def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
     return ours, _with(theirs, signals=signals[: at + 1], log=log)
 
 
+def _after_the_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
+    signals = theirs["signals"]
+    end = next((place for place, it in enumerate(signals) if it[1] in ("complete", "error")), len(signals))
+    return ours, _with(theirs, signals=signals[: end + 1])
+
+
 def _cancelled_at_once(plan: Json, ours: Json, theirs: Json) -> Both | None:
     return ours, _subscribed(plan, theirs, ours)
 
@@ -549,6 +555,7 @@ def _with_the_chain(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 ROWS = [
     Row("end-after-cancel", lambda found: True, _end_after_cancel, partial=True),
+    Row("nothing-after-the-end", of("skip_while"), _after_the_end, partial=True),
     Row("cancelled-at-once", lambda found: True, _cancelled_at_once, partial=True),
     Row("begins-with-demand", of(*LAZY), _begins, partial=True),
     Row(
