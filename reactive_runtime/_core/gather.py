@@ -51,7 +51,7 @@ from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["END", "PENDING", "Clock", "Crowd", "Elements", "Gather", "Lane", "Timer"]
 
@@ -107,7 +107,7 @@ class Lane:
     def __init__(
         self,
         host: Host,
-        source: Flow[Any],
+        source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
         heard: hooks.Listeners = (),
@@ -488,7 +488,7 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
     return error
 
 
-def _needs_a_thread(source: Flow[Any]) -> bool:
+def _needs_a_thread(source: FlowBase[Any]) -> bool:
     """Whether it runs on the thread that asks for its elements; what a clock brings has a thread already."""
     plan = source._origin.plan()
     return plan.keeps or plan.pulls
@@ -546,7 +546,7 @@ class Gather(Feed):
 
     def lane(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
         *,
