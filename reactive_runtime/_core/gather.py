@@ -82,9 +82,11 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """The time, in seconds from some beginning."""
+        raise NotImplementedError
 
     def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
         """Run `fn` in `delay` seconds; the future's `cancel` takes it back."""
+        raise NotImplementedError
 
 
 class Lane:

@@ -337,10 +337,11 @@ class Inbox(Feed):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
+        upstream = Upstream(subscription, self)
         with self._drain._lock:
             first = self._upstream is None and not self._done
             if first:
-                self._upstream = upstream = Upstream(subscription, self)
+                self._upstream = upstream
             closed = self._closed
         if not first:
             subscription.cancel()  # 2.5
@@ -372,6 +373,8 @@ class Inbox(Feed):
                 drain._busy = drain._missed = True
                 if not (idle or dropped):
                     return
+            else:
+                dropped, idle = None, False
         if accepted:
             if dropped:
                 self._overflowed(dropped)

@@ -151,8 +151,8 @@ class Bench:
             state = self._set_up(program)
             for name, calls in program.actors.items():
                 machine.spawn(name, _Actor(state, calls))
-            if program.at_each_step is not None:
-                machine.always = lambda: judge(program.at_each_step, state)
+            if (at_each_step := program.at_each_step) is not None:
+                machine.always = lambda: judge(at_each_step, state)
             machine.watching = self.points != "sync"
             machine.settle()
             machine.watching = False

@@ -16,8 +16,6 @@ the whole schedule so far, and nothing is saved.
 
 from __future__ import annotations
 
-from typing import Final
-
 from reactive_runtime.explore.logical import CUT, Logical, Stop
 from reactive_runtime.explore.machine import Machine
 
@@ -30,7 +28,7 @@ _Step = tuple[list[int], int, int, int, int]
 class Bounded:
     """All schedules up to a bound of preemptions, `most` of them at most (None: as many as there are)."""
 
-    name: Final = "bounded"
+    name = "bounded"
 
     def __init__(self, most: int | None = None, *, reduced: bool = True) -> None:
         self._most = most

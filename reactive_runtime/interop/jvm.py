@@ -142,7 +142,7 @@ class _JavaPublisher:
 
     def __init__(self, publisher: Publisher[Any], api: Api) -> None:
         self._publisher = publisher
-        self._api = api
+        self._api: Api = api
 
     def subscribe(self, subscriber: Any) -> None:
         _not_null(subscriber, "subscribe(null)")
@@ -409,4 +409,5 @@ def _null_pointer(message: str) -> Any:
     """A NullPointerException, made by reflection: JPype makes it a ValueError too, and called, it comes out empty."""
     lang = jpype.JPackage("java").lang
     constructor = lang.NullPointerException.class_.getConstructor(lang.String.class_)
-    return constructor.newInstance(jpype.JArray(jpype.JObject)([message]))
+    objects: Any = jpype.JArray(jpype.JObject)
+    return constructor.newInstance(objects([message]))

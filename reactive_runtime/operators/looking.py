@@ -432,7 +432,7 @@ class Metrics(Listener):
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._counts = dict.fromkeys(self.NAMES, 0)  # _lock
+        self._counts: dict[str, int] = dict.fromkeys(self.NAMES, 0)  # _lock
 
     def _add(self, name: str) -> None:
         with self._lock:

@@ -362,7 +362,8 @@ class KillSwitch(_Handle):
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
         late = TimeoutError("kill_switch: the flow had not ended in time")
-        each([partial(host._context.copy().run, host.fail, late) for host in roots])
+        runs: list[tuple[Host, Callable[..., Any]]] = [(host, host._context.copy().run) for host in roots]
+        each([partial(run, host.fail, late) for host, run in runs])
 
     def _check(self) -> None:
         with self._lock:

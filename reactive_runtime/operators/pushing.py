@@ -99,7 +99,8 @@ class CreatingSources:
         """
         if not callable(getattr(future, "add_done_callback", None)):
             raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
-        loop = future.get_loop() if hasattr(future, "get_loop") else None
+        get_loop = getattr(future, "get_loop", None)
+        loop = None if get_loop is None else get_loop()
         return gathered(
             "from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),)
         )

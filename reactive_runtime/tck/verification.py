@@ -75,9 +75,10 @@ class Verification:
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A check that is overridden stays a check."""
         super().__init_subclass__(**arguments)
-        for name, function in list(vars(cls).items()):
+        for name, own in list(vars(cls).items()):
+            function: Any = own
             marked: Any = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
-            if callable(function) and hasattr(marked, "check") and not hasattr(function, "check"):
+            if callable(own) and hasattr(marked, "check") and not hasattr(own, "check"):
                 function.check, function.__test__ = marked.check, True
 
     def configure(self: V, **settings: Any) -> V:

@@ -175,7 +175,7 @@ class Past:
         self.subscribe_end = self.signals_end = self.calls_end = _NEVER  # the latest; signals but on_subscribe
         self.subscribe_thread = self.calls_thread = 0  # of the one that ends latest
         self.signal_thread = 0  # of the last to begin
-        self.cancel_end = _LATER  # of the first to end
+        self.cancel_end: int = _LATER  # of the first to end
         self.cancel_inside: bool | None = None
         self.cancel_ns: int | None = None
         self.last_late_ns: int | None = None
@@ -270,8 +270,9 @@ class Past:
 
     def _cancel(self, record: Record) -> None:
         self._call(record)
-        if _returned(record) and record.end < self.cancel_end:  # type: ignore[operator]
-            self.cancel_end, self.cancel_ns = record.end, record.end_ns  # type: ignore[assignment]
+        end = record.end
+        if end is not None and _returned(record) and end < self.cancel_end:
+            self.cancel_end, self.cancel_ns = end, record.end_ns
             self.cancel_inside = self.inside(record)
         self.cancels += 1
         self.last_cancel = record.begin
