@@ -130,7 +130,7 @@ class Lane:
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
-        self.over = False  # it has ended, or was closed
+        self.over: bool = False  # it has ended, or was closed
         self._feed: Feed
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         ahead = ahead and plan.gathers and plan.executor is None
@@ -528,7 +528,7 @@ class Gather(Feed):
         self.lanes: dict[Lane, None] = {}  # those that are open
         self._relaying: dict[Lane, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
-        self.elsewhere = False  # a lane had nothing to give at once, or may have: it will be heard from later
+        self.elsewhere: bool = False  # a lane had nothing to give at once, or may have: it will be heard from later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
         self._error: Exception | None = None  # it raised this, while there was no demand

@@ -96,7 +96,7 @@ class Inbox(Feed):
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
-        self.own = False  # set once, before `connect`: the upstream belongs to the same tree, with a drain of its own
+        self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
         self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe; let go when both sides are over

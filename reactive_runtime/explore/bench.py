@@ -81,7 +81,7 @@ class Bench:
         self._hang = hang
         self._engine = engine
         self._job = job
-        self.modules = list(_watched(program, modules))
+        self.modules: list[ModuleType] = list(_watched(program, modules))
         """What is looked into."""
         names = frozenset(it.__name__ for it in [*self.modules, *modules_of(program.roots())])
         functions = exchange.functions_in([*self.modules, *program.roots()], names)

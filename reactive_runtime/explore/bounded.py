@@ -30,12 +30,15 @@ class Bounded:
 
     name = "bounded"
 
+    bound: int
+    exhausted: bool
+
     def __init__(self, most: int | None = None, *, reduced: bool = True) -> None:
         self._most = most
         self._reduced = reduced
         self._machine: Machine
         self._prefix: list[int] = []
-        self.preemptions = 0
+        self.preemptions: int = 0
         """Of the schedule that is run."""
         self._restart()
 

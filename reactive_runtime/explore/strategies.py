@@ -67,7 +67,7 @@ class PCT:
     """See `PCT` above; `depth` is d."""
 
     def __init__(self, dice: random.Random, depth: int = 3) -> None:
-        self.name = f"pct{depth}"
+        self.name: str = f"pct{depth}"
         self._dice = dice
         self._depth = depth
         self._longest = 20
@@ -181,7 +181,7 @@ class Replayed:
         self._exactly = exactly
         self._machine: Machine
         self.diverged: str | None = None
-        self.preemptions = 0
+        self.preemptions: int = 0
 
     def begin(self, machine: Machine) -> bool:
         self._machine = machine

@@ -36,10 +36,10 @@ from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, 
 
 try:
     import jpype
-except ImportError as error:
+except ImportError as _error:
     raise MissingDependencyError(
         "reactive_runtime.interop.jvm needs JPype: pip install 'reactive-runtime[jvm]'"
-    ) from error
+    ) from _error
 
 __all__ = ["from_java", "start", "to_java"]
 

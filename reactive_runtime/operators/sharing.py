@@ -15,7 +15,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.hub import Hub, Reader
-from reactive_runtime._core.origin import Hot, connectable_of, flow_of, uses_of
+from reactive_runtime._core.origin import Hot, Use, connectable_of, flow_of, uses_of
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import ConnectableFlow, Flow
@@ -104,10 +104,10 @@ class _Connection:
     __slots__ = ("counted", "entered", "hub", "made")
 
     def __init__(self, hub: Hub) -> None:
-        self.hub = hub
-        self.made = False  # the line's lock; the source is subscribed to, or about to be
-        self.entered = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
-        self.counted = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
+        self.hub: Hub = hub
+        self.made: bool = False  # the line's lock; the source is subscribed to, or about to be
+        self.entered: int = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
+        self.counted: int = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
 
 
 class Line:
@@ -132,7 +132,7 @@ class Line:
         """`keeps`: what has ended stays as it is for new subscribers; otherwise they begin anew."""
         self.title = title
         self.source = source
-        self.beside = uses_of(source)
+        self.beside: tuple[Use, ...] = uses_of(source)
         self.make = make
         self.keeps = keeps
         self._lock = primitives.Lock()

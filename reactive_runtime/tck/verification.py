@@ -16,7 +16,7 @@ from unittest import SkipTest
 from reactive_runtime.tck.settings import Settings
 from reactive_runtime.tck.trial import ConformanceError, NotVerified, Trial
 
-__all__ = ["Check", "Outcome", "Verification", "check", "untested"]
+__all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
 
 V = TypeVar("V", bound="Verification")
 
@@ -146,7 +146,11 @@ def check(rule: str, /) -> Callable[[Callable[[V, Trial], object]], Callable[[V]
     return decorate
 
 
-def untested(rule: str, name: str, why: str) -> Callable[[Verification], None]:
+Skipped = Callable[[Verification], None]
+"""A check that says why it can't be made."""
+
+
+def untested(rule: str, name: str, why: str) -> Skipped:
     """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
 
     def skip(self: Verification) -> None:
