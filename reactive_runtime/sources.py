@@ -6,7 +6,7 @@ import builtins
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core.arguments import a_function
 from reactive_runtime._core.gather import Elements, Gather, Lane
@@ -32,6 +32,14 @@ class Sources:
     """Where flows come from. Each source is cold: every subscriber gets the elements from the first one on."""
 
     __slots__ = ()
+
+    @overload
+    @staticmethod
+    def range(stop: int, /) -> Flow[int]: ...
+
+    @overload
+    @staticmethod
+    def range(start: int, stop: int, step: int = ..., /) -> Flow[int]: ...
 
     @staticmethod
     def range(*arguments: int) -> Flow[int]:

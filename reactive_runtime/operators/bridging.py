@@ -23,6 +23,9 @@ __all__ = ["SparkOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+Mode = Literal["append", "update", "complete"]
+"""Of the output of a streaming query: those of Spark."""
+
 
 class SparkOperators(FlowBase[T_co]):
     """To Spark and back: what takes the extra `reactive-runtime[spark]`, bound here by its names."""
@@ -76,13 +79,52 @@ class SparkOperators(FlowBase[T_co]):
         flow: Flow[Any] = _spark("frames").flow_of_rows(df, prefetch, rows, batch_rows)
         return flow
 
+    @overload
+    @staticmethod
+    def from_stream(
+        df: DataFrame,
+        checkpoint: str | Path | None = ...,
+        trigger: Mapping[str, Any] | None = ...,
+        *,
+        mode: Mode = ...,
+        prefetch: int = ...,
+        rows: Literal["tuples"] = ...,
+        batch_rows: int = ...,
+    ) -> Flow[tuple[Any, ...]]: ...
+
+    @overload
+    @staticmethod
+    def from_stream(
+        df: DataFrame,
+        checkpoint: str | Path | None = ...,
+        trigger: Mapping[str, Any] | None = ...,
+        *,
+        mode: Mode = ...,
+        prefetch: int = ...,
+        rows: Literal["dicts"],
+        batch_rows: int = ...,
+    ) -> Flow[dict[str, Any]]: ...
+
+    @overload
+    @staticmethod
+    def from_stream(
+        df: DataFrame,
+        checkpoint: str | Path | None = ...,
+        trigger: Mapping[str, Any] | None = ...,
+        *,
+        mode: Mode = ...,
+        prefetch: int = ...,
+        rows: Literal["batches"],
+        batch_rows: int = ...,
+    ) -> Flow[pyarrow.RecordBatch]: ...
+
     @staticmethod
     def from_stream(
         df: DataFrame,
         checkpoint: str | Path | None = None,
         trigger: Mapping[str, Any] | None = None,
         *,
-        mode: Literal["append", "update", "complete"] = "append",
+        mode: Mode = "append",
         prefetch: int = 1,
         rows: Literal["tuples", "dicts", "batches"] = "tuples",
         batch_rows: int = 10_000,

@@ -32,6 +32,7 @@ T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+D = TypeVar("D")
 
 PREFETCH = 256
 
@@ -137,6 +138,12 @@ class CombiningOperators(FlowBase[T_co]):
 
     @overload
     @staticmethod
+    def zip(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    @staticmethod
     def zip(*sources: Publisher[T], prefetch: int = PREFETCH) -> Flow[tuple[T, ...]]: ...
 
     @staticmethod
@@ -163,6 +170,11 @@ class CombiningOperators(FlowBase[T_co]):
     ) -> Flow[tuple[A, B, C]]: ...
 
     @overload
+    def zip_with(
+        self: FlowBase[A], other: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
 
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
@@ -176,8 +188,28 @@ class CombiningOperators(FlowBase[T_co]):
         at_least("zip_with", "prefetch", 1, prefetch)
         return gathered("zip_with", lambda: _Zip(flows, prefetch), *flows)
 
+    @overload
     @staticmethod
-    def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]:
+    def combine_latest(first: Publisher[A], second: Publisher[B], /, *, prefetch: int = ...) -> Flow[tuple[A, B]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(*sources: Publisher[T], prefetch: int = ...) -> Flow[tuple[T, ...]]: ...
+
+    @staticmethod
+    def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the latest element of each source, one whenever one of them has a new element.
 
         Begins when each has had one. Completes when all have, or when one has completed without an element. Holds at

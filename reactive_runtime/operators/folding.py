@@ -7,7 +7,7 @@ everything too, and are for finite flows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from reactive_runtime._core.arguments import a_function
 from reactive_runtime._core.flow_base import FlowBase
@@ -25,6 +25,13 @@ T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+N_co = TypeVar("N_co", covariant=True)
+
+
+class Summable(Protocol[N_co]):
+    """What can be added to 0, and what is the sum then: a number, and no str."""
+
+    def __radd__(self, other: int, /) -> N_co: ...
 
 
 class AggregatingOperators(FlowBase[T_co]):
@@ -97,7 +104,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Count())
 
-    def sum(self) -> Flow[T_co]:
+    def sum(self: FlowBase[Summable[N_co]]) -> Flow[N_co]:
         """The sum of the elements, by `+`; 0 where there are none.
 
         An error of `+` ends the flow with `on_error`. Asks for everything; cancellation passes through. Origin: `sum`

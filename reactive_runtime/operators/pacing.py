@@ -31,6 +31,7 @@ __all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+S = TypeVar("S")
 
 BUSY = 256
 """How many elements may wait, beyond demand, while the subscriber is at work."""
@@ -424,12 +425,12 @@ class ParallelFlow(Generic[T, R]):
         an_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
-    def rails(self, fn: Callable[[Flow[R]], Flow[Any]], /) -> ParallelFlow[T, Any]:
+    def rails(self, fn: Callable[[Flow[R]], Flow[S]], /) -> ParallelFlow[T, S]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
-    def map(self, fn: Callable[[R], Any], /) -> ParallelFlow[T, Any]:
+    def map(self, fn: Callable[[R], S], /) -> ParallelFlow[T, S]:
         """`map` on each rail."""
         a_function("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
