@@ -47,7 +47,7 @@ class _HotProcessor(Flow[T]):
     __slots__ = ("__weakref__", "_hub")
 
     def __init__(self, hub: Hub, enter: Callable[[], Feed]) -> None:
-        super().__init__(Hot(f"{type(self).__name__}()", enter))
+        self._begin(Hot(f"{type(self).__name__}()", enter))
         self._hub = hub
 
     def emit(self, element: T, /) -> Emission:
@@ -279,7 +279,7 @@ class SubmissionPublisher(Flow[T]):
         self._closed = False  # _changed; final
         self._error: BaseException | None = None  # _changed; closed with this
         self._max_buffer = max_buffer
-        super().__init__(Hot("SubmissionPublisher()", self._enter, executor))
+        self._begin(Hot("SubmissionPublisher()", self._enter, executor))
 
     def _enter(self) -> Outbox:
         box = _Box(self._max_buffer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from inspect import getattr_static
+from types import FunctionType
 from typing import Any, Generic, TypeVar
 
-from reactive_runtime.flow import Flow
+from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime.flow import Flow, Operators
 
 __all__ = ["Pipeline"]
 
@@ -42,13 +44,13 @@ class Pipeline(Generic[A, B]):
         return it  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
-        if name.startswith("_") or not _is_operator(getattr(Flow, name, None)):
+        if name.startswith("_") or not _is_operator(name):
             raise AttributeError(f"Pipeline has no {name!r}, since Flow has no such operator")
 
         def then(*arguments: Any, **named: Any) -> Pipeline[A, Any]:
             return Pipeline(*self._calls, (name, arguments, named))
 
-        then.__name__, then.__doc__ = name, getattr(Flow, name).__doc__
+        then.__name__, then.__doc__ = name, getattr(Operators, name).__doc__
         return then
 
     def __repr__(self) -> str:
@@ -58,10 +60,6 @@ class Pipeline(Generic[A, B]):
         return Pipeline, self._calls
 
 
-def _is_operator(it: object) -> bool:
-    """Whether it makes a flow of a flow: sources take none, and sinks make none."""
-    if not inspect.isfunction(it):
-        return False
-    signature = inspect.signature(it)
-    first = next(iter(signature.parameters.values()), None)
-    return first is not None and "Flow[" in str(first.annotation) and "Flow[" in str(signature.return_annotation)
+def _is_operator(name: str) -> bool:
+    """Whether `Flow` has an operator of that name: a source has no flow to be called on, and a sink makes none."""
+    return isinstance(getattr_static(Operators, name, None), FunctionType) and not hasattr(FlowBase, name)

@@ -95,10 +95,11 @@ class BaseSubscriber(Generic[T]):
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Take the one subscription; see `Subscriber.on_subscribe`."""
         not_none("on_subscribe", subscription)
+        upstream = Upstream(subscription, self)
         with self._lock:
             refused = self._upstream is not None or self._over
             if not refused:
-                self._upstream = upstream = Upstream(subscription, self)
+                self._upstream = upstream
             early, self._early = self._early, 0
         if refused:
             subscription.cancel()  # 2.5

@@ -28,7 +28,7 @@ class Scope:
     def __init__(self) -> None:
         self._lock = primitives.Lock()
         self._begun: list[Executor] = []  # _lock
-        self.most = 0  # _lock; calls in flight on Threads, at the most
+        self.most: int = 0  # _lock; calls in flight on Threads, at the most
         self._flying = 0  # _lock
         self._over = False  # _lock
 

@@ -67,7 +67,7 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
 
 
 def test_public_docstrings_of_flow_have_an_example() -> None:
-    public = [name for name in vars(Flow) if not name.startswith("_")]
+    public = [name for name in dir(Flow) if not name.startswith("_")]
     without = [name for name in public if ">>>" not in (getattr(Flow, name).__doc__ or "")]
     assert without == []
 

@@ -23,7 +23,6 @@ queue before it ran, is told to `_rejected`, on the thread that noticed.
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
-from contextvars import Context
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -50,8 +49,8 @@ class Drain:
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
 
-    _context: Context | None = None
-    """What the tasks run in: each in a copy of its own."""
+    _context: Any = None
+    """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.

@@ -167,7 +167,7 @@ class ColdFeed(Feed):
     def exhausted(self) -> bool:
         # 2.9: a list that has been read to its end completes at once; a generator's end is only known by asking.
         iterator = self._iterator
-        return isinstance(iterator, _SIZED) and iterator.__length_hint__() == 0
+        return isinstance(iterator, _SIZED) and length_hint(iterator) == 0
 
     def what(self) -> str:
         iterator = self._iterator
@@ -175,7 +175,7 @@ class ColdFeed(Feed):
 
     def still_to_come(self) -> int | None:
         iterator = self._iterator
-        return iterator.__length_hint__() if isinstance(iterator, _SIZED) else None
+        return length_hint(iterator) if isinstance(iterator, _SIZED) else None
 
     def close(self) -> None:
         iterator, self._iterator, self._iterable = self._iterator, None, None

@@ -47,7 +47,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any, Final, Protocol
 
 from reactive_runtime._core import primitives
@@ -451,7 +451,7 @@ class _Writer:
         ends_later = index < len(self.stages) - 1 and self.stages[-1].end is not None
         stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
         module = f"g{index}" if method is stage.each else f"g{index}_end"
-        self.namespace[module] = names_of(method.function)
+        self.namespace[module] = names_of(method.scope)
         rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped)
         # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []
@@ -491,10 +491,10 @@ class _Writer:
         return [ast.Assign([ast.Name("given", ast.Store())], value), *ast.parse(text).body]
 
 
-def names_of(function: FunctionType) -> Any:
-    """The module that a function reads its names from; their dict, where that is no module's."""
-    module = sys.modules.get(function.__globals__.get("__name__", ""))
-    return module if getattr(module, "__dict__", None) is function.__globals__ else function.__globals__
+def names_of(scope: dict[str, Any]) -> Any:
+    """The module whose names these are; the names themselves, where they are no module's."""
+    module = sys.modules.get(scope.get("__name__", ""))
+    return module if getattr(module, "__dict__", None) is scope else scope
 
 
 def look_up(names: Any, name: str) -> Any:

@@ -51,7 +51,7 @@ from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["END", "PENDING", "Clock", "Crowd", "Elements", "Gather", "Lane", "Timer"]
 
@@ -82,9 +82,11 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """The time, in seconds from some beginning."""
+        raise NotImplementedError
 
     def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
         """Run `fn` in `delay` seconds; the future's `cancel` takes it back."""
+        raise NotImplementedError
 
 
 class Lane:
@@ -107,7 +109,7 @@ class Lane:
     def __init__(
         self,
         host: Host,
-        source: Flow[Any],
+        source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
         heard: hooks.Listeners = (),
@@ -128,7 +130,7 @@ class Lane:
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
-        self.over = False  # it has ended, or was closed
+        self.over: bool = False  # it has ended, or was closed
         self._feed: Feed
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         ahead = ahead and plan.gathers and plan.executor is None
@@ -488,7 +490,7 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
     return error
 
 
-def _needs_a_thread(source: Flow[Any]) -> bool:
+def _needs_a_thread(source: FlowBase[Any]) -> bool:
     """Whether it runs on the thread that asks for its elements; what a clock brings has a thread already."""
     plan = source._origin.plan()
     return plan.keeps or plan.pulls
@@ -526,7 +528,7 @@ class Gather(Feed):
         self.lanes: dict[Lane, None] = {}  # those that are open
         self._relaying: dict[Lane, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
-        self.elsewhere = False  # a lane had nothing to give at once, or may have: it will be heard from later
+        self.elsewhere: bool = False  # a lane had nothing to give at once, or may have: it will be heard from later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
         self._error: Exception | None = None  # it raised this, while there was no demand
@@ -546,7 +548,7 @@ class Gather(Feed):
 
     def lane(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
         *,

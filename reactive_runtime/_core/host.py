@@ -69,7 +69,7 @@ class Host(Drain):
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
         self._root: Host | None = None  # set once, before it starts, and dropped at the end; see `root`
-        self.demanded = True  # the owner's; False while the feed is only looked after, and no element can go on
+        self.demanded: bool = True  # the owner's; False while the feed is only looked after, and no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""

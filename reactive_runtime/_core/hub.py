@@ -100,7 +100,7 @@ class Reader(Feed):
         self._host: Host | None = None  # the hub's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
         self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
-        self.gone = False  # the hub's lock; the subscriber wants no more
+        self.gone: bool = False  # the hub's lock; the subscriber wants no more
         self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 

@@ -96,7 +96,7 @@ class Inbox(Feed):
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
-        self.own = False  # set once, before `connect`: the upstream belongs to the same tree, with a drain of its own
+        self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
         self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe; let go when both sides are over
@@ -337,10 +337,11 @@ class Inbox(Feed):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
+        upstream = Upstream(subscription, self)
         with self._drain._lock:
             first = self._upstream is None and not self._done
             if first:
-                self._upstream = upstream = Upstream(subscription, self)
+                self._upstream = upstream
             closed = self._closed
         if not first:
             subscription.cancel()  # 2.5
@@ -372,6 +373,8 @@ class Inbox(Feed):
                 drain._busy = drain._missed = True
                 if not (idle or dropped):
                     return
+            else:
+                dropped, idle = None, False
         if accepted:
             if dropped:
                 self._overflowed(dropped)

@@ -19,6 +19,7 @@ from reactive_runtime._core.step import Step
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
+    from reactive_runtime._core.flow_base import FlowBase
     from reactive_runtime.flow import ConnectableFlow, Flow
     from reactive_runtime.operators.sharing import Line
 
@@ -101,7 +102,7 @@ class Origin(Generic[T]):
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
         raise NotImplementedError
 
-    def upstream(self) -> Flow[Any] | None:
+    def upstream(self) -> FlowBase[Any] | None:
         """The flow whose pipeline comes before this, as `explain` draws it."""
         return None
 
@@ -114,10 +115,10 @@ class Origin(Generic[T]):
         return False
 
 
-def parts_of(flow: Flow[Any]) -> list[Part]:
+def parts_of(flow: FlowBase[Any]) -> list[Part]:
     """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
-    chain: list[Flow[Any]] = []
-    at: Flow[Any] | None = flow
+    chain: list[FlowBase[Any]] = []
+    at: FlowBase[Any] | None = flow
     while at is not None:
         chain.append(at)
         at = at._origin.upstream()
@@ -173,7 +174,7 @@ class Foreign(Origin[T]):
     title: str
     publisher: Publisher[T]
     executor: Executor | None = None
-    above: Flow[Any] | None = None
+    above: FlowBase[Any] | None = None
     """The flow that the publisher was made of, for `explain`."""
     beside: tuple[Use, ...] = ()
 
@@ -184,7 +185,7 @@ class Foreign(Origin[T]):
     def on(self, executor: Executor) -> Foreign[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def upstream(self) -> Flow[Any] | None:
+    def upstream(self) -> FlowBase[Any] | None:
         return self.above
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
@@ -218,7 +219,7 @@ class Hot(Origin[T]):
 class Boundary(Origin[T]):
     """`publish_on`: what the upstream flow gives, delivered on an executor."""
 
-    source: Flow[T]
+    source: FlowBase[T]
     executor: Executor
     prefetch: int
 
@@ -240,7 +241,7 @@ class Boundary(Origin[T]):
             source = flow_of(replace(boundary, source=source), below.source._steps)
         return replace(self, source=source)
 
-    def upstream(self) -> Flow[Any] | None:
+    def upstream(self) -> FlowBase[Any] | None:
         return self.source
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
@@ -254,7 +255,7 @@ class Boundary(Origin[T]):
 class Long(Origin[T]):
     """A flow with many steps that goes on. It has a drain of its own: each loop is a frame on the stack."""
 
-    source: Flow[T]
+    source: FlowBase[T]
 
     def plan(self) -> Plan:
         run = self.source._run
@@ -263,7 +264,7 @@ class Long(Origin[T]):
     def on(self, executor: Executor) -> Long[T]:
         return Long(self.source._on(executor))
 
-    def upstream(self) -> Flow[Any] | None:
+    def upstream(self) -> FlowBase[Any] | None:
         return self.source
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
@@ -276,7 +277,7 @@ LOOPS: Final = 48
 """Steps that begin a loop of their own, at most, on one drain."""
 
 
-def lengthened(flow: Flow[Any], step: Step[Any, Any]) -> tuple[Origin[Any], tuple[Step[Any, Any], ...]]:
+def lengthened(flow: FlowBase[Any], step: Step[Any, Any]) -> tuple[Origin[Any], tuple[Step[Any, Any], ...]]:
     """What the flow begins with, and its steps, when `step` has come to them."""
     steps = (*flow._steps, step)
     if len(steps) > LOOPS and sum(it.loops() for it in steps) > LOOPS:
@@ -290,7 +291,7 @@ class Gathered(Origin[T]):
 
     title: str
     make: Callable[[], Gather]
-    sources: Sequence[Flow[Any]] = ()
+    sources: Sequence[FlowBase[Any]] = ()
     """The upstreams that are known beforehand, the first of which is the flow it was called on."""
     inline: bool = False
     """The first is an argument like the others."""
@@ -315,7 +316,7 @@ class Gathered(Origin[T]):
             return True
         return len(self.sources) + gather.makes > 1 and not all(source._origin.free() for source in self.sources)
 
-    def _keeps_apart(self, source: Flow[Any]) -> bool:
+    def _keeps_apart(self, source: FlowBase[Any]) -> bool:
         """Whether it gives this upstream a drain of its own, on the thread that asks for its elements."""
         plan = source._origin.plan()
         keeps = plan.executor is None and (plan.keeps or bool(source._steps))
@@ -324,7 +325,7 @@ class Gathered(Origin[T]):
     def on(self, executor: Executor) -> Gathered[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def upstream(self) -> Flow[Any] | None:
+    def upstream(self) -> FlowBase[Any] | None:
         return None if self.inline or not self.sources else self.sources[0]
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
@@ -334,7 +335,7 @@ class Gathered(Origin[T]):
         above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
         return above
 
-    def longer(self, make: Callable[[], Gather], others: Sequence[Flow[Any]]) -> Flow[T]:
+    def longer(self, make: Callable[[], Gather], others: Sequence[FlowBase[Any]]) -> Flow[T]:
         """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
         shown = ", ".join(map(str, others))
         title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
@@ -342,7 +343,7 @@ class Gathered(Origin[T]):
         return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
 
 
-def uses_of(*sources: Flow[Any]) -> tuple[Use, ...]:
+def uses_of(*sources: FlowBase[Any]) -> tuple[Use, ...]:
     """What has to have a thread for them, each once."""
     uses = (use for source in sources for part in parts_of(source) for use in part.uses())
     return tuple({(use.what, id(use.resource)): use for use in uses}.values())
@@ -353,7 +354,7 @@ def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
 
 
 def gathered(
-    title: str, make: Callable[[], Gather], *sources: Flow[Any], inline: bool = False, uses: Sequence[Any] = ()
+    title: str, make: Callable[[], Gather], *sources: FlowBase[Any], inline: bool = False, uses: Sequence[Any] = ()
 ) -> Flow[Any]:
     """The flow of an asynchronous operator on `sources`, the first of which it was called on.
 
@@ -384,7 +385,10 @@ def foreign(publisher: Publisher[T]) -> Flow[T]:
 
 def flow_of(origin: Origin[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:
     """The flow that begins at `origin`."""
-    return _flow_type[0](origin, steps)
+    flow: Flow[T] = _new(_flow_type[0])  # `Flow(...)` is an error: a user begins with a source
+    flow._origin = origin
+    flow._steps = steps
+    return flow
 
 
 def flow_type() -> type[Flow[Any]]:
@@ -397,6 +401,7 @@ def connectable_of(line: Line) -> ConnectableFlow[Any]:
     return _flow_type[1](line)  # type: ignore[return-value, arg-type]
 
 
+_new: Final = object.__new__
 _flow_type: list[type[Flow[Any]]] = []
 """Sources make flows, and flows are made of sources: `reactive_runtime.flow` puts its classes here."""
 

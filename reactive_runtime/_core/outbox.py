@@ -62,18 +62,18 @@ class Outbox(Feed):
         on_gone: Callable[[], object] = _nothing,
         on_connect: Callable[[], object] = _nothing,
     ) -> None:
-        self.heard = ()
-        self.capacity = capacity
-        self.on_room = on_room
-        self.on_gone = on_gone
-        self.on_connect = on_connect
+        self.heard: hooks.Listeners = ()
+        self.capacity: int = capacity
+        self.on_room: Callable[[], object] = on_room
+        self.on_gone: Callable[[], object] = on_gone
+        self.on_connect: Callable[[], object] = on_connect
         self._lock = primitives.Lock()
         self._items: deque[Any] = deque()  # _lock; len <= capacity
         self._full = False  # _lock; there was no room for somebody, who has not heard of any since
         self._over = False  # _lock; there will be no more
         self._error: BaseException | None = None  # _lock; and this is why
         self._traceback: TracebackType | None = None  # _lock; of that error, as it came
-        self.gone = False  # _lock; the subscriber wants no more
+        self.gone: bool = False  # _lock; the subscriber wants no more
         self._host: Host | None = None  # _lock; set once, by attach
         self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the host's demand
         self._given = 0  # the drain's; elements handed on since `on_room` was called

@@ -34,6 +34,7 @@ class Method:
     """`each` or `end` of a step, parsed."""
 
     function: FunctionType
+    scope: dict[str, Any]  # the names of its module
     tree: ast.FunctionDef  # without its docstring; its lines are those of the file
     names: frozenset[str]  # its local variables, those of comprehensions and lambdas apart
     loose: tuple[str, ...]  # those of them that may be read before they have a value
@@ -133,7 +134,7 @@ def _method(function: FunctionType) -> Method:
     loose = tuple(sorted(name for name in names.difference(parameters) if not _bound_first(name, tree.body)))
     sure: set[tuple[int, int]] = set()
     _look_for_none(tree.body, set(parameters[1:]), sure)
-    return Method(function, tree, names, loose, frozenset(sure))
+    return Method(function, function.__globals__, tree, names, loose, frozenset(sure))
 
 
 def _parameters(tree: ast.FunctionDef) -> list[str]:
@@ -349,7 +350,7 @@ class _Faults(ast.NodeVisitor):
             self.fault(node, "uses super(), and a loop is in no class: call a method by another name")
         elif node.id in self.free:
             self.fault(node, f"uses `{node.id}`, a variable of the function around the class: keep it in `self`")
-        elif node.id in _SCOPES - self.method.names and node.id not in self.method.function.__globals__:
+        elif node.id in _SCOPES - self.method.names and node.id not in self.method.scope:
             self.fault(node, f"uses {node.id}(), and the names of a loop are others")
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -407,7 +408,7 @@ class _Faults(ast.NodeVisitor):
 
     def visit_Return(self, node: ast.Return) -> None:
         value = node.value
-        if not (isinstance(value, ast.Name) and self.method.function.__globals__.get(value.id) is STOP):
+        if not (isinstance(value, ast.Name) and self.method.scope.get(value.id) is STOP):
             self.fault(node, "returns something other than STOP; use if/else")
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:

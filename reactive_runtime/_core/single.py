@@ -128,9 +128,9 @@ class Single(Feed):
         """On the thread that subscribes, or asks; nobody's lock is held."""
         if self._gone():
             return
-        context = self._host._context.copy()
+        run: Callable[..., Any] = self._host._context.copy().run
         try:
-            future = submitted(self._executor, partial(context.run, contained, self._work))
+            future = submitted(self._executor, partial(run, contained, self._work))
         except BaseException as error:
             refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error

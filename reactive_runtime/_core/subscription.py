@@ -235,7 +235,7 @@ class PulledSubscription(Host):
         elements = islice(self._elements(), allowance)
         self._ahead = False  # it is the first of them
         try:
-            if type(subscriber) is Inbox:  # a boundary of ours: the whole batch at once
+            if isinstance(subscriber, Inbox):  # a boundary of ours: the whole batch at once
                 taken, dry = subscriber.absorb(elements, self, at_hand=feed.at_hand() and not self._steps)
             elif feed.queues and not self._steps:
                 taken, dry = self._hand_on(elements)

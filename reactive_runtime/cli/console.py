@@ -22,7 +22,7 @@ __all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line", 
 BROKEN: Final = 1
 UNABLE: Final = 2
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="reactive-runtime",
     no_args_is_help=True,
     add_completion=False,
@@ -30,7 +30,7 @@ app = typer.Typer(
     help="Reactive Streams for Python threads: stress publishers, judge signals by the rules, run the kit, explore.",
 )
 # Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
-out = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+out: Console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
 Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]

@@ -81,7 +81,7 @@ class Bench:
         self._hang = hang
         self._engine = engine
         self._job = job
-        self.modules = list(_watched(program, modules))
+        self.modules: list[ModuleType] = list(_watched(program, modules))
         """What is looked into."""
         names = frozenset(it.__name__ for it in [*self.modules, *modules_of(program.roots())])
         functions = exchange.functions_in([*self.modules, *program.roots()], names)
@@ -151,8 +151,8 @@ class Bench:
             state = self._set_up(program)
             for name, calls in program.actors.items():
                 machine.spawn(name, _Actor(state, calls))
-            if program.at_each_step is not None:
-                machine.always = lambda: judge(program.at_each_step, state)
+            if (at_each_step := program.at_each_step) is not None:
+                machine.always = lambda: judge(at_each_step, state)
             machine.watching = self.points != "sync"
             machine.settle()
             machine.watching = False

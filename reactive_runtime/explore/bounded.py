@@ -16,8 +16,6 @@ the whole schedule so far, and nothing is saved.
 
 from __future__ import annotations
 
-from typing import Final
-
 from reactive_runtime.explore.logical import CUT, Logical, Stop
 from reactive_runtime.explore.machine import Machine
 
@@ -30,14 +28,17 @@ _Step = tuple[list[int], int, int, int, int]
 class Bounded:
     """All schedules up to a bound of preemptions, `most` of them at most (None: as many as there are)."""
 
-    name: Final = "bounded"
+    name = "bounded"
+
+    bound: int
+    exhausted: bool
 
     def __init__(self, most: int | None = None, *, reduced: bool = True) -> None:
         self._most = most
         self._reduced = reduced
         self._machine: Machine
         self._prefix: list[int] = []
-        self.preemptions = 0
+        self.preemptions: int = 0
         """Of the schedule that is run."""
         self._restart()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
 
-real_ident = _thread.get_ident
+real_ident: Callable[[], int] = _thread.get_ident
 """Of the OS thread, whatever stands in for the threads of a program meanwhile."""
 
 
@@ -35,7 +35,7 @@ class Carrier:
         """Hand it the baton."""
         self.wait: Callable[[], object] = self._baton.acquire
         """Called on the thread itself: sleep until it has the baton."""
-        self.ident = real_ident()
+        self.ident: int = real_ident()
         self.thread: Logical | None = None
         self.lost = False  # written by who gives it up: it hangs in something that nobody controls
 

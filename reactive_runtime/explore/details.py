@@ -140,7 +140,7 @@ class Details:
             step.location, step.writes = (self._number(about[0]), about[1]), about[2]
         self.steps.append(step)
         if held is not None:
-            self._pending = (step, *held)
+            self._pending = (step, held[0], held[1], held[2])
 
     def access(self, me: Logical, it: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
@@ -163,7 +163,7 @@ class Details:
         )  # fmt: skip
         self.steps.append(step)
         if held is not None:
-            self._pending = (step, *held)
+            self._pending = (step, held[0], held[1], held[2])
 
     def _number(self, it: Any) -> int:
         """A number that no other object of the run has."""

@@ -26,10 +26,10 @@ class Stop:
     __slots__ = ("error", "kind", "thread", "what")
 
     def __init__(self, kind: str, what: str, thread: Logical | None = None, error: BaseException | None = None) -> None:
-        self.kind = kind
-        self.what = what
-        self.thread = thread
-        self.error = error
+        self.kind: str = kind
+        self.what: str = what
+        self.thread: Logical | None = thread
+        self.error: BaseException | None = error
 
 
 class Logical:
@@ -61,29 +61,32 @@ class Logical:
         "writes",
     )
 
+    ended: bool
+    started: bool
+
     def __init__(self, index: int, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool) -> None:
-        self.index = index  # in order of creation: the same in every run that goes the same way
-        self.name = name
-        self.target = target
-        self.carrier = carrier
-        self.go = carrier.go
-        self.wait = carrier.wait
-        self.ident = carrier.ident
-        self.daemon = daemon
+        self.index: int = index  # in order of creation: the same in every run that goes the same way
+        self.name: str = name
+        self.target: Callable[[], object] = target
+        self.carrier: Carrier = carrier
+        self.go: Callable[[], object] = carrier.go
+        self.wait: Callable[[], object] = carrier.wait
+        self.ident: int = carrier.ident
+        self.daemon: bool = daemon
         self.object: Any = None  # the threading.Thread that the program sees, if it made one
         self.started = self.ended = False
         # What it is about to do, said at its point:
         self.what: Any = "start"
         self.location: Any = None  # what it touches: an object with the fields `w` and `r`
-        self.writes = True
+        self.writes: bool = True
         # What it waits for:
         self.deadline: float | None = None
-        self.timed_out = False
+        self.timed_out: bool = False
         self.joiners: list[Logical] = []
         # For strategies and watchers:
-        self.priority = 0.0
-        self.chain = 0  # a number for everything that happened before what it does next
-        self.children = 0
+        self.priority: float = 0.0
+        self.chain: int = 0  # a number for everything that happened before what it does next
+        self.children: int = 0
         self.vc: list[int] = []  # vector clock, by index
-        self.rights = 0  # how often it may pass through after its run was aborted
+        self.rights: int = 0  # how often it may pass through after its run was aborted
         self.said: Any = None  # about its next step, for who shows it

@@ -41,35 +41,35 @@ class Machine:
     """Runs one schedule after another."""
 
     def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
-        self.carriers = carriers or ThreadCarriers()
+        self.carriers: ThreadCarriers = carriers or ThreadCarriers()
         self.limit = limit
         self.choose: Callable[[list[Logical], Logical], Logical] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
         self.details: Any = None  # told of every step, when a run is to be shown
-        self.watching = False  # whether accesses are looked at for races: in the actors' phase, where fields are points
+        self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
         self.races = False  # whether vector clocks are kept
         self.tracking = False  # whether chains are kept, for partial-order reduction
         self.tried = False  # somebody has tried a lock without waiting:
         self.releases = False  # from the next run on, letting a lock go is a point
         self.version = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
-        self.active = False
-        self.aborting = False
-        self.settling = False  # the main thread waits for the others to come to rest
+        self.active: bool = False
+        self.aborting: bool = False
+        self.settling: bool = False  # the main thread waits for the others to come to rest
         self.tracer: Any = None  # makes points of lines or instructions
-        self.quiet = 0  # > 0: an invariant looks at the state, and nothing is a point
-        self.run = 0  # watch
-        self.steps = 0  # watch
+        self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
+        self.run: int = 0  # watch
+        self.steps: int = 0  # watch
         self.current: Logical = None  # type: ignore[assignment]  # watch
         self.threads: list[Logical] = []
         self.ready: list[Logical] = []
         self.resting: list[Logical] = []  # gave way; ready again when another has done a step
         self.trail: list[int] = []  # who did each step: the schedule
-        self.streak = 0  # steps in a row of the current thread, while others could go on
-        self.made = 0  # conditions
+        self.streak: int = 0  # steps in a row of the current thread, while others could go on
+        self.made: int = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
-        self.clock = 0.0
+        self.clock: float = 0.0
         self.timers: list[tuple[float, int, Logical]] = []
-        self.horizon = 0.0
+        self.horizon: float = 0.0
         self.stop: Stop | None = None
         self.main: Logical = None  # type: ignore[assignment]
 

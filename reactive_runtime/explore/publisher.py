@@ -89,10 +89,10 @@ class Driven:
         """What was signalled, in order of its beginning, from all subscriptions."""
         self.dropped: list[hooks.Dropped] = []
         """What went to the hook of what can't be delivered."""
-        self.before = hooks.set_handler(self.dropped.append)
+        self.before: hooks.Handler = hooks.set_handler(self.dropped.append)
         self.subscribers: list[_Subscriber] = []
-        self.publisher = factory()
-        self.first = self.subscribe(options.demand)
+        self.publisher: Any = factory()  # what a step calls on it, beside `subscribe`, is its own
+        self.first: _Subscriber = self.subscribe(options.demand)
         """The subscriber that subscribed in the set-up."""
 
     def subscribe(self, demand: int = 0) -> _Subscriber:

@@ -69,6 +69,9 @@ class Location:
 
     __slots__ = ("__weakref__", "r", "vc", "w")
 
+    r: int
+    w: int
+
     def __init__(self) -> None:
         self.w = self.r = 0  # chains: of the last that changed it, and of those that have looked since
         self.vc: list[int] = []  # the vector clock of whoever let it go last
@@ -108,10 +111,14 @@ class Lock(Location):
 
     __slots__ = ("left_by", "owner", "wanted")
 
+    w: int
+    r: int
+    vc: list[int]
+
     def __init__(self) -> None:
         self.w = self.r = 0
         self.vc = []
-        self.left_by = -1  # the thread that let it go last
+        self.left_by: int = -1  # the thread that let it go last
         self.owner: Any = None  # the logical thread that has it, or True where it was taken outside of a run
         self.wanted: list[Logical] = []  # those that wait for it, or are about to take it
 
@@ -266,7 +273,7 @@ class RLock(Lock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.depth = 0
+        self.depth: int = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         me = caller()

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from reactive_runtime.explore.logical import Logical
 from reactive_runtime.explore.machine import Machine
@@ -31,12 +31,15 @@ class Strategy(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
+        raise NotImplementedError
 
     def begin(self, machine: Machine) -> bool:
         """A schedule begins; False: there is none left to try."""
+        raise NotImplementedError
 
     def choose(self, ready: list[Logical], me: Logical) -> Logical:
         """One of `ready`, which are two or more; `me` ran until now, and may not be among them."""
+        raise NotImplementedError
 
     def end(self, machine: Machine) -> None:
         """The schedule has ended."""
@@ -45,7 +48,7 @@ class Strategy(Protocol):
 class Random:
     """See `random` above."""
 
-    name: Final = "random"
+    name = "random"
 
     def __init__(self, dice: random.Random) -> None:
         self._random = dice.random
@@ -64,7 +67,7 @@ class PCT:
     """See `PCT` above; `depth` is d."""
 
     def __init__(self, dice: random.Random, depth: int = 3) -> None:
-        self.name = f"pct{depth}"
+        self.name: str = f"pct{depth}"
         self._dice = dice
         self._depth = depth
         self._longest = 20
@@ -103,7 +106,7 @@ class PCT:
 class POS:
     """See `POS` above."""
 
-    name: Final = "pos"
+    name = "pos"
 
     def __init__(self, dice: random.Random) -> None:
         self._random = dice.random
@@ -136,7 +139,7 @@ class POS:
 class URW:
     """See `URW` above. How many steps are left is guessed from how many there were before."""
 
-    name: Final = "urw"
+    name = "urw"
 
     def __init__(self, dice: random.Random) -> None:
         self._random = dice.random
@@ -171,14 +174,14 @@ class Replayed:
     one that ran goes on, else the first: a schedule with pieces cut out is tried for what is left of it.
     """
 
-    name: Final = "replay"
+    name = "replay"
 
     def __init__(self, schedule: Sequence[int], *, exactly: bool = True) -> None:
         self._schedule = schedule
         self._exactly = exactly
         self._machine: Machine
         self.diverged: str | None = None
-        self.preemptions = 0
+        self.preemptions: int = 0
 
     def begin(self, machine: Machine) -> bool:
         self._machine = machine

@@ -39,11 +39,13 @@ EPOCH: Final = 1_000_000_000.0
 IDENTS: Final = 1_000_000
 """What is added to the number of a logical thread to get an identity."""
 
-real_start = primitives.Thread.start
-real_join = primitives.Thread.join
-real_is_alive = primitives.Thread.is_alive
-real_current_thread = threading.current_thread
-real_monotonic, real_time, real_sleep = time.monotonic, time.time, time.sleep
+real_start: Callable[[primitives.Thread], None] = primitives.Thread.start
+real_join: Callable[[primitives.Thread, float | None], None] = primitives.Thread.join
+real_is_alive: Callable[[primitives.Thread], bool] = primitives.Thread.is_alive
+real_current_thread: Callable[[], threading.Thread] = threading.current_thread
+real_monotonic: Callable[[], float] = time.monotonic
+real_time: Callable[[], float] = time.time
+real_sleep: Callable[[float], None] = time.sleep
 
 
 def _machine() -> Machine | None:

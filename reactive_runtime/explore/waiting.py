@@ -25,8 +25,8 @@ class Condition(Location):
                 "a condition on a lock that was made outside of the scenario, which nobody controls"
             )
         self.w = self.r = 0
-        self.vc = []
-        self.number = 0  # in the order of their making: the same in every run that goes the same way
+        self.vc: list[int] = []
+        self.number: int = 0  # in the order of their making: the same in every run that goes the same way
         if standins._machine is not None:
             standins._machine.made += 1
             self.number = standins._machine.made

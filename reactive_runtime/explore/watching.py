@@ -94,9 +94,9 @@ class Watcher:
     def __init__(self, machine: Machine, files: Iterable[str] = ()) -> None:
         self._machine = machine
         self._files = frozenset(files)
-        self.hot = bytearray(len(SITES) + 1024)
+        self.hot: bytearray = bytearray(len(SITES) + 1024)
         """Which sites are points."""
-        self.found = 0
+        self.found: int = 0
         """How many sites are; more of them: what was seen before does not hold any more."""
         self.frozen = False
         """Whether there shall be no further points."""

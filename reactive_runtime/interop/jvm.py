@@ -36,10 +36,10 @@ from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, 
 
 try:
     import jpype
-except ImportError as error:
+except ImportError as _error:
     raise MissingDependencyError(
         "reactive_runtime.interop.jvm needs JPype: pip install 'reactive-runtime[jvm]'"
-    ) from error
+    ) from _error
 
 __all__ = ["from_java", "start", "to_java"]
 
@@ -142,7 +142,7 @@ class _JavaPublisher:
 
     def __init__(self, publisher: Publisher[Any], api: Api) -> None:
         self._publisher = publisher
-        self._api = api
+        self._api: Api = api
 
     def subscribe(self, subscriber: Any) -> None:
         _not_null(subscriber, "subscribe(null)")
@@ -409,4 +409,5 @@ def _null_pointer(message: str) -> Any:
     """A NullPointerException, made by reflection: JPype makes it a ValueError too, and called, it comes out empty."""
     lang = jpype.JPackage("java").lang
     constructor = lang.NullPointerException.class_.getConstructor(lang.String.class_)
-    return constructor.newInstance(jpype.JArray(jpype.JObject)([message]))
+    objects: Any = jpype.JArray(jpype.JObject)
+    return constructor.newInstance(objects([message]))

@@ -8,7 +8,7 @@ from reactive_runtime._core.gather import PENDING, Lane
 from reactive_runtime.operators.combining import Delaying
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Bounded"]
 
@@ -18,7 +18,7 @@ class Bounded(Delaying):
 
     hears = True  # from those that are under way
 
-    source: Flow[Any]
+    source: FlowBase[Any]
     concurrency: int
     begun = False
 

@@ -14,7 +14,7 @@ from reactive_runtime.operators._tasks import Flight, Tasks
 if TYPE_CHECKING:
     import asyncio
 
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Coroutines"]
 
@@ -24,7 +24,7 @@ class Coroutines(Tasks):
 
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         fn: Callable[[Any], Awaitable[Any]],
         concurrency: int,
         *,

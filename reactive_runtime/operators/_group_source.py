@@ -15,7 +15,7 @@ from reactive_runtime.operators._group_flow import Group
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Split"]
 
@@ -29,7 +29,7 @@ BATCH: Final = 256
 class Split(Gather):
     """Deals the elements of the source out to groups. Hangs on a drain that has no subscriber of its own."""
 
-    def __init__(self, source: Flow[Any]) -> None:
+    def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
         self.outer = Box(self, MAX_DEMAND)

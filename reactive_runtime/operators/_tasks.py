@@ -12,7 +12,7 @@ from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._concurrency import Bounded
 
 if TYPE_CHECKING:
-    from reactive_runtime.flow import Flow
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Flight", "Tasks"]
 
@@ -34,7 +34,7 @@ class Tasks(Bounded):
 
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         fn: Callable[[Any], Any],
         concurrency: int,
         *,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from reactive_runtime._core import eventloop
 from reactive_runtime._core.arguments import a_function, an_executor, at_least
 from reactive_runtime._core.exits import contained, interrupts, submitted
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Lane
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.origin import gathered
@@ -26,84 +27,91 @@ from reactive_runtime.operators._tasks import Flight, Tasks
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["map_parallel"]
+__all__ = ["TaskOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-@overload
-def map_parallel(
-    source: Flow[T],
-    fn: Callable[[T], Coroutine[Any, Any, R]],
-    executor: None = None,
-    concurrency: int = ...,
-    *,
-    ordered: bool = ...,
-    chunk: Literal[1] = ...,
-) -> Flow[R]: ...
-@overload
-def map_parallel(
-    source: Flow[T],
-    fn: Callable[[T], R],
-    executor: Executor,
-    concurrency: int = ...,
-    *,
-    ordered: bool = ...,
-    chunk: int = ...,
-) -> Flow[R]: ...
-def map_parallel(
-    source: Flow[T],
-    fn: Callable[[T], Any],
-    executor: Executor | None = None,
-    concurrency: int = 16,
-    *,
-    ordered: bool = True,
-    chunk: int = 1,
-) -> Flow[Any]:
-    """Each element becomes `fn(element)`, called on `executor`: threads, processes, interpreters.
-
-    At most `concurrency` calls (1 or more) are in flight, or done and waiting to be delivered; the source is asked for
-    no more. `ordered`: in the order of the source; otherwise as they are done. `chunk` elements share a task (1 or
-    more), which pays where a task is dear, as on processes; then `concurrency` counts tasks. The source begins with
-    the first demand.
-
-    `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
-    boundary, on the thread on which a call ended.
-
-    An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
-    results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`), or an
-    executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the results of
-    those that have are dropped, to the hook.
-    Origin: `Executor.map`, with demand.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from reactive_runtime import Flow
-    >>> with ThreadPoolExecutor(4) as pool:
-    ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
-    [0, 1, 4, 9]
-    """
-    a_function("map_parallel", "fn", fn)
-    at_least("map_parallel", "concurrency", 1, concurrency)
-    at_least("map_parallel", "chunk", 1, chunk)
-    title = f"map_parallel({describe(fn)}, {concurrency})"
-    if inspect.iscoroutinefunction(fn):
-        if executor is not None:
-            raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
-        return gathered(
-            title, lambda: Coroutines(source, fn, concurrency, ordered=ordered), source, uses=(eventloop.OURS,)
-        )
-    an_executor("map_parallel", executor)
-    assert executor is not None
-    return gathered(
-        title,
-        lambda: _Calls(source, fn, executor, concurrency, ordered=ordered, chunk=chunk),
-        source,
-        uses=(executor,),
-    )
-
-
 Outcome = tuple[list[Any], BaseException | None]
+
+
+class TaskOperators(FlowBase[T_co]):
+    """`map_parallel`: elements become calls on an executor, or coroutines."""
+
+    __slots__ = ()
+
+    @overload
+    def map_parallel(
+        self,
+        fn: Callable[[T_co], Coroutine[Any, Any, R]],
+        executor: None = None,
+        concurrency: int = ...,
+        *,
+        ordered: bool = ...,
+        chunk: Literal[1] = ...,
+    ) -> Flow[R]: ...
+
+    @overload
+    def map_parallel(
+        self,
+        fn: Callable[[T_co], R],
+        executor: Executor,
+        concurrency: int = ...,
+        *,
+        ordered: bool = ...,
+        chunk: int = ...,
+    ) -> Flow[R]: ...
+
+    def map_parallel(
+        self,
+        fn: Callable[[T_co], Any],
+        executor: Executor | None = None,
+        concurrency: int = 16,
+        *,
+        ordered: bool = True,
+        chunk: int = 1,
+    ) -> Flow[Any]:
+        """Each element becomes `fn(element)`, called on `executor`: threads, processes, interpreters.
+
+        At most `concurrency` calls (1 or more) are in flight, or done and waiting to be delivered; the source is asked
+        for no more. `ordered`: in the order of the source; otherwise as they are done. `chunk` elements share a task (1
+        or more), which pays where a task is dear, as on processes; then `concurrency` counts tasks. The source begins
+        with the first demand.
+
+        `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
+        boundary, on the thread on which a call ended.
+
+        An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
+        results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`),
+        or an executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the
+        results of those that have are dropped, to the hook.
+        Origin: `Executor.map`, with demand.
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime import Flow
+        >>> with ThreadPoolExecutor(4) as pool:
+        ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
+        [0, 1, 4, 9]
+        """
+        a_function("map_parallel", "fn", fn)
+        at_least("map_parallel", "concurrency", 1, concurrency)
+        at_least("map_parallel", "chunk", 1, chunk)
+        title = f"map_parallel({describe(fn)}, {concurrency})"
+        if inspect.iscoroutinefunction(fn):
+            if executor is not None:
+                raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
+            return gathered(
+                title, lambda: Coroutines(self, fn, concurrency, ordered=ordered), self, uses=(eventloop.OURS,)
+            )
+        an_executor("map_parallel", executor)
+        assert executor is not None
+        return gathered(
+            title,
+            lambda: _Calls(self, fn, executor, concurrency, ordered=ordered, chunk=chunk),
+            self,
+            uses=(executor,),
+        )
 
 
 class _Calls(Tasks):
@@ -111,7 +119,7 @@ class _Calls(Tasks):
 
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         fn: Callable[[Any], Any],
         executor: Executor,
         concurrency: int,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import a_function, at_least
 from reactive_runtime._core.exits import each
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.origin import Gathered, as_flow, gathered
 from reactive_runtime.spec import Publisher
@@ -24,30 +25,270 @@ from reactive_runtime.spec import Publisher
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "combine_latest",
-    "concat",
-    "concat_with",
-    "merge",
-    "merge_comparing",
-    "merge_with",
-    "race",
-    "skip_until",
-    "start_with",
-    "switch_if_empty",
-    "take_until",
-    "with_latest_from",
-    "zip",
-    "zip_with",
-]
+__all__ = ["CombiningOperators"]
 
 T = TypeVar("T")
-R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+D = TypeVar("D")
 
 PREFETCH = 256
+
+
+class CombiningOperators(FlowBase[T_co]):
+    """Several sources to one."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
+        """The elements of the first source, then those of the second, and so on.
+
+        Each is subscribed to when the one before has completed, and is asked for what is still demanded; nothing is
+        asked for ahead. Cancellation passes to the one that is under way. Needs no stack, however many there are.
+        Origin: `concat` of Rx, `itertools.chain`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.concat(Flow.range(2), Flow.just(7)))
+        [0, 1, 7]
+        """
+        flows = _flows("concat", sources)
+        return gathered("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
+
+    def concat_with(self, *others: Publisher[T_co]) -> Flow[T_co]:
+        """The source, then `others`, as `concat` does. Origin: `concatWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).concat_with(Flow.just(7)))
+        [0, 1, 7]
+        """
+        return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others))
+
+    def start_with(self: FlowBase[T], *elements: T) -> Flow[T]:
+        """`elements`, and then the source, by demand.
+
+        The source is subscribed to when they are through. Cancellation passes through. Origin: `startWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).start_with(7, 8))
+        [7, 8, 0, 1]
+        """
+        if builtins.any(element is None for element in elements):
+            raise TypeError("start_with: None is not an element (2.13)")
+        title = f"start_with({', '.join(builtins.map(repr, elements))})"
+        return gathered(title, lambda: _StartWith(elements, self), self)
+
+    @staticmethod
+    def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
+        """The elements of all sources, each as soon as it is there.
+
+        The order within a source is kept. Completes when all have. At most `prefetch` elements of each source (1 or
+        more) wait here. Cancellation passes to all. Origin: `merge` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> sorted(Flow.merge(Flow.range(2), Flow.just(7)))
+        [0, 1, 7]
+        """
+        flows = _flows("merge", sources)
+        at_least("merge", "prefetch", 1, prefetch)
+        return gathered("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
+
+    def merge_with(self, *others: Publisher[T_co], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co]:
+        """The source and `others`, as `merge` does. Origin: `mergeWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
+        [0, 1, 7]
+        """
+        flows = _flows("merge_with", others)
+        at_least("merge_with", "prefetch", 1, prefetch)
+        return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), self, flows)
+
+    @staticmethod
+    def merge_comparing(
+        *sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH
+    ) -> Flow[T]:
+        """The elements of sources that are sorted, sorted: always the smallest (by `key`) of those in front.
+
+        Waits until each source has an element in front, or has ended; holds that one and at most `prefetch` behind it.
+        Errors of `key` or of the comparison end the flow. Cancellation passes to all.
+        Origin: `mergeComparing` of Reactor, `heapq.merge`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.merge_comparing(Flow.just(1, 4), Flow.just(2, 3, 9)))
+        [1, 2, 3, 4, 9]
+        """
+        flows = _flows("merge_comparing", sources)
+        at_least("merge_comparing", "prefetch", 1, prefetch)
+        if key is not None:
+            a_function("merge_comparing", "key", key)
+        return gathered("merge_comparing", lambda: _MergeComparing(flows, key, prefetch), *flows, inline=True)
+
+    @overload
+    @staticmethod
+    def zip(first: Publisher[A], second: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
+
+    @overload
+    @staticmethod
+    def zip(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
+    ) -> Flow[tuple[A, B, C]]: ...
+
+    @overload
+    @staticmethod
+    def zip(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    @staticmethod
+    def zip(*sources: Publisher[T], prefetch: int = PREFETCH) -> Flow[tuple[T, ...]]: ...
+
+    @staticmethod
+    def zip(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
+        """Tuples of the first elements of all sources, then of the second ones, and so on.
+
+        Completes as soon as one that has ended has no element left, and cancels the others. Holds at most `prefetch`
+        elements of each (1 or more); those that find no partner go to the hook. Origin: `zip` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.zip(Flow.range(1_000_000_000), Flow.just("a", "b")))
+        [(0, 'a'), (1, 'b')]
+        """
+        flows = _flows("zip", sources)
+        at_least("zip", "prefetch", 1, prefetch)
+        return gathered("zip", lambda: _Zip(flows, prefetch), *flows, inline=True)
+
+    @overload
+    def zip_with(self: FlowBase[A], other: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
+
+    @overload
+    def zip_with(
+        self: FlowBase[A], other: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
+    ) -> Flow[tuple[A, B, C]]: ...
+
+    @overload
+    def zip_with(
+        self: FlowBase[A], other: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
+
+    def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
+        """The source and `others`, as `zip` does. Origin: `zipWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b").zip_with(Flow.range(9)))
+        [('a', 0), ('b', 1)]
+        """
+        flows = (self, *_flows("zip_with", others))
+        at_least("zip_with", "prefetch", 1, prefetch)
+        return gathered("zip_with", lambda: _Zip(flows, prefetch), *flows)
+
+    @overload
+    @staticmethod
+    def combine_latest(first: Publisher[A], second: Publisher[B], /, *, prefetch: int = ...) -> Flow[tuple[A, B]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], fourth: Publisher[D], /, *, prefetch: int = ...
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    @staticmethod
+    def combine_latest(*sources: Publisher[T], prefetch: int = ...) -> Flow[tuple[T, ...]]: ...
+
+    @staticmethod
+    def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
+        """Tuples of the latest element of each source, one whenever one of them has a new element.
+
+        Begins when each has had one. Completes when all have, or when one has completed without an element. Holds at
+        most `prefetch` elements of each (1 or more), and gives each its turn. Cancellation passes to all.
+        Origin: `combineLatest` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.combine_latest(Flow.just("a"), Flow.range(2)))
+        [('a', 0), ('a', 1)]
+        """
+        flows = _flows("combine_latest", sources)
+        at_least("combine_latest", "prefetch", 1, prefetch)
+        return gathered("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
+
+    @staticmethod
+    def race(*sources: Publisher[T]) -> Flow[T]:
+        """The source that signals first, an element or its end; the others are cancelled.
+
+        Those with an executor are asked for one element ahead, to see; sources that are pulled are asked in turn, so
+        that the first of them wins. Origin: `amb` of Rx, `firstWithSignal` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.race(Flow.never(), Flow.range(2)))
+        [0, 1]
+        """
+        flows = _flows("race", sources)
+        return gathered("race", lambda: _Race(flows), *flows, inline=True)
+
+    def with_latest_from(self: FlowBase[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
+        """Each element of the source with the latest one of `other`; those before there is one go to the hook.
+
+        Completes with the source. `other` is asked for everything, and only its latest element is kept. For each
+        element dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b").with_latest_from(Flow.just(7)))
+        [('a', 7), ('b', 7)]
+        """
+        flow = as_flow("with_latest_from", "other", other)
+        return gathered("with_latest_from", lambda: _WithLatestFrom(self, flow), self, flow)
+
+    def switch_if_empty(self, other: Publisher[T_co]) -> Flow[T_co]:
+        """The source, or `other` where it completes without an element.
+
+        `other` is subscribed to only then, and asked for what is demanded. Cancellation passes to the one under way.
+        Origin: `switchIfEmpty` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.empty().switch_if_empty(Flow.range(2)))
+        [0, 1]
+        """
+        flow = as_flow("switch_if_empty", "other", other)
+        return gathered("switch_if_empty", lambda: _SwitchIfEmpty(self, flow), self, flow)
+
+    def take_until(self, other: Publisher[object]) -> Flow[T_co]:
+        """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
+
+        No demand is needed for that. `other` is asked for one element; its error ends the flow. Demand and cancellation
+        pass to the source. Origin: `takeUntil` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).take_until(Flow.never()))
+        [0, 1, 2]
+        """
+        flow = as_flow("take_until", "other", other)
+        return gathered("take_until", lambda: _TakeUntil(self, flow), self, flow)
+
+    def skip_until(self, other: Publisher[object]) -> Flow[T_co]:
+        """The source from when `other` has signalled an element; what comes before is dropped.
+
+        `other` is asked for one element; if it completes without, nothing ever passes; its error ends the flow. For
+        each element dropped one more is asked for; cancellation passes to both. Origin: `skipUntil` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).skip_until(Flow.just("now")))
+        [0, 1, 2]
+        """
+        flow = as_flow("skip_until", "other", other)
+        return gathered("skip_until", lambda: _SkipUntil(self, flow), self, flow)
 
 
 def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[Any], ...]:
@@ -60,7 +301,7 @@ class _Several:
     """Makes `concat_with` or `merge_with` of several sources, and knows which they are."""
 
     kind: partial[Any]
-    sources: tuple[Flow[Any], ...]
+    sources: tuple[FlowBase[Any], ...]
 
     def __call__(self) -> Gather:
         return self.kind(self.sources)  # type: ignore[no-any-return]
@@ -70,7 +311,7 @@ class _Several:
         return (self.kind.func, self.kind.keywords) == (kind.func, kind.keywords)
 
 
-def _longer(title: str, kind: partial[Any], source: Flow[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
+def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
     """One operator for `a.concat_with(b).concat_with(c)`, however long: it means the same as one inside the other."""
     origin = source._origin
     if isinstance(origin, Gathered) and not origin.executor and not source._steps and others:
@@ -110,48 +351,8 @@ class Delaying(Gather):
         each([partial(hooks.error_dropped, reason, error) for error in errors])
 
 
-def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
-    """The elements of the first source, then those of the second, and so on.
-
-    Each is subscribed to when the one before has completed, and is asked for what is still demanded; nothing is asked
-    for ahead. Cancellation passes to the one that is under way. Needs no stack, however many there are.
-    Origin: `concat` of Rx, `itertools.chain`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.concat(Flow.range(2), Flow.just(7)))
-    [0, 1, 7]
-    """
-    flows = _flows("concat", sources)
-    return gathered("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
-
-
-def concat_with(source: Flow[T], *others: Publisher[T]) -> Flow[T]:
-    """The source, then `others`, as `concat` does. Origin: `concatWith` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).concat_with(Flow.just(7)))
-    [0, 1, 7]
-    """
-    return _longer("concat_with", partial(_Concat, delay_error=False), source, _flows("concat_with", others))
-
-
-def start_with(source: Flow[T], *elements: T) -> Flow[T]:
-    """`elements`, and then the source, by demand.
-
-    The source is subscribed to when they are through. Cancellation passes through. Origin: `startWith` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).start_with(7, 8))
-    [7, 8, 0, 1]
-    """
-    if builtins.any(element is None for element in elements):
-        raise TypeError("start_with: None is not an element (2.13)")
-    title = f"start_with({', '.join(builtins.map(repr, elements))})"
-    return gathered(title, lambda: _StartWith(elements, source), source)
-
-
 class _StartWith(Gather):
-    def __init__(self, elements: tuple[Any, ...], source: Flow[Any]) -> None:
+    def __init__(self, elements: tuple[Any, ...], source: FlowBase[Any]) -> None:
         super().__init__()
         self.first = elements
         self.source = source
@@ -164,7 +365,7 @@ class _StartWith(Gather):
 
 
 class _Concat(Delaying):
-    def __init__(self, sources: Sequence[Flow[Any]], *, delay_error: bool) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]], *, delay_error: bool) -> None:
         super().__init__()
         self.sources = sources
         self.delay_error = delay_error
@@ -181,37 +382,10 @@ class _Concat(Delaying):
         self.raise_delayed()
 
 
-def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
-    """The elements of all sources, each as soon as it is there.
-
-    The order within a source is kept. Completes when all have. At most `prefetch` elements of each source (1 or more)
-    wait here. Cancellation passes to all. Origin: `merge` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> sorted(Flow.merge(Flow.range(2), Flow.just(7)))
-    [0, 1, 7]
-    """
-    flows = _flows("merge", sources)
-    at_least("merge", "prefetch", 1, prefetch)
-    return gathered("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
-
-
-def merge_with(source: Flow[T], *others: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
-    """The source and `others`, as `merge` does. Origin: `mergeWith` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
-    [0, 1, 7]
-    """
-    flows = _flows("merge_with", others)
-    at_least("merge_with", "prefetch", 1, prefetch)
-    return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), source, flows)
-
-
 class _Merge(Delaying):
     calls = False
 
-    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int, *, delay_error: bool) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]], prefetch: int, *, delay_error: bool) -> None:
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
@@ -232,28 +406,10 @@ class _Merge(Delaying):
         self.raise_delayed()
 
 
-def merge_comparing(*sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH) -> Flow[T]:
-    """The elements of sources that are sorted, sorted: always the smallest (by `key`) of those in front.
-
-    Waits until each source has an element in front, or has ended; holds that one and at most `prefetch` behind it.
-    Errors of `key` or of the comparison end the flow. Cancellation passes to all.
-    Origin: `mergeComparing` of Reactor, `heapq.merge`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.merge_comparing(Flow.just(1, 4), Flow.just(2, 3, 9)))
-    [1, 2, 3, 4, 9]
-    """
-    flows = _flows("merge_comparing", sources)
-    at_least("merge_comparing", "prefetch", 1, prefetch)
-    if key is not None:
-        a_function("merge_comparing", "key", key)
-    return gathered("merge_comparing", lambda: _MergeComparing(flows, key, prefetch), *flows, inline=True)
-
-
 class _InFront(Gather):
     """Waits until each lane has an element in front."""
 
-    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]], prefetch: int) -> None:
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
@@ -283,7 +439,7 @@ class _InFront(Gather):
 
 
 class _MergeComparing(_InFront):
-    def __init__(self, sources: Sequence[Flow[Any]], key: Callable[[Any], Any] | None, prefetch: int) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]], key: Callable[[Any], Any] | None, prefetch: int) -> None:
         super().__init__(sources, prefetch)
         self.key = key
 
@@ -311,49 +467,6 @@ class _MergeComparing(_InFront):
         return self.call(lambda: builtins.min(lanes, key=keys.__getitem__))  # type: ignore[no-any-return]
 
 
-@overload
-def zip(first: Publisher[A], second: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
-@overload
-def zip(
-    first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
-) -> Flow[tuple[A, B, C]]: ...
-@overload
-def zip(*sources: Publisher[T], prefetch: int = PREFETCH) -> Flow[tuple[T, ...]]: ...
-def zip(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
-    """Tuples of the first elements of all sources, then of the second ones, and so on.
-
-    Completes as soon as one that has ended has no element left, and cancels the others. Holds at most `prefetch`
-    elements of each (1 or more); those that find no partner go to the hook. Origin: `zip` of Rx and of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.zip(Flow.range(1_000_000_000), Flow.just("a", "b")))
-    [(0, 'a'), (1, 'b')]
-    """
-    flows = _flows("zip", sources)
-    at_least("zip", "prefetch", 1, prefetch)
-    return gathered("zip", lambda: _Zip(flows, prefetch), *flows, inline=True)
-
-
-@overload
-def zip_with(source: Flow[A], other: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
-@overload
-def zip_with(
-    source: Flow[A], other: Publisher[B], third: Publisher[C], /, *, prefetch: int = PREFETCH
-) -> Flow[tuple[A, B, C]]: ...
-@overload
-def zip_with(source: Flow[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
-def zip_with(source: Flow[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
-    """The source and `others`, as `zip` does. Origin: `zipWith` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just("a", "b").zip_with(Flow.range(9)))
-    [('a', 0), ('b', 1)]
-    """
-    flows = (source, *_flows("zip_with", others))
-    at_least("zip_with", "prefetch", 1, prefetch)
-    return gathered("zip_with", lambda: _Zip(flows, prefetch), *flows)
-
-
 class _Zip(_InFront):
     calls = False
 
@@ -374,26 +487,10 @@ class _Zip(_InFront):
         return builtins.any(lane.over and lane not in self.front for lane in lanes)
 
 
-def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]:
-    """Tuples of the latest element of each source, one whenever one of them has a new element.
-
-    Begins when each has had one. Completes when all have, or when one has completed without an element. Holds at most
-    `prefetch` elements of each (1 or more), and gives each its turn. Cancellation passes to all.
-    Origin: `combineLatest` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.combine_latest(Flow.just("a"), Flow.range(2)))
-    [('a', 0), ('a', 1)]
-    """
-    flows = _flows("combine_latest", sources)
-    at_least("combine_latest", "prefetch", 1, prefetch)
-    return gathered("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
-
-
 class _CombineLatest(Gather):
     calls = False
 
-    def __init__(self, sources: Sequence[Flow[Any]], prefetch: int) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]], prefetch: int) -> None:
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
@@ -422,24 +519,10 @@ class _CombineLatest(Gather):
                 yield PENDING
 
 
-def race(*sources: Publisher[T]) -> Flow[T]:
-    """The source that signals first, an element or its end; the others are cancelled.
-
-    Those with an executor are asked for one element ahead, to see; sources that are pulled are asked in turn, so that
-    the first of them wins. Origin: `amb` of Rx, `firstWithSignal` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.race(Flow.never(), Flow.range(2)))
-    [0, 1]
-    """
-    flows = _flows("race", sources)
-    return gathered("race", lambda: _Race(flows), *flows, inline=True)
-
-
 class _Race(Gather):
     calls = False
 
-    def __init__(self, sources: Sequence[Flow[Any]]) -> None:
+    def __init__(self, sources: Sequence[FlowBase[Any]]) -> None:
         super().__init__()
         self.sources = sources
 
@@ -469,24 +552,10 @@ class _WithOther(Gather):
 
     calls = False
 
-    def __init__(self, source: Flow[Any], other: Flow[Any]) -> None:
+    def __init__(self, source: FlowBase[Any], other: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
         self.other = other
-
-
-def with_latest_from(source: Flow[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
-    """Each element of the source with the latest one of `other`; those before there is one are dropped, to the hook.
-
-    Completes with the source. `other` is asked for everything, and only its latest element is kept. For each element
-    dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just("a", "b").with_latest_from(Flow.just(7)))
-    [('a', 7), ('b', 7)]
-    """
-    flow = as_flow("with_latest_from", "other", other)
-    return gathered("with_latest_from", lambda: _WithLatestFrom(source, flow), source, flow)
 
 
 class _WithLatestFrom(_WithOther):
@@ -506,20 +575,6 @@ class _WithLatestFrom(_WithOther):
                 self.discard(element, wanted=True)
 
 
-def switch_if_empty(source: Flow[T], other: Publisher[T], /) -> Flow[T]:
-    """The source, or `other` where it completes without an element.
-
-    `other` is subscribed to only then, and asked for what is demanded. Cancellation passes to the one under way.
-    Origin: `switchIfEmpty` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.empty().switch_if_empty(Flow.range(2)))
-    [0, 1]
-    """
-    flow = as_flow("switch_if_empty", "other", other)
-    return gathered("switch_if_empty", lambda: _SwitchIfEmpty(source, flow), source, flow)
-
-
 class _SwitchIfEmpty(_WithOther):
     def elements(self) -> Elements:
         empty = True
@@ -531,20 +586,6 @@ class _SwitchIfEmpty(_WithOther):
             yield from self.relay(self.lane(self.other))
 
 
-def take_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
-    """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
-
-    No demand is needed for that. `other` is asked for one element; its error ends the flow. Demand and cancellation
-    pass to the source. Origin: `takeUntil` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).take_until(Flow.never()))
-    [0, 1, 2]
-    """
-    flow = as_flow("take_until", "other", other)
-    return gathered("take_until", lambda: _TakeUntil(source, flow), source, flow)
-
-
 class _TakeUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
@@ -554,20 +595,6 @@ class _TakeUntil(_WithOther):
             if element is END:
                 return
             yield element
-
-
-def skip_until(source: Flow[T], other: Publisher[object], /) -> Flow[T]:
-    """The source from when `other` has signalled an element; what comes before is dropped.
-
-    `other` is asked for one element; if it completes without, nothing ever passes; its error ends the flow. For each
-    element dropped one more is asked for; cancellation passes to both. Origin: `skipUntil` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).skip_until(Flow.just("now")))
-    [0, 1, 2]
-    """
-    flow = as_flow("skip_until", "other", other)
-    return gathered("skip_until", lambda: _SkipUntil(source, flow), source, flow)
 
 
 class _SkipUntil(_WithOther):

@@ -6,28 +6,17 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core.arguments import a_function, a_value, at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "default_if_empty",
-    "distinct",
-    "distinct_until_changed",
-    "element_at",
-    "filter",
-    "first",
-    "ignore_elements",
-    "last",
-    "skip",
-    "skip_while",
-    "take",
-    "take_while",
-]
+__all__ = ["FilteringOperators"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class _Missing:
@@ -38,21 +27,167 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
+
+
+class FilteringOperators(FlowBase[T_co]):
+    """Which elements pass."""
+
+    __slots__ = ()
+
+    def filter(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """Only the elements for which `predicate(element)` is true.
+
+        An error of `predicate` ends the flow with `on_error`. For each element it drops, one more is asked for
+        upstream, within the demand that is still owed. Cancellation passes through, also while everything is being
+        dropped. Origin: `filter` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(6).filter(lambda n: n % 2))
+        [1, 3, 5]
+        """
+        return self._then(_Filter(a_function("filter", "predicate", predicate)))
+
+    def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """The elements before the first one for which `predicate(element)` is false.
+
+        That one is dropped; the flow completes, and the upstream is cancelled. An error of `predicate` ends the flow
+        with `on_error`. Demand passes through. Origin: `takeWhile` of Rx, `itertools.takewhile`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
+        [1, 4]
+        """
+        return self._then(_TakeWhile(a_function("take_while", "predicate", predicate)))
+
+    def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
+        """The elements from the first one on for which `predicate(element)` is false.
+
+        The predicate is not asked again after that; its errors end the flow with `on_error`. For each element dropped
+        one more is asked for; cancellation passes through. Origin: `skipWhile` of Rx, `itertools.dropwhile`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
+        [9, 2]
+        """
+        return self._then(_SkipWhile(a_function("skip_while", "predicate", predicate)))
+
+    def take(self, n: int) -> Flow[T_co]:
+        """The first `n` elements, 0 <= n.
+
+        No more than `n` are requested upstream. The flow completes with the n-th, without further demand, and the
+        upstream is cancelled once. `take(0)` completes at once and does not subscribe upstream.
+        Origin: `take` of Rx, `itertools.islice`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(1_000_000_000).take(2))
+        [0, 1]
+        """
+        at_least("take", "n", 0, n)
+        return self._then(_Take(n)) if n else self._none()
+
+    def skip(self, n: int) -> Flow[T_co]:
+        """All but the first `n` elements, 0 <= n.
+
+        Those are asked for on top of what is wanted. Cancellation passes through. Origin: `skip` of Rx, `drop` of
+        others.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(5).skip(3))
+        [3, 4]
+        """
+        return self._then(_Skip(at_least("skip", "n", 0, n)))
+
+    def distinct(self, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
+        """The elements whose key has not been there before; without `key`, the element is its own.
+
+        Keys are hashable, and all of them are kept: for flows with few keys. Errors of `key`, or of hashing, end the
+        flow with `on_error`. For each element dropped one more is asked for; cancellation passes through.
+        Origin: `distinct` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 2, 1, 3, 2).distinct())
+        [1, 2, 3]
+        """
+        return self._then(_Distinct(_a_key("distinct", key)))
+
+    def distinct_until_changed(self, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+        """The elements whose key is not that of the element before; without `key`, the element is its own.
+
+        Keys are compared by `==`. Errors of `key`, or of the comparison, end the flow with `on_error`. For each element
+        dropped one more is asked for; cancellation passes through. Origin: `distinctUntilChanged` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
+        [1, 2, 1]
+        """
+        return self._then(_Changed() if key is None else _DistinctUntilChanged(_a_key("distinct_until_changed", key)))
+
+    def first(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
+        """The first element, or `default`; without a default, an empty flow is a LookupError.
+
+        A default of None ends an empty flow with TypeError: None is not an element (2.13).
+
+        Asks for one, completes with it, and cancels the upstream. Origin: `first` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
+        (7, 0)
+        """
+        return self._then(_ElementAt("first", 0, default))
+
+    def element_at(self: FlowBase[T], index: int, default: T = MISSING) -> Flow[T]:
+        """The element number `index`, from 0, or `default`; without a default, too short a flow is a LookupError.
+
+        A default of None ends such a flow with TypeError: None is not an element (2.13).
+
+        Asks for no more than it takes to get there, completes, and cancels the upstream. Origin: `elementAt` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just("a", "b", "c").element_at(1).block()
+        'b'
+        """
+        at_least("element_at", "index", 0, index)
+        return self._then(_ElementAt("element_at", index, default))
+
+    def last(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
+        """The last element, or `default`; without a default, an empty flow is a LookupError.
+
+        A default of None ends an empty flow with TypeError: None is not an element (2.13).
+
+        Asks for everything. Cancellation passes through. Origin: `last` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).last().block()
+        4
+        """
+        return self._then(_Last(default))
+
+    def default_if_empty(self: FlowBase[T], default: T) -> Flow[T]:
+        """The source, or `default` where it completes without an element.
+
+        Demand and cancellation pass through. `switch_if_empty` has a flow in place of the element. Origin:
+        `defaultIfEmpty` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.empty().default_if_empty(1))
+        [1]
+        """
+        return self._then(_DefaultIfEmpty(a_value("default_if_empty", "default", default)))
+
+    def ignore_elements(self) -> Flow[T_co]:
+        """No element, only the end.
+
+        Asks for everything, as soon as anything is asked for. Cancellation passes through. Origin: `ignoreElements` of
+        Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(5).ignore_elements())
+        []
+        """
+        return self._then(_IgnoreElements())
+
+
 """No element, or no default."""
-
-
-def filter(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
-    """Only the elements for which `predicate(element)` is true.
-
-    An error of `predicate` ends the flow with `on_error`. For each element it drops, one more is asked for
-    upstream, within the demand that is still owed. Cancellation passes through, also while everything is being
-    dropped. Origin: `filter` of Rx and of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(6).filter(lambda n: n % 2))
-    [1, 3, 5]
-    """
-    return source._then(_Filter(a_function("filter", "predicate", predicate)))
 
 
 class _ByPredicate(Step[T, T]):
@@ -73,19 +208,6 @@ class _Filter(_ByPredicate[T]):
             yield element
 
 
-def take_while(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
-    """The elements before the first one for which `predicate(element)` is false.
-
-    That one is dropped; the flow completes, and the upstream is cancelled. An error of `predicate` ends the flow
-    with `on_error`. Demand passes through. Origin: `takeWhile` of Rx, `itertools.takewhile`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
-    [1, 4]
-    """
-    return source._then(_TakeWhile(a_function("take_while", "predicate", predicate)))
-
-
 class _TakeWhile(_ByPredicate[T]):
     name = "take_while"
 
@@ -94,19 +216,6 @@ class _TakeWhile(_ByPredicate[T]):
             self.done = True
             return STOP
         yield element
-
-
-def skip_while(source: Flow[T], predicate: Callable[[T], object], /) -> Flow[T]:
-    """The elements from the first one on for which `predicate(element)` is false.
-
-    The predicate is not asked again after that; its errors end the flow with `on_error`. For each element dropped one
-    more is asked for; cancellation passes through. Origin: `skipWhile` of Rx, `itertools.dropwhile`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
-    [9, 2]
-    """
-    return source._then(_SkipWhile(a_function("skip_while", "predicate", predicate)))
 
 
 class _SkipWhile(_ByPredicate[T]):
@@ -118,21 +227,6 @@ class _SkipWhile(_ByPredicate[T]):
             self.passing = not self.predicate(element)
         if self.passing:
             yield element
-
-
-def take(source: Flow[T], n: int, /) -> Flow[T]:
-    """The first `n` elements, 0 <= n.
-
-    No more than `n` are requested upstream. The flow completes with the n-th, without further demand, and the
-    upstream is cancelled once. `take(0)` completes at once and does not subscribe upstream.
-    Origin: `take` of Rx, `itertools.islice`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(1_000_000_000).take(2))
-    [0, 1]
-    """
-    at_least("take", "n", 0, n)
-    return source._then(_Take(n)) if n else source._none()
 
 
 class _Take(Step[T, T]):
@@ -157,18 +251,6 @@ class _Take(Step[T, T]):
         return f"take({self.n})"
 
 
-def skip(source: Flow[T], n: int, /) -> Flow[T]:
-    """All but the first `n` elements, 0 <= n.
-
-    Those are asked for on top of what is wanted. Cancellation passes through. Origin: `skip` of Rx, `drop` of others.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(5).skip(3))
-    [3, 4]
-    """
-    return source._then(_Skip(at_least("skip", "n", 0, n)))
-
-
 class _Skip(Step[T, T]):
     name = "skip"
 
@@ -186,20 +268,6 @@ class _Skip(Step[T, T]):
 
     def __str__(self) -> str:
         return f"skip({self.left})"
-
-
-def distinct(source: Flow[T], key: Callable[[T], Hashable] | None = None) -> Flow[T]:
-    """The elements whose key has not been there before; without `key`, the element is its own.
-
-    Keys are hashable, and all of them are kept: for flows with few keys. Errors of `key`, or of hashing, end the flow
-    with `on_error`. For each element dropped one more is asked for; cancellation passes through.
-    Origin: `distinct` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 2, 1, 3, 2).distinct())
-    [1, 2, 3]
-    """
-    return source._then(_Distinct(_a_key("distinct", key)))
 
 
 def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any]:
@@ -233,19 +301,6 @@ class _Distinct(_Keyed[T]):
             yield element
 
 
-def distinct_until_changed(source: Flow[T], key: Callable[[T], object] | None = None) -> Flow[T]:
-    """The elements whose key is not that of the element before; without `key`, the element is its own.
-
-    Keys are compared by `==`. Errors of `key`, or of the comparison, end the flow with `on_error`. For each element
-    dropped one more is asked for; cancellation passes through. Origin: `distinctUntilChanged` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
-    [1, 2, 1]
-    """
-    return source._then(_Changed() if key is None else _DistinctUntilChanged(_a_key("distinct_until_changed", key)))
-
-
 class _Changed(Step[T, T]):
     name = "distinct_until_changed"
     before: Any = MISSING
@@ -269,35 +324,6 @@ class _DistinctUntilChanged(_Keyed[T]):
         if self.before is MISSING or self.before != key:
             self.before = key
             yield element
-
-
-def first(source: Flow[T], default: T = MISSING) -> Flow[T]:
-    """The first element, or `default`; without a default, an empty flow is a LookupError.
-
-    A default of None ends an empty flow with TypeError: None is not an element (2.13).
-
-    Asks for one, completes with it, and cancels the upstream. Origin: `first` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
-    (7, 0)
-    """
-    return source._then(_ElementAt("first", 0, default))
-
-
-def element_at(source: Flow[T], index: int, /, default: T = MISSING) -> Flow[T]:
-    """The element number `index`, counted from 0, or `default`; without a default, too short a flow is a LookupError.
-
-    A default of None ends such a flow with TypeError: None is not an element (2.13).
-
-    Asks for no more than it takes to get there, completes, and cancels the upstream. Origin: `elementAt` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just("a", "b", "c").element_at(1).block()
-    'b'
-    """
-    at_least("element_at", "index", 0, index)
-    return source._then(_ElementAt("element_at", index, default))
 
 
 class _ElementAt(Step[T, T]):
@@ -327,20 +353,6 @@ class _ElementAt(Step[T, T]):
         return "first()" if self.operator == "first" else f"element_at({self.index})"
 
 
-def last(source: Flow[T], default: T = MISSING) -> Flow[T]:
-    """The last element, or `default`; without a default, an empty flow is a LookupError.
-
-    A default of None ends an empty flow with TypeError: None is not an element (2.13).
-
-    Asks for everything. Cancellation passes through. Origin: `last` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).last().block()
-    4
-    """
-    return source._then(_Last(default))
-
-
 class _Last(Step[T, T]):
     name = "last"
 
@@ -362,19 +374,6 @@ class _Last(Step[T, T]):
         return "last()"
 
 
-def default_if_empty(source: Flow[T], default: T, /) -> Flow[T]:
-    """The source, or `default` where it completes without an element.
-
-    Demand and cancellation pass through. `switch_if_empty` has a flow in place of the element. Origin:
-    `defaultIfEmpty` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.empty().default_if_empty(1))
-    [1]
-    """
-    return source._then(_DefaultIfEmpty(a_value("default_if_empty", "default", default)))
-
-
 class _DefaultIfEmpty(Step[T, T]):
     name = "default_if_empty"
     empty = True
@@ -392,18 +391,6 @@ class _DefaultIfEmpty(Step[T, T]):
 
     def __str__(self) -> str:
         return f"default_if_empty({self.default!r})"
-
-
-def ignore_elements(source: Flow[T], /) -> Flow[T]:
-    """No element, only the end.
-
-    Asks for everything, as soon as anything is asked for. Cancellation passes through. Origin: `ignoreElements` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(5).ignore_elements())
-    []
-    """
-    return source._then(_IgnoreElements())
 
 
 class _IgnoreElements(Step[T, T]):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
 from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.step import describe
@@ -26,12 +27,148 @@ from reactive_runtime.spec import Publisher
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["concat_map", "expand", "flat_map", "flat_map_sequential", "switch_map"]
+__all__ = ["FlatteningOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 PREFETCH = 32
+
+
+class FlatteningOperators(FlowBase[T_co]):
+    """A flow of flows to one: each element becomes a publisher, or a coroutine."""
+
+    __slots__ = ()
+
+    @overload
+    def flat_map(
+        self,
+        fn: Callable[[T_co], Coroutine[Any, Any, R]],
+        concurrency: int = ...,
+        prefetch: int = ...,
+        *,
+        delay_error: bool = ...,
+    ) -> Flow[R]: ...
+
+    @overload
+    def flat_map(
+        self,
+        fn: Callable[[T_co], Publisher[R]],
+        concurrency: int = ...,
+        prefetch: int = ...,
+        *,
+        delay_error: bool = ...,
+    ) -> Flow[R]: ...
+
+    def flat_map(
+        self,
+        fn: Callable[[T_co], Any],
+        concurrency: int = 16,
+        prefetch: int = PREFETCH,
+        *,
+        delay_error: bool = False,
+    ) -> Flow[Any]:
+        """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
+
+        Holds at most `concurrency` x `prefetch` elements (both 1 or more): that much is asked for ahead of publishers
+        that have an executor, or are somebody else's; the others are pulled by demand, in turn, on the thread that
+        asks. The source begins with the first demand. Between two turns of one publisher each other that has an element
+        has its turn.
+
+        With `delay_error`, errors of the source, of `fn` and of the publishers come when all publishers have ended,
+        several of them as an ExceptionGroup; where that end does not come, they go to the hook.
+
+        `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread, where
+        what follows goes on, up to the next boundary; cancelling the flow cancels them.
+        Origin: `flatMap` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
+        [0, 0, 1, 2, 10, 20]
+        """
+        a_function("flat_map", "fn", fn)
+        at_least("flat_map", "concurrency", 1, concurrency)
+        at_least("flat_map", "prefetch", 1, prefetch)
+        title = f"flat_map({describe(fn)}, {concurrency})"
+        if inspect.iscoroutinefunction(fn):
+            return gathered(
+                title,
+                lambda: Coroutines(self, fn, concurrency, ordered=False, delay_error=delay_error, after=delay_error),
+                self,
+                uses=(eventloop.OURS,),
+            )
+        return gathered(title, lambda: _FlatMap(self, fn, concurrency, prefetch, delay_error=delay_error), self)
+
+    def flat_map_sequential(
+        self,
+        fn: Callable[[T_co], Publisher[R]],
+        concurrency: int = 16,
+        prefetch: int = PREFETCH,
+        *,
+        delay_error: bool = False,
+    ) -> Flow[R]:
+        """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
+
+        The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. A
+        publisher whose last operator is an asynchronous one goes on too, and is asked for `prefetch` elements.
+        Otherwise as `flat_map`. Origin: `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
+        [0, 0, 1, 10, 2, 20]
+        """
+        a_function("flat_map_sequential", "fn", fn)
+        at_least("flat_map_sequential", "concurrency", 1, concurrency)
+        at_least("flat_map_sequential", "prefetch", 1, prefetch)
+        title = f"flat_map_sequential({describe(fn)}, {concurrency})"
+        return gathered(title, lambda: _Sequential(self, fn, concurrency, prefetch, delay_error=delay_error), self)
+
+    def concat_map(self, fn: Callable[[T_co], Publisher[R]], *, delay_error: bool = False) -> Flow[R]:
+        """Each element becomes the publisher `fn(element)`; the elements of one after the other.
+
+        One at a time is subscribed to, and asked for what is demanded, no more. Otherwise as `flat_map`.
+        Origin: `concatMap` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
+        [0, 0, 1, 10, 2, 20]
+        """
+        a_function("concat_map", "fn", fn)
+        title = f"concat_map({describe(fn)})"
+        return gathered(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
+
+    def switch_map(self, fn: Callable[[T_co], Publisher[R]], prefetch: int = PREFETCH) -> Flow[R]:
+        """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
+
+        The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch`
+        elements of the current publisher (1 or more) wait, and are dropped with it. A source that is pulled is asked
+        for its next element when the current publisher has nothing. Completes when the source and the current publisher
+        have.
+        Origin: `switchMap` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
+        [0, 0, 1, 10, 2, 20]
+        """
+        a_function("switch_map", "fn", fn)
+        at_least("switch_map", "prefetch", 1, prefetch)
+        return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(self, fn, prefetch), self)
+
+    def expand(self, fn: Callable[[T_co], Publisher[T_co]], concurrency: int = 16) -> Flow[T_co]:
+        """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
+
+        The next element is expanded when no publisher under way has anything to give: so sources that are pulled give
+        the tree level by level. Up to `concurrency` publishers (1 or more) are under way, in turn; elements that wait
+        to be expanded are kept, and their number has no other bound than the tree's breadth. Errors and cancellation
+        are those of `flat_map`. Origin: `expand` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
+        [1, 2, 3, 4, 5, 6, 7]
+        """
+        a_function("expand", "fn", fn)
+        at_least("expand", "concurrency", 1, concurrency)
+        return gathered(f"expand({describe(fn)})", lambda: _Expand(self, fn, concurrency), self)
 
 
 class _OfPublishers(Bounded):
@@ -43,7 +180,7 @@ class _OfPublishers(Bounded):
     asked = False
     """Whether one was asked for what it has at hand, since an error has to come after that."""
 
-    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
         self.source = source
         self.fn = fn
@@ -81,70 +218,10 @@ class _OfPublishers(Bounded):
         return self.lane(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
 
 
-@overload
-def flat_map(
-    source: Flow[T],
-    fn: Callable[[T], Coroutine[Any, Any, R]],
-    /,
-    concurrency: int = ...,
-    prefetch: int = ...,
-    *,
-    delay_error: bool = ...,
-) -> Flow[R]: ...
-@overload
-def flat_map(
-    source: Flow[T],
-    fn: Callable[[T], Publisher[R]],
-    /,
-    concurrency: int = ...,
-    prefetch: int = ...,
-    *,
-    delay_error: bool = ...,
-) -> Flow[R]: ...
-def flat_map(
-    source: Flow[T],
-    fn: Callable[[T], Any],
-    /,
-    concurrency: int = 16,
-    prefetch: int = PREFETCH,
-    *,
-    delay_error: bool = False,
-) -> Flow[Any]:
-    """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
-
-    Holds at most `concurrency` x `prefetch` elements (both 1 or more): that much is asked for ahead of publishers that
-    have an executor, or are somebody else's; the others are pulled by demand, in turn, on the thread that asks. The
-    source begins with the first demand. Between two turns of one publisher each other that has an element has its turn.
-
-    With `delay_error`, errors of the source, of `fn` and of the publishers come when all publishers have ended, several
-    of them as an ExceptionGroup; where that end does not come, they go to the hook.
-
-    `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread, where
-    what follows goes on, up to the next boundary; cancelling the flow cancels them.
-    Origin: `flatMap` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
-    [0, 0, 1, 2, 10, 20]
-    """
-    a_function("flat_map", "fn", fn)
-    at_least("flat_map", "concurrency", 1, concurrency)
-    at_least("flat_map", "prefetch", 1, prefetch)
-    title = f"flat_map({describe(fn)}, {concurrency})"
-    if inspect.iscoroutinefunction(fn):
-        return gathered(
-            title,
-            lambda: Coroutines(source, fn, concurrency, ordered=False, delay_error=delay_error, after=delay_error),
-            source,
-            uses=(eventloop.OURS,),
-        )
-    return gathered(title, lambda: _FlatMap(source, fn, concurrency, prefetch, delay_error=delay_error), source)
-
-
 class _FlatMap(_OfPublishers):
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         fn: Callable[[Any], Publisher[Any]],
         concurrency: int,
         prefetch: int,
@@ -177,47 +254,6 @@ class _FlatMap(_OfPublishers):
                 break
             yield element
         self.raise_delayed()
-
-
-def flat_map_sequential(
-    source: Flow[T],
-    fn: Callable[[T], Publisher[R]],
-    /,
-    concurrency: int = 16,
-    prefetch: int = PREFETCH,
-    *,
-    delay_error: bool = False,
-) -> Flow[R]:
-    """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
-
-    The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. A publisher
-    whose last operator is an asynchronous one goes on too, and is asked for `prefetch` elements. Otherwise as
-    `flat_map`. Origin: `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
-    [0, 0, 1, 10, 2, 20]
-    """
-    a_function("flat_map_sequential", "fn", fn)
-    at_least("flat_map_sequential", "concurrency", 1, concurrency)
-    at_least("flat_map_sequential", "prefetch", 1, prefetch)
-    title = f"flat_map_sequential({describe(fn)}, {concurrency})"
-    return gathered(title, lambda: _Sequential(source, fn, concurrency, prefetch, delay_error=delay_error), source)
-
-
-def concat_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, *, delay_error: bool = False) -> Flow[R]:
-    """Each element becomes the publisher `fn(element)`; the elements of one after the other.
-
-    One at a time is subscribed to, and asked for what is demanded, no more. Otherwise as `flat_map`.
-    Origin: `concatMap` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
-    [0, 0, 1, 10, 2, 20]
-    """
-    a_function("concat_map", "fn", fn)
-    title = f"concat_map({describe(fn)})"
-    return gathered(title, lambda: _ConcatMap(source, fn, delay_error=delay_error), source)
 
 
 class _Sequential(_FlatMap):
@@ -267,7 +303,7 @@ class _ConcatMap(_OfPublishers):
     hears = False  # but for its source, only one is under way
     makes = True
 
-    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
         super().__init__(source, fn, None)  # exactly what is demanded
         self.delay_error = delay_error
 
@@ -309,23 +345,6 @@ class _ConcatMap(_OfPublishers):
         self.raise_delayed()
 
 
-def switch_map(source: Flow[T], fn: Callable[[T], Publisher[R]], /, prefetch: int = PREFETCH) -> Flow[R]:
-    """Each element becomes the publisher `fn(element)`, which takes the place of the one before it: that is cancelled.
-
-    The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch` elements
-    of the current publisher (1 or more) wait, and are dropped with it. A source that is pulled is asked for its next
-    element when the current publisher has nothing. Completes when the source and the current publisher have.
-    Origin: `switchMap` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
-    [0, 0, 1, 10, 2, 20]
-    """
-    a_function("switch_map", "fn", fn)
-    at_least("switch_map", "prefetch", 1, prefetch)
-    return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(source, fn, prefetch), source)
-
-
 class _SwitchMap(_OfPublishers):
     def elements(self) -> Elements:
         outer = self.lane(self.source, PREFETCH)
@@ -361,25 +380,8 @@ class _SwitchMap(_OfPublishers):
             yield element
 
 
-def expand(source: Flow[T], fn: Callable[[T], Publisher[T]], /, concurrency: int = 16) -> Flow[T]:
-    """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
-
-    The next element is expanded when no publisher under way has anything to give: so sources that are pulled give the
-    tree level by level. Up to `concurrency` publishers (1 or more) are under way, in turn; elements that wait to be
-    expanded are kept, and their number has no other bound than the tree's breadth. Errors and cancellation are those of
-    `flat_map`. Origin: `expand` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
-    [1, 2, 3, 4, 5, 6, 7]
-    """
-    a_function("expand", "fn", fn)
-    at_least("expand", "concurrency", 1, concurrency)
-    return gathered(f"expand({describe(fn)})", lambda: _Expand(source, fn, concurrency), source)
-
-
 class _Expand(_OfPublishers):
-    def __init__(self, source: Flow[Any], fn: Callable[[Any], Publisher[Any]], concurrency: int) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], concurrency: int) -> None:
         super().__init__(source, fn, PREFETCH)
         self.concurrency = concurrency
 

@@ -7,9 +7,10 @@ everything too, and are for finite flows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from reactive_runtime._core.arguments import a_function
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.operators.filtering import MISSING
 from reactive_runtime.spec import MAX_DEMAND
@@ -17,12 +18,163 @@ from reactive_runtime.spec import MAX_DEMAND
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["all", "any", "collect", "contains", "count", "max", "min", "reduce", "sum", "to_dict", "to_list"]
+__all__ = ["AggregatingOperators"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+N_co = TypeVar("N_co", covariant=True)
+
+
+class Summable(Protocol[N_co]):
+    """What can be added to 0, and what is the sum then: a number, and no str."""
+
+    def __radd__(self, other: int, /) -> N_co: ...
+
+
+class AggregatingOperators(FlowBase[T_co]):
+    """Many elements to one: flows of one element, which `block` waits for."""
+
+    __slots__ = ()
+
+    def reduce(self, fn: Callable[[S, T_co], S], initial: S = MISSING) -> Flow[S]:
+        """`initial` folded with each element by `fn(so_far, element)`; one element, at the end.
+
+        Without `initial` the first element takes its place, and an empty flow gives no element. An error of `fn` ends
+        the flow with `on_error`; a result of None is a TypeError, and so is an `initial` of None where the flow is
+        empty. Asks for everything; cancellation passes through.
+        Origin: `reduce` of Rx, `functools.reduce`.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
+        120
+        """
+        a_function("reduce", "fn", fn)
+        return self._then(_Reduce(fn, initial))
+
+    def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, T_co], object]) -> Flow[S]:
+        """One container: `supplier()` makes it, `accumulate(container, element)` puts each element in.
+
+        Each subscriber gets a container of its own. Errors of either end the flow with `on_error`. Asks for everything;
+        cancellation passes through. Origin: `collect` of Rx and of Java's streams.
+
+        >>> from reactive_runtime import Flow
+        >>> sorted(Flow.just(3, 1, 3).collect(set, set.add).block())
+        [1, 3]
+        """
+        return self._then(
+            _Collect(a_function("collect", "supplier", supplier), a_function("collect", "accumulate", accumulate))
+        )
+
+    def to_list(self) -> Flow[list[T_co]]:
+        """A flow of one element: the list of all elements, when the source has completed.
+
+        Asks for everything, and holds everything: for finite flows. Cancellation passes through; what was gathered
+        is then let go. Origin: `toList` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(3).to_list().block()
+        [0, 1, 2]
+        """
+        return self._then(_ToList())
+
+    def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V] | None = None) -> Flow[dict[K, V]]:
+        """A dict of all elements: `key(element)` to `value(element)`, or to the element; a later one replaces.
+
+        Errors of either function end the flow with `on_error`. Asks for everything, and holds everything; cancellation
+        passes through. Origin: `toMap` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just("a", "bc").to_dict(len).block()
+        {1: 'a', 2: 'bc'}
+        """
+        a_function("to_dict", "key", key)
+        return self._then(_ToDict(key, None if value is None else a_function("to_dict", "value", value)))
+
+    def count(self) -> Flow[int]:
+        """How many elements there were.
+
+        Asks for everything; cancellation passes through. Origin: `count` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just("a", "b").count().block()
+        2
+        """
+        return self._then(_Count())
+
+    def sum(self: FlowBase[Summable[N_co]]) -> Flow[N_co]:
+        """The sum of the elements, by `+`; 0 where there are none.
+
+        An error of `+` ends the flow with `on_error`. Asks for everything; cancellation passes through. Origin: `sum`
+        of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).sum().block()
+        10
+        """
+        return self._then(_Sum())
+
+    def min(self, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+        """The smallest element (by `key`), the first of several; none where there are none.
+
+        Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
+        through. Origin: `min` of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just(3, 1, 2).min().block()
+        1
+        """
+        return self._then(_Best("min", _a_key("min", key), lambda it, best: it < best))
+
+    def max(self, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+        """The largest element (by `key`), the first of several; none where there are none.
+
+        Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
+        through. Origin: `max` of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just("a", "ccc", "bb").max(key=len).block()
+        'ccc'
+        """
+        return self._then(_Best("max", _a_key("max", key), lambda it, best: it > best))
+
+    def all(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
+        """Whether `predicate(element)` is true for every element: False with the first that fails it, True at the end.
+
+        An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as
+        the answer is known. Origin: `all` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).all(lambda n: n < 5).block()
+        True
+        """
+        return self._then(_Decide("all", a_function("all", "predicate", predicate), decided=False))
+
+    def any(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
+        """Whether `predicate(element)` is true for some element: True with the first one, False at the end.
+
+        An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as
+        the answer is known. Origin: `any` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
+        True
+        """
+        return self._then(_Decide("any", a_function("any", "predicate", predicate), decided=True))
+
+    def contains(self: FlowBase[T], element: T) -> Flow[bool]:
+        """Whether an element equals `element`: True with the first one, False at the end.
+
+        An error of `==` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as the
+        answer is known. Origin: `contains` of RxJava.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.just("a", "b").contains("b").block()
+        True
+        """
+        return self._then(_Contains(element))
 
 
 class _Fold(Step[T, S]):
@@ -33,22 +185,6 @@ class _Fold(Step[T, S]):
 
     def __str__(self) -> str:
         return f"{self.name}()"
-
-
-def reduce(source: Flow[T], fn: Callable[[S, T], S], initial: S = MISSING, /) -> Flow[S]:
-    """`initial` folded with each element by `fn(so_far, element)`; one element, at the end.
-
-    Without `initial` the first element takes its place, and an empty flow gives no element. An error of `fn` ends the
-    flow with `on_error`; a result of None is a TypeError, and so is an `initial` of None where the flow is empty. Asks
-    for everything; cancellation passes through.
-    Origin: `reduce` of Rx, `functools.reduce`.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
-    120
-    """
-    a_function("reduce", "fn", fn)
-    return source._then(_Reduce(fn, initial))
 
 
 class _Reduce(_Fold[T, S]):
@@ -69,21 +205,6 @@ class _Reduce(_Fold[T, S]):
 
     def __str__(self) -> str:
         return f"reduce({describe(self.fn)})"
-
-
-def collect(source: Flow[T], supplier: Callable[[], S], accumulate: Callable[[S, T], object], /) -> Flow[S]:
-    """One container: `supplier()` makes it, `accumulate(container, element)` puts each element in.
-
-    Each subscriber gets a container of its own. Errors of either end the flow with `on_error`. Asks for everything;
-    cancellation passes through. Origin: `collect` of Rx and of Java's streams.
-
-    >>> from reactive_runtime import Flow
-    >>> sorted(Flow.just(3, 1, 3).collect(set, set.add).block())
-    [1, 3]
-    """
-    return source._then(
-        _Collect(a_function("collect", "supplier", supplier), a_function("collect", "accumulate", accumulate))
-    )
 
 
 class _Collect(_Fold[T, S]):
@@ -110,19 +231,6 @@ class _Collect(_Fold[T, S]):
         return f"collect({describe(self.supplier)}, {describe(self.accumulate)})"
 
 
-def to_list(source: Flow[T], /) -> Flow[list[T]]:
-    """A flow of one element: the list of all elements, when the source has completed.
-
-    Asks for everything, and holds everything: for finite flows. Cancellation passes through; what was gathered
-    is then let go. Origin: `toList` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(3).to_list().block()
-    [0, 1, 2]
-    """
-    return source._then(_ToList())
-
-
 class _ToList(_Fold[T, list[T]]):
     name = "to_list"
 
@@ -137,20 +245,6 @@ class _ToList(_Fold[T, list[T]]):
 
     def close(self) -> Iterable[object]:
         return () if self.done else self.elements
-
-
-def to_dict(source: Flow[T], key: Callable[[T], K], value: Callable[[T], V] | None = None, /) -> Flow[dict[K, V]]:
-    """A dict of all elements: `key(element)` to `value(element)`, or to the element; a later one replaces.
-
-    Errors of either function end the flow with `on_error`. Asks for everything, and holds everything; cancellation
-    passes through. Origin: `toMap` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just("a", "bc").to_dict(len).block()
-    {1: 'a', 2: 'bc'}
-    """
-    a_function("to_dict", "key", key)
-    return source._then(_ToDict(key, None if value is None else a_function("to_dict", "value", value)))
 
 
 class _ToDict(_Fold[T, dict[K, V]]):
@@ -171,18 +265,6 @@ class _ToDict(_Fold[T, dict[K, V]]):
         yield self.entries
 
 
-def count(source: Flow[T], /) -> Flow[int]:
-    """How many elements there were.
-
-    Asks for everything; cancellation passes through. Origin: `count` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just("a", "b").count().block()
-    2
-    """
-    return source._then(_Count())
-
-
 class _Count(_Fold[T, int]):
     name = "count"
 
@@ -196,19 +278,6 @@ class _Count(_Fold[T, int]):
         yield self.elements
 
 
-def sum(source: Flow[T], /) -> Flow[T]:
-    """The sum of the elements, by `+`; 0 where there are none.
-
-    An error of `+` ends the flow with `on_error`. Asks for everything; cancellation passes through. Origin: `sum` of
-    Python.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).sum().block()
-    10
-    """
-    return source._then(_Sum())
-
-
 class _Sum(_Fold[T, T]):
     name = "sum"
 
@@ -220,32 +289,6 @@ class _Sum(_Fold[T, T]):
 
     def end(self) -> Iterator[T]:
         yield self.total
-
-
-def min(source: Flow[T], key: Callable[[T], Any] | None = None) -> Flow[T]:
-    """The smallest element (by `key`), the first of several; none where there are none.
-
-    Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
-    through. Origin: `min` of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just(3, 1, 2).min().block()
-    1
-    """
-    return source._then(_Best("min", _a_key("min", key), lambda it, best: it < best))
-
-
-def max(source: Flow[T], key: Callable[[T], Any] | None = None) -> Flow[T]:
-    """The largest element (by `key`), the first of several; none where there are none.
-
-    Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
-    through. Origin: `max` of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just("a", "ccc", "bb").max(key=len).block()
-    'ccc'
-    """
-    return source._then(_Best("max", _a_key("max", key), lambda it, best: it > best))
 
 
 def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any] | None:
@@ -273,32 +316,6 @@ class _Best(_Fold[T, T]):
         return f"{self.operator}({'' if self.key is None else describe(self.key)})"
 
 
-def all(source: Flow[T], predicate: Callable[[T], object] = bool, /) -> Flow[bool]:
-    """Whether `predicate(element)` is true for every element: False with the first that fails it, True at the end.
-
-    An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as the
-    answer is known. Origin: `all` of Rx and of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).all(lambda n: n < 5).block()
-    True
-    """
-    return source._then(_Decide("all", a_function("all", "predicate", predicate), decided=False))
-
-
-def any(source: Flow[T], predicate: Callable[[T], object] = bool, /) -> Flow[bool]:
-    """Whether `predicate(element)` is true for some element: True with the first one, False at the end.
-
-    An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as the
-    answer is known. Origin: `any` of Rx and of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
-    True
-    """
-    return source._then(_Decide("any", a_function("any", "predicate", predicate), decided=True))
-
-
 class _Decide(_Fold[T, bool]):
     def __init__(self, name: str, predicate: Callable[[T], object], *, decided: bool) -> None:
         self.operator = name
@@ -316,19 +333,6 @@ class _Decide(_Fold[T, bool]):
 
     def __str__(self) -> str:
         return f"{self.operator}({describe(self.predicate)})"
-
-
-def contains(source: Flow[T], element: T, /) -> Flow[bool]:
-    """Whether an element equals `element`: True with the first one, False at the end.
-
-    An error of `==` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as the answer
-    is known. Origin: `contains` of RxJava.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.just("a", "b").contains("b").block()
-    True
-    """
-    return source._then(_Contains(element))
 
 
 class _Contains(_Fold[T, bool]):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather
 from reactive_runtime._core.inbox import Relayed
 from reactive_runtime._core.origin import Foreign, flow_of, gathered
@@ -23,29 +24,212 @@ from reactive_runtime.spec import Subscriber, Subscription
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "Listener",
-    "Metrics",
-    "checkpoint",
-    "do_finally",
-    "do_on_cancel",
-    "do_on_complete",
-    "do_on_discard",
-    "do_on_error",
-    "do_on_next",
-    "do_on_request",
-    "do_on_subscribe",
-    "finalize",
-    "log",
-    "metrics",
-    "named",
-    "progress",
-    "tap",
-]
+__all__ = ["Listener", "Metrics", "SideEffectOperators"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Way = Literal["complete", "error", "cancel"]
+
+
+class SideEffectOperators(FlowBase[T_co]):
+    """Looking in: what passes by is shown to somebody, and changed by nobody."""
+
+    __slots__ = ()
+
+    def tap(self, listener: Listener) -> Flow[T_co]:
+        """All signals go to `listener` (see `Listener`) before they go on.
+
+        Demand and cancellation pass through. One listener serves all subscriptions, each of which calls it on its own
+        thread. Origin: `tap` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.operators.looking import Listener
+        >>> class Count(Listener):
+        ...     elements = 0
+        ...     def on_next(self, element):
+        ...         self.elements += 1
+        >>> count = Count()
+        >>> _ = Flow.range(3).tap(count).block()
+        >>> count.elements
+        3
+        """
+        if not isinstance(listener, Listener):
+            raise TypeError(f"tap: a Listener is needed, not {type(listener).__name__}")
+        return _tapped("tap()", self, listener)
+
+    def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """`fn()` when a subscription begins. Origin: `doOnSubscribe` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> _ = Flow.range(1).do_on_subscribe(lambda: print("begins")).subscribe(print)
+        begins
+        0
+        """
+        return _tapped(f"do_on_subscribe({describe(fn)})", self, _Says("on_subscribe", "do_on_subscribe", fn))
+
+    def do_on_error(self, fn: Callable[[Exception], object]) -> Flow[T_co]:
+        """`fn(error)` when the source has failed, before the error goes on. Origin: `doOnError` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> _ = Flow.error(OSError("gone")).do_on_error(print).subscribe(print, on_error=repr)
+        gone
+        """
+        return _tapped(f"do_on_error({describe(fn)})", self, _Says("on_error", "do_on_error", fn))
+
+    def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """`fn()` when the source has completed, before the end goes on. Origin: `doOnComplete` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(1).do_on_complete(lambda: print("done")))
+        done
+        [0]
+        """
+        return _tapped(f"do_on_complete({describe(fn)})", self, _Says("on_complete", "do_on_complete", fn))
+
+    def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """`fn()` when the stream is cancelled before the source has ended; also by an operator, as `take`.
+
+        Runs after the source was let go of. Origin: `doOnCancel` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(1))
+        cancelled
+        [0]
+        """
+        return _tapped(f"do_on_cancel({describe(fn)})", self, _Says("on_cancel", "do_on_cancel", fn))
+
+    def do_finally(self, fn: Callable[[Way], object]) -> Flow[T_co]:
+        """`fn(way)`, once, when it is over: "complete", "error" or "cancel".
+
+        Runs after the source was let go of, and before the subscriber is told. Origin: `doFinally` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(1).do_finally(print))
+        complete
+        [0]
+        """
+        return _tapped(f"do_finally({describe(fn)})", self, _Says("on_finally", "do_finally", fn))
+
+    def finalize(self, fn: Callable[[], object]) -> Flow[T_co]:
+        """`fn()`, exactly once for each subscription, whichever way it ends.
+
+        Runs when the source has been let go of, before the subscriber is told; what it raises goes to the hook.
+        Origin: `finalize` of RxJS.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(9).finalize(lambda: print("over")).take(1))
+        over
+        [0]
+        """
+        return self._then(_Finalize(a_function("finalize", "fn", fn)))
+
+    def do_on_next(self, fn: Callable[[T_co], object]) -> Flow[T_co]:
+        """`fn(element)` before each element goes on. Origin: `doOnNext` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).do_on_next(print))
+        0
+        1
+        [0, 1]
+        """
+        return self._then(_DoOnNext(a_function("do_on_next", "fn", fn)))
+
+    def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
+        """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
+
+        An element that waits in a buffer at a cancel, that finds one full, a batch that is half full when its source
+        fails: each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, across
+        boundaries, and none downstream: not what becomes of an element that has passed here.
+        Origin: `doOnDiscard` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
+        >>> _ = flow.subscribe(print, on_error=repr)
+        [0, 1]
+        2
+        """
+        return self._then(_DoOnDiscard(a_function("do_on_discard", "fn", fn)))
+
+    def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
+        """`fn(n)` for each demand that is passed upstream here, before it is.
+
+        It is what the operators downstream ask for: as they need it, not call by call. What `fn` raises goes to the
+        hook.
+        Origin: `doOnRequest` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> _ = Flow.range(9).do_on_request(print).take(2).subscribe(print)
+        2
+        0
+        1
+        """
+        a_function("do_on_request", "fn", fn)
+        return flow_of(Foreign(f"do_on_request({describe(fn)})", _Requests(self, fn), above=self))
+
+    def log(self, name: str = "reactive_runtime.flow", level: int = logging.INFO) -> Flow[T_co]:
+        """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).log("rows"))
+        [0, 1]
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"log: name must be a str, not {type(name).__name__}")
+        return _tapped(f"log({name})", self, _Log(logging.getLogger(name), level))
+
+    def named(self, name: str) -> Flow[T_co]:
+        """The same flow, with a name that `explain` shows. Origin: `name` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> print(Flow.range(2).named("rows").explain())
+        range(2) named(rows) consume
+        ---------- caller ----------
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"named: name must be a str, not {type(name).__name__}")
+        return self._then(_Named(name))
+
+    def checkpoint(self, description: str = "") -> Flow[T_co]:
+        """An error that comes by here gets a note with this line, and `description`. Origin: `checkpoint` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> flow = Flow.error(OSError("gone")).checkpoint("reading rows")
+        >>> _ = flow.subscribe(print, on_error=lambda error: print(error.__notes__[0].partition(",")[0]))
+        passed checkpoint 'reading rows'
+        """
+        if not isinstance(description, str):
+            raise TypeError(f"checkpoint: description must be a str, not {type(description).__name__}")
+        return _tapped(f"checkpoint({description})", self, _Checkpoint(description, assembled()))
+
+    def metrics(self, counts: Metrics) -> Flow[T_co]:
+        """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.operators.looking import Metrics
+        >>> counts = Metrics()
+        >>> _ = Flow.range(3).metrics(counts).block()
+        >>> counts.counts()["elements"]
+        3
+        """
+        if not isinstance(counts, Metrics):
+            raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
+        return _tapped("metrics()", self, counts)
+
+    def progress(self, report: Callable[[int], object], every: int = 1000) -> Flow[T_co]:
+        """`report(n)` with the number of elements so far: each `every` of them (1 or more), and at the end.
+
+        What `report` raises ends the flow. Demand and cancellation pass through.
+
+        >>> from reactive_runtime import Flow
+        >>> _ = Flow.range(5).progress(print, every=2).block()
+        2
+        4
+        5
+        """
+        a_function("progress", "report", report)
+        at_least("progress", "every", 1, every)
+        return self._then(_Progress(report, every))
 
 
 class Listener:
@@ -70,34 +254,12 @@ class Listener:
         """After any of the three, once."""
 
 
-def tap(source: Flow[T], listener: Listener, /) -> Flow[T]:
-    """All signals go to `listener` (see `Listener`) before they go on.
-
-    Demand and cancellation pass through. One listener serves all subscriptions, each of which calls it on its own
-    thread. Origin: `tap` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.operators.looking import Listener
-    >>> class Count(Listener):
-    ...     elements = 0
-    ...     def on_next(self, element):
-    ...         self.elements += 1
-    >>> count = Count()
-    >>> _ = Flow.range(3).tap(count).block()
-    >>> count.elements
-    3
-    """
-    if not isinstance(listener, Listener):
-        raise TypeError(f"tap: a Listener is needed, not {type(listener).__name__}")
-    return _tapped("tap()", source, listener)
-
-
-def _tapped(title: str, source: Flow[T], listener: Listener) -> Flow[T]:
+def _tapped(title: str, source: FlowBase[T], listener: Listener) -> Flow[T]:
     return gathered(title, lambda: _Tap(source, listener), source)
 
 
 class _Tap(Gather):
-    def __init__(self, source: Flow[Any], listener: Listener) -> None:
+    def __init__(self, source: FlowBase[Any], listener: Listener) -> None:
         super().__init__()
         self.source = source
         self.listener = listener
@@ -131,83 +293,11 @@ class _Tap(Gather):
             self._quietly(partial(self.listener.on_finally, self.way))
 
 
-def do_on_subscribe(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
-    """`fn()` when a subscription begins. Origin: `doOnSubscribe` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> _ = Flow.range(1).do_on_subscribe(lambda: print("begins")).subscribe(print)
-    begins
-    0
-    """
-    return _tapped(f"do_on_subscribe({describe(fn)})", source, _Says("on_subscribe", "do_on_subscribe", fn))
-
-
-def do_on_error(source: Flow[T], fn: Callable[[Exception], object], /) -> Flow[T]:
-    """`fn(error)` when the source has failed, before the error goes on. Origin: `doOnError` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> _ = Flow.error(OSError("gone")).do_on_error(print).subscribe(print, on_error=repr)
-    gone
-    """
-    return _tapped(f"do_on_error({describe(fn)})", source, _Says("on_error", "do_on_error", fn))
-
-
-def do_on_complete(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
-    """`fn()` when the source has completed, before the end goes on. Origin: `doOnComplete` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(1).do_on_complete(lambda: print("done")))
-    done
-    [0]
-    """
-    return _tapped(f"do_on_complete({describe(fn)})", source, _Says("on_complete", "do_on_complete", fn))
-
-
-def do_on_cancel(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
-    """`fn()` when the stream is cancelled before the source has ended; also by an operator, as `take`.
-
-    Runs after the source was let go of. Origin: `doOnCancel` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(1))
-    cancelled
-    [0]
-    """
-    return _tapped(f"do_on_cancel({describe(fn)})", source, _Says("on_cancel", "do_on_cancel", fn))
-
-
-def do_finally(source: Flow[T], fn: Callable[[Way], object], /) -> Flow[T]:
-    """`fn(way)`, once, when it is over: "complete", "error" or "cancel".
-
-    Runs after the source was let go of, and before the subscriber is told. Origin: `doFinally` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(1).do_finally(print))
-    complete
-    [0]
-    """
-    return _tapped(f"do_finally({describe(fn)})", source, _Says("on_finally", "do_finally", fn))
-
-
 class _Says(Listener):
     """A listener for one kind of signal."""
 
     def __init__(self, signal: str, operator: str, fn: Callable[..., object]) -> None:
         setattr(self, signal, a_function(operator, "fn", fn))
-
-
-def finalize(source: Flow[T], fn: Callable[[], object], /) -> Flow[T]:
-    """`fn()`, exactly once for each subscription, whichever way it ends.
-
-    Runs when the source has been let go of, before the subscriber is told; what it raises goes to the hook.
-    Origin: `finalize` of RxJS.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(9).finalize(lambda: print("over")).take(1))
-    over
-    [0]
-    """
-    return source._then(_Finalize(a_function("finalize", "fn", fn)))
 
 
 class _Finalize(Step[T, T]):
@@ -227,18 +317,6 @@ class _Finalize(Step[T, T]):
         return f"finalize({describe(self.fn)})"
 
 
-def do_on_next(source: Flow[T], fn: Callable[[T], object], /) -> Flow[T]:
-    """`fn(element)` before each element goes on. Origin: `doOnNext` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).do_on_next(print))
-    0
-    1
-    [0, 1]
-    """
-    return source._then(_DoOnNext(a_function("do_on_next", "fn", fn)))
-
-
 class _DoOnNext(Step[T, T]):
     name = "do_on_next"
 
@@ -251,23 +329,6 @@ class _DoOnNext(Step[T, T]):
 
     def __str__(self) -> str:
         return f"do_on_next({describe(self.fn)})"
-
-
-def do_on_discard(source: Flow[T], fn: Callable[[Any], object], /) -> Flow[T]:
-    """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
-
-    An element that waits in a buffer at a cancel, that finds one full, a batch that is half full when its source fails:
-    each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, across
-    boundaries, and none downstream: not what becomes of an element that has passed here.
-    Origin: `doOnDiscard` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
-    >>> _ = flow.subscribe(print, on_error=repr)
-    [0, 1]
-    2
-    """
-    return source._then(_DoOnDiscard(a_function("do_on_discard", "fn", fn)))
 
 
 class _DoOnDiscard(Step[T, T]):
@@ -284,26 +345,10 @@ class _DoOnDiscard(Step[T, T]):
         return f"do_on_discard({describe(self.hears)})"
 
 
-def do_on_request(source: Flow[T], fn: Callable[[int], object], /) -> Flow[T]:
-    """`fn(n)` for each demand that is passed upstream here, before it is.
-
-    It is what the operators downstream ask for: as they need it, not call by call. What `fn` raises goes to the hook.
-    Origin: `doOnRequest` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> _ = Flow.range(9).do_on_request(print).take(2).subscribe(print)
-    2
-    0
-    1
-    """
-    a_function("do_on_request", "fn", fn)
-    return flow_of(Foreign(f"do_on_request({describe(fn)})", _Requests(source, fn), above=source))
-
-
 class _Requests:
     """A publisher whose subscriptions tell of each request."""
 
-    def __init__(self, source: Flow[Any], fn: Callable[[int], object]) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[int], object]) -> None:
         self.source = source
         self.fn = fn
 
@@ -337,18 +382,6 @@ class _Requesting(Relayed):
         self.subscription.cancel()
 
 
-def log(source: Flow[T], name: str = "reactive_runtime.flow", level: int = logging.INFO) -> Flow[T]:
-    """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).log("rows"))
-    [0, 1]
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"log: name must be a str, not {type(name).__name__}")
-    return _tapped(f"log({name})", source, _Log(logging.getLogger(name), level))
-
-
 class _Log(Listener):
     def __init__(self, logger: logging.Logger, level: int) -> None:
         self.logger = logger
@@ -370,19 +403,6 @@ class _Log(Listener):
         self.logger.log(self.level, "cancel()")
 
 
-def named(source: Flow[T], name: str, /) -> Flow[T]:
-    """The same flow, with a name that `explain` shows. Origin: `name` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> print(Flow.range(2).named("rows").explain())
-    range(2) named(rows) consume
-    ---------- caller ----------
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"named: name must be a str, not {type(name).__name__}")
-    return source._then(_Named(name))
-
-
 class _Named(Step[T, T]):
     name = "named"
 
@@ -394,19 +414,6 @@ class _Named(Step[T, T]):
 
     def __str__(self) -> str:
         return f"named({self.title})"
-
-
-def checkpoint(source: Flow[T], description: str = "", /) -> Flow[T]:
-    """An error that comes by here gets a note with this line, and `description`. Origin: `checkpoint` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> flow = Flow.error(OSError("gone")).checkpoint("reading rows")
-    >>> _ = flow.subscribe(print, on_error=lambda error: print(error.__notes__[0].partition(",")[0]))
-    passed checkpoint 'reading rows'
-    """
-    if not isinstance(description, str):
-        raise TypeError(f"checkpoint: description must be a str, not {type(description).__name__}")
-    return _tapped(f"checkpoint({description})", source, _Checkpoint(description, assembled()))
 
 
 class _Checkpoint(Listener):
@@ -425,7 +432,7 @@ class Metrics(Listener):
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._counts = dict.fromkeys(self.NAMES, 0)  # _lock
+        self._counts: dict[str, int] = dict.fromkeys(self.NAMES, 0)  # _lock
 
     def _add(self, name: str) -> None:
         with self._lock:
@@ -450,37 +457,6 @@ class Metrics(Listener):
 
     def on_cancel(self) -> None:
         self._add("cancelled")
-
-
-def metrics(source: Flow[T], counts: Metrics, /) -> Flow[T]:
-    """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.operators.looking import Metrics
-    >>> counts = Metrics()
-    >>> _ = Flow.range(3).metrics(counts).block()
-    >>> counts.counts()["elements"]
-    3
-    """
-    if not isinstance(counts, Metrics):
-        raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
-    return _tapped("metrics()", source, counts)
-
-
-def progress(source: Flow[T], report: Callable[[int], object], /, every: int = 1000) -> Flow[T]:
-    """`report(n)` with the number of elements so far: each `every` of them (1 or more), and at the end.
-
-    What `report` raises ends the flow. Demand and cancellation pass through.
-
-    >>> from reactive_runtime import Flow
-    >>> _ = Flow.range(5).progress(print, every=2).block()
-    2
-    4
-    5
-    """
-    a_function("progress", "report", report)
-    at_least("progress", "every", 1, every)
-    return source._then(_Progress(report, every))
 
 
 class _Progress(Step[T, T]):

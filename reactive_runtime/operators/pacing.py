@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
 from reactive_runtime._core.exits import contained, each
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
@@ -25,51 +26,171 @@ from reactive_runtime.spec import MAX_DEMAND
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "KillSwitch",
-    "ParallelFlow",
-    "Valve",
-    "kill_switch",
-    "limit_rate",
-    "on_overflow_buffer",
-    "on_overflow_drop",
-    "on_overflow_latest",
-    "parallel",
-    "pausable",
-    "serialize",
-]
+__all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+S = TypeVar("S")
 
 BUSY = 256
 """How many elements may wait, beyond demand, while the subscriber is at work."""
 
 
+class BackpressureOperators(FlowBase[T_co]):
+    """Demand, changed on its way: in portions, held back, let through without, or shared out."""
+
+    __slots__ = ()
+
+    def limit_rate(self, n: int) -> Flow[T_co]:
+        """The source is asked for `n` elements at a time (1 or more), first, and again when three quarters are through.
+
+        So a demand without bound becomes one that the source can plan for. At most `n` wait here. A source that is
+        pulled is pulled by demand. Cancellation passes through. Origin: `limitRate` of Reactor, `rebatchRequests` of
+        RxJava.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).limit_rate(2))
+        [0, 1, 2]
+        """
+        at_least("limit_rate", "n", 1, n)
+        return gathered(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
+
+    def on_overflow_buffer(self, n: int, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
+        """What comes without demand is kept, up to `n` elements (1 or more).
+
+        One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with
+        an OverflowError ("error"), and what waits is dropped. While the subscriber is at work, as many again may wait.
+        An error of the source itself comes after what waits.
+        Origin: `onBackpressureBuffer` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
+        >>> for n in range(5):
+        ...     _ = numbers.emit(n)
+        >>> handle.request(9)
+        3
+        4
+        """
+        at_least("on_overflow_buffer", "n", 1, n)
+        one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
+        title = f"on_overflow_buffer({n}, {drop})"
+        return gathered(title, lambda: _Buffer(self, Overflow(n, drop)), self)
+
+    def on_overflow_drop(self) -> Flow[T_co]:
+        """What comes without demand is dropped, to the hook.
+
+        While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureDrop` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
+        >>> for n in range(3):
+        ...     _ = numbers.emit(n)
+        0
+        >>> handle.request(1)
+        >>> _ = numbers.emit(9)
+        9
+        """
+        return gathered("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
+
+    def on_overflow_latest(self) -> Flow[T_co]:
+        """What comes without demand takes the place of what came before: only the latest is kept.
+
+        The others go to the hook. While the subscriber is at work, up to 256 elements wait. Origin:
+        `onBackpressureLatest` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
+        >>> for n in range(3):
+        ...     _ = numbers.emit(n)
+        >>> handle.request(1)
+        2
+        """
+        return gathered("on_overflow_latest()", lambda: _Latest(self, Overflow(BUSY, "oldest")), self)
+
+    def pausable(self, valve: Valve) -> Flow[T_co]:
+        """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
+
+        What was asked for before may still come, and waits: at most as much as was demanded. The end, and cancellation,
+        pass always. Origin: RxJava extensions' `valve`.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.operators.pacing import Valve
+        >>> valve = Valve(paused=True)
+        >>> _ = Flow.range(2).pausable(valve).subscribe(print)
+        >>> valve.resume()
+        0
+        1
+        """
+        if not isinstance(valve, Valve):
+            raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
+        return gathered("pausable()", lambda: _Pausable(self, valve), self)
+
+    def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
+        """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
+
+        What has passed here is drained: put it near the source. Demand and cancellation pass through. Origin:
+        `KillSwitches` of Akka and Pekko Streams.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.operators.pacing import KillSwitch
+        >>> switch = KillSwitch()
+        >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
+        >>> switch.throw().result()
+        drained
+        """
+        if not isinstance(switch, KillSwitch):
+            raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
+        return gathered("kill_switch()", lambda: _Switched(self, switch), self)
+
+    def serialize(self) -> Flow[T_co]:
+        """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
+
+        `from_publisher` does so by itself; this says it. Demand passes exactly, cancellation too. Origin: `serialize`
+        of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).serialize())
+        [0, 1, 2]
+        """
+        return flow_of(Foreign("serialize()", self, above=self))
+
+    def parallel(self, n: int, prefetch: int = 256) -> ParallelFlow[T_co, T_co]:
+        """Deals the elements out to `n` rails (1 or more), which work at the same time.
+
+        Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
+        `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A
+        rail that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
+        Origin: `parallel` of RxJava and Reactor.
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime import Flow
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
+        ...     sorted(squares)
+        [0, 1, 4, 9]
+        """
+        at_least("parallel", "n", 1, n)
+        at_least("parallel", "prefetch", 1, prefetch)
+        return ParallelFlow(self, n, prefetch, None, ())
+
+
 class _Passing(Gather):
     """Has one source."""
 
-    def __init__(self, source: Flow[Any]) -> None:
+    def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
 
 
-def limit_rate(source: Flow[T], n: int, /) -> Flow[T]:
-    """The source is asked for `n` elements at a time (1 or more), at first, and again when three quarters are through.
-
-    So a demand without bound becomes one that the source can plan for. At most `n` wait here. A source that is pulled
-    is pulled by demand. Cancellation passes through. Origin: `limitRate` of Reactor, `rebatchRequests` of RxJava.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).limit_rate(2))
-    [0, 1, 2]
-    """
-    at_least("limit_rate", "n", 1, n)
-    return gathered(f"limit_rate({n})", lambda: _LimitRate(source, n), source)
-
-
 class _LimitRate(_Passing):
-    def __init__(self, source: Flow[Any], n: int) -> None:
+    def __init__(self, source: FlowBase[Any], n: int) -> None:
         super().__init__(source)
         self.n = n
 
@@ -77,32 +198,8 @@ class _LimitRate(_Passing):
         yield from self.relay(self.lane(self.source, self.n))
 
 
-def on_overflow_buffer(source: Flow[T], n: int, /, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T]:
-    """What comes without demand is kept, up to `n` elements (1 or more).
-
-    One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with an
-    OverflowError ("error"), and what waits is dropped. While the subscriber is at work, as many again may wait. An
-    error of the source itself comes after what waits.
-    Origin: `onBackpressureBuffer` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.hot import PublishProcessor
-    >>> numbers = PublishProcessor()
-    >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
-    >>> for n in range(5):
-    ...     _ = numbers.emit(n)
-    >>> handle.request(9)
-    3
-    4
-    """
-    at_least("on_overflow_buffer", "n", 1, n)
-    one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
-    title = f"on_overflow_buffer({n}, {drop})"
-    return gathered(title, lambda: _Buffer(source, Overflow(n, drop)), source)
-
-
 class _Buffer(_Passing):
-    def __init__(self, source: Flow[Any], overflow: Overflow) -> None:
+    def __init__(self, source: FlowBase[Any], overflow: Overflow) -> None:
         super().__init__(source)
         self.overflow = overflow
         self.waiting: deque[Any] = deque()
@@ -145,49 +242,12 @@ class _Buffer(_Passing):
         self.discard(*self.waiting)
 
 
-def on_overflow_drop(source: Flow[T], /) -> Flow[T]:
-    """What comes without demand is dropped, to the hook.
-
-    While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureDrop` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.hot import PublishProcessor
-    >>> numbers = PublishProcessor()
-    >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
-    >>> for n in range(3):
-    ...     _ = numbers.emit(n)
-    0
-    >>> handle.request(1)
-    >>> _ = numbers.emit(9)
-    9
-    """
-    return gathered("on_overflow_drop()", lambda: _Drop(source, Overflow(BUSY, "newest")), source)
-
-
 class _Drop(_Buffer):
     def keep(self, element: Any) -> None:
         if self.host.demanded:
             self.waiting.append(element)
         else:
             self.discard(element, wanted=True)
-
-
-def on_overflow_latest(source: Flow[T], /) -> Flow[T]:
-    """What comes without demand takes the place of what came before: only the latest is kept.
-
-    The others go to the hook. While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureLatest`
-    of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.hot import PublishProcessor
-    >>> numbers = PublishProcessor()
-    >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
-    >>> for n in range(3):
-    ...     _ = numbers.emit(n)
-    >>> handle.request(1)
-    2
-    """
-    return gathered("on_overflow_latest()", lambda: _Latest(source, Overflow(BUSY, "oldest")), source)
 
 
 class _Latest(_Buffer):
@@ -244,27 +304,8 @@ class Valve(_Handle):
             return self._paused
 
 
-def pausable(source: Flow[T], valve: Valve, /) -> Flow[T]:
-    """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
-
-    What was asked for before may still come, and waits: at most as much as was demanded. The end, and cancellation,
-    pass always. Origin: RxJava extensions' `valve`.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.operators.pacing import Valve
-    >>> valve = Valve(paused=True)
-    >>> _ = Flow.range(2).pausable(valve).subscribe(print)
-    >>> valve.resume()
-    0
-    1
-    """
-    if not isinstance(valve, Valve):
-        raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
-    return gathered("pausable()", lambda: _Pausable(source, valve), source)
-
-
 class _Pausable(_Passing):
-    def __init__(self, source: Flow[Any], valve: Valve) -> None:
+    def __init__(self, source: FlowBase[Any], valve: Valve) -> None:
         super().__init__(source)
         self.valve = valve
 
@@ -322,7 +363,8 @@ class KillSwitch(_Handle):
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
         late = TimeoutError("kill_switch: the flow had not ended in time")
-        each([partial(host._context.copy().run, host.fail, late) for host in roots])
+        runs: list[tuple[Host, Callable[..., Any]]] = [(host, host._context.copy().run) for host in roots]
+        each([partial(run, host.fail, late) for host, run in runs])
 
     def _check(self) -> None:
         with self._lock:
@@ -333,29 +375,11 @@ class KillSwitch(_Handle):
             self._over.set_result(None)
 
 
-def kill_switch(source: Flow[T], switch: KillSwitch, /) -> Flow[T]:
-    """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
-
-    What has passed here is drained: put it near the source. Demand and cancellation pass through. Origin:
-    `KillSwitches` of Akka and Pekko Streams.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.operators.pacing import KillSwitch
-    >>> switch = KillSwitch()
-    >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
-    >>> switch.throw().result()
-    drained
-    """
-    if not isinstance(switch, KillSwitch):
-        raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
-    return gathered("kill_switch()", lambda: _Switched(source, switch), source)
-
-
 class _Switched(_Passing):
     hears = True
     calls = False
 
-    def __init__(self, source: Flow[Any], switch: KillSwitch) -> None:
+    def __init__(self, source: FlowBase[Any], switch: KillSwitch) -> None:
         super().__init__(source)
         self.switch = switch
 
@@ -376,39 +400,6 @@ class _Switched(_Passing):
         self.switch._check()
 
 
-def serialize(source: Flow[T], /) -> Flow[T]:
-    """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
-
-    `from_publisher` does so by itself; this says it. Demand passes exactly, cancellation too. Origin: `serialize` of
-    Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).serialize())
-    [0, 1, 2]
-    """
-    return flow_of(Foreign("serialize()", source, above=source))
-
-
-def parallel(source: Flow[T], n: int, /, prefetch: int = 256) -> ParallelFlow[T, T]:
-    """Deals the elements out to `n` rails (1 or more), which work at the same time.
-
-    Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
-    `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A rail
-    that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
-    Origin: `parallel` of RxJava and Reactor.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from reactive_runtime import Flow
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
-    ...     sorted(squares)
-    [0, 1, 4, 9]
-    """
-    at_least("parallel", "n", 1, n)
-    at_least("parallel", "prefetch", 1, prefetch)
-    return ParallelFlow(source, n, prefetch, None, ())
-
-
 class ParallelFlow(Generic[T, R]):
     """A flow on several rails; see `Flow.parallel`. Immutable: each method returns another one."""
 
@@ -416,7 +407,7 @@ class ParallelFlow(Generic[T, R]):
 
     def __init__(
         self,
-        source: Flow[T],
+        source: FlowBase[T],
         n: int,
         prefetch: int,
         executor: Executor | None,
@@ -434,12 +425,12 @@ class ParallelFlow(Generic[T, R]):
         an_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
-    def rails(self, fn: Callable[[Flow[R]], Flow[Any]], /) -> ParallelFlow[T, Any]:
+    def rails(self, fn: Callable[[Flow[R]], Flow[S]], /) -> ParallelFlow[T, S]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
-    def map(self, fn: Callable[[R], Any], /) -> ParallelFlow[T, Any]:
+    def map(self, fn: Callable[[R], S], /) -> ParallelFlow[T, S]:
         """`map` on each rail."""
         a_function("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
@@ -468,7 +459,7 @@ class _Rails(_Passing):
 
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         n: int,
         prefetch: int,
         executor: Executor,
@@ -492,7 +483,7 @@ class _Rails(_Passing):
         for _ in range(self.n):
             outbox = Outbox(self.prefetch, self._wake, self._wake)
             self.outboxes.append(outbox)
-            rail: Flow[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.workers))
+            rail: FlowBase[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.workers))
             for fn in self.work:
                 rail = self.call(fn, rail)
             crowd.add(self.lane(rail, self.prefetch, apart=False, made=True))

@@ -25,11 +25,107 @@ if TYPE_CHECKING:
 
     from reactive_runtime.flow import Flow
 
-__all__ = ["Emitter", "create", "from_async", "from_future"]
+__all__ = ["CreatingSources", "Emitter"]
 
 T = TypeVar("T")
 
 CAPACITY = 256
+
+
+class CreatingSources:
+    """Sources that are not pulled: a function that pushes, a future, an async iterable."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def create(
+        fn: Callable[[Emitter[T]], object],
+        overflow: Literal["error", "newest", "oldest"] = "error",
+        capacity: int = CAPACITY,
+    ) -> Flow[T]:
+        """What `fn(emitter)` pushes: it is called for each subscriber, on the thread that subscribes.
+
+        For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
+        whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel`
+        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin:
+        `create` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> def two(emitter):
+        ...     emitter.emit("a")
+        ...     emitter.emit("b")
+        ...     emitter.complete()
+        >>> list(Flow.create(two))
+        ['a', 'b']
+        """
+        a_function("create", "fn", fn)
+        one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
+        at_least("create", "capacity", 1, capacity)
+        title, place = f"create({describe(fn)})", assembled()
+
+        def enter() -> Outbox:
+            outbox = Outbox(capacity)
+            emitter = Emitter[T](outbox, overflow)
+
+            def begin() -> None:
+                if emitter.is_cancelled():
+                    return
+                try:
+                    fn(emitter)
+                except BaseException as error:
+                    blame(error, title, place)
+                    emitter.error(an_exception(error))
+                    if goes_up(error):
+                        raise
+
+            outbox.on_connect, outbox.on_gone = begin, emitter._gone
+            return outbox
+
+        return flow_of(Hot(title, enter))
+
+    @staticmethod
+    def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T]) -> Flow[T]:
+        """The result of a future, of `concurrent.futures` or of asyncio, when it is there and asked for.
+
+        Its exception ends the flow, and so does its cancellation (CancelledError); a result of None completes without
+        an element. Cancelling the flow leaves the future alone. Origin: `fromFuture` of Rx.
+
+        >>> from concurrent.futures import Future
+        >>> from reactive_runtime import Flow
+        >>> future = Future()
+        >>> future.set_result(7)
+        >>> list(Flow.from_future(future))
+        [7]
+        """
+        if not callable(getattr(future, "add_done_callback", None)):
+            raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
+        get_loop = getattr(future, "get_loop", None)
+        loop = None if get_loop is None else get_loop()
+        return gathered(
+            "from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),)
+        )
+
+    @staticmethod
+    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], prefetch: int = 16) -> Flow[T]:
+        """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
+
+        It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more)
+        ahead; what follows runs there too, up to the next boundary. Its errors end the flow; cancelling the flow
+        cancels it, and closes the iterator. `async for` over a flow is the way back.
+
+        >>> from reactive_runtime import Flow
+        >>> async def ticks():
+        ...     for n in range(3):
+        ...         yield n
+        >>> list(Flow.from_async(ticks))
+        [0, 1, 2]
+        """
+        if not callable(getattr(source, "__aiter__", source)):
+            raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(source).__name__}")
+        supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
+        at_least("from_async", "prefetch", 1, prefetch)
+        title = describe(source) if callable(source) else type(source).__name__
+        return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 class Emitter(Generic[T]):
@@ -114,72 +210,6 @@ def _quietly(fn: Callable[[], object]) -> None:
         fn()
     except BaseException as error:
         hooks.raised(f"on_cancel({describe(fn)}) raised", error)
-
-
-def create(
-    fn: Callable[[Emitter[T]], object],
-    /,
-    overflow: Literal["error", "newest", "oldest"] = "error",
-    capacity: int = CAPACITY,
-) -> Flow[T]:
-    """What `fn(emitter)` pushes: it is called for each subscriber, on the thread that subscribes.
-
-    For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
-    whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel` is
-    the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin: `create` of
-    Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> def two(emitter):
-    ...     emitter.emit("a")
-    ...     emitter.emit("b")
-    ...     emitter.complete()
-    >>> list(Flow.create(two))
-    ['a', 'b']
-    """
-    a_function("create", "fn", fn)
-    one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
-    at_least("create", "capacity", 1, capacity)
-    title, place = f"create({describe(fn)})", assembled()
-
-    def enter() -> Outbox:
-        outbox = Outbox(capacity)
-        emitter = Emitter[T](outbox, overflow)
-
-        def begin() -> None:
-            if emitter.is_cancelled():
-                return
-            try:
-                fn(emitter)
-            except BaseException as error:
-                blame(error, title, place)
-                emitter.error(an_exception(error))
-                if goes_up(error):
-                    raise
-
-        outbox.on_connect, outbox.on_gone = begin, emitter._gone
-        return outbox
-
-    return flow_of(Hot(title, enter))
-
-
-def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], /) -> Flow[T]:
-    """The result of a future, of `concurrent.futures` or of asyncio, when it is there and asked for.
-
-    Its exception ends the flow, and so does its cancellation (CancelledError); a result of None completes without an
-    element. Cancelling the flow leaves the future alone. Origin: `fromFuture` of Rx.
-
-    >>> from concurrent.futures import Future
-    >>> from reactive_runtime import Flow
-    >>> future = Future()
-    >>> future.set_result(7)
-    >>> list(Flow.from_future(future))
-    [7]
-    """
-    if not callable(getattr(future, "add_done_callback", None)):
-        raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
-    loop = future.get_loop() if hasattr(future, "get_loop") else None
-    return gathered("from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),))
 
 
 class _OfFuture(Gather):
@@ -282,28 +312,6 @@ def _waiting_for(future: Any) -> _Waiting:
             waiting.fail(error)
             raise
     return waiting
-
-
-def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], /, prefetch: int = 16) -> Flow[T]:
-    """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
-
-    It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more) ahead;
-    what follows runs there too, up to the next boundary. Its errors end the flow; cancelling the flow cancels it, and
-    closes the iterator. `async for` over a flow is the way back.
-
-    >>> from reactive_runtime import Flow
-    >>> async def ticks():
-    ...     for n in range(3):
-    ...         yield n
-    >>> list(Flow.from_async(ticks))
-    [0, 1, 2]
-    """
-    if not callable(getattr(source, "__aiter__", source)):
-        raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(source).__name__}")
-    supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
-    at_least("from_async", "prefetch", 1, prefetch)
-    title = describe(source) if callable(source) else type(source).__name__
-    return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 class _OfAsync(Gather):

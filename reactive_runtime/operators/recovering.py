@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import When, a_clock, a_function, at_least, failures, seconds_of
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import raised_over
@@ -22,31 +23,172 @@ from reactive_runtime.spec import Publisher
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "map_error",
-    "on_error_resume",
-    "on_error_return",
-    "repeat",
-    "repeat_when",
-    "retry",
-    "retry_backoff",
-    "retry_when",
-]
+__all__ = ["ErrorHandlingOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Outcome = Generator[Any, None, Exception | None]
+
+
+class ErrorHandlingOperators(FlowBase[T_co]):
+    """What happens after an end: another source, another error, once more from the beginning."""
+
+    __slots__ = ()
+
+    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], when: When = Exception) -> Flow[T_co]:
+        """The source; where it fails, then the publisher `fn(error)`, instead of the error.
+
+        `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The
+        publisher is asked for what is still demanded. An error of `fn` or `when` ends the flow, and has the source's as
+        its context. Cancellation passes to the one that is under way. Origin: `onErrorResume` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
+        [1, -1]
+        """
+        a_function("on_error_resume", "fn", fn)
+        wanted = failures("on_error_resume", when)
+        return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
+
+    def on_error_return(self, fn: Callable[[Exception], T_co], when: When = Exception) -> Flow[T_co]:
+        """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
+
+        `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
+        waits for demand. An error of `fn` or `when` ends the flow, and has the source's as its context; a result of
+        None is a TypeError (2.13). Cancellation passes through. Origin: `onErrorReturn` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
+        [1, -1]
+        """
+        a_function("on_error_return", "fn", fn)
+        wanted = failures("on_error_return", when)
+        return gathered(f"on_error_return({describe(fn)})", lambda: _Return(self, fn, wanted), self)
+
+    def map_error(self, fn: Callable[[Exception], Exception]) -> Flow[T_co]:
+        """The source; where it fails, `fn(error)` in place of the error, which becomes its cause.
+
+        An error of `fn` itself ends the flow; a result that is no exception is a TypeError. Demand and cancellation
+        pass through. Origin: `onErrorMap` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> flow = Flow.error(OSError("gone")).map_error(lambda error: LookupError(str(error)))
+        >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
+        LookupError('gone')
+        """
+        a_function("map_error", "fn", fn)
+        return gathered(f"map_error({describe(fn)})", lambda: _MapError(self, fn), self)
+
+    def retry(self, n: int | None = None, when: When | None = None) -> Flow[T_co]:
+        """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
+
+        What it had given before it failed stays delivered. `when` says which errors are worth it: a class, a tuple of
+        classes, or a function of the error, which ends the flow where it raises. The last error ends the flow. What is
+        still demanded is asked of the new subscription. Origin: `retry` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> attempts = iter([OSError("busy"), None])
+        >>> def read():
+        ...     if error := next(attempts):
+        ...         raise error
+        ...     return "done"
+        >>> Flow.from_callable(read).retry(3).block()
+        'done'
+        """
+        if n is not None:
+            at_least("retry", "n", 0, n)
+        wanted = failures("retry", Exception if when is None else when)
+        return gathered(f"retry({'' if n is None else n})", lambda: _Retry(self, n, wanted), self)
+
+    def retry_when(self, fn: Callable[[Exception, int], Publisher[Any]]) -> Flow[T_co]:
+        """The source; where it fails, it comes once more as soon as the publisher `fn(error, attempt)` has an element.
+
+        Attempts are counted from 1. A publisher that completes without an element lets the error through; one that
+        fails ends the flow with its own. It is asked for one element, and cancelled with it.
+        Origin: `retryWhen` of Rx, with a publisher an error.
+
+        >>> from reactive_runtime import Flow
+        >>> busy = Flow.error(OSError("busy"))
+        >>> flow = busy.retry_when(lambda error, n: Flow.just("again") if n < 3 else Flow.empty())
+        >>> _ = flow.subscribe(print, on_error=print)
+        busy
+        """
+        a_function("retry_when", "fn", fn)
+        return gathered(f"retry_when({describe(fn)})", lambda: _RetryWhen(self, fn), self)
+
+    def retry_backoff(
+        self,
+        n: int,
+        clock: Clock,
+        first: float = 0.1,
+        most: float = 30.0,
+        jitter: float = 0.5,
+        when: When | None = None,
+    ) -> Flow[T_co]:
+        """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
+
+        Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is an executor
+        with a clock; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
+        `when` is that of `retry`. Origin: `retryBackoff` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
+        >>> clock.advance(10)
+        busy
+        """
+        at_least("retry_backoff", "n", 0, n)
+        a_clock("retry_backoff", clock)
+        seconds_of("retry_backoff", "first", first, positive=True)
+        seconds_of("retry_backoff", "most", most, positive=True)
+        if seconds_of("retry_backoff", "jitter", jitter) > 1:
+            raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
+        wanted = failures("retry_backoff", Exception if when is None else when)
+        return gathered(
+            f"retry_backoff({n})",
+            lambda: _RetryBackoff(self, n, clock, first, most, jitter, wanted),
+            self,
+            uses=(clock,),
+        )
+
+    def repeat(self, n: int | None = None) -> Flow[T_co]:
+        """The source `n` times, one after the other (0 or more; None: for ever).
+
+        An error ends the flow. What is still demanded is asked of the next subscription; without demand there is none.
+        Origin: `repeat` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).repeat(2))
+        [0, 1, 0, 1]
+        """
+        if n is not None:
+            at_least("repeat", "n", 0, n)
+        return gathered(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
+
+    def repeat_when(self, fn: Callable[[int], Publisher[Any]]) -> Flow[T_co]:
+        """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
+
+        `times` counts from 1. A publisher that completes without an element ends the flow, one that fails ends it with
+        its error; it is asked for one element. Origin: `repeatWhen` of Rx, with a publisher an end.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
+        [0, 1, 0, 1]
+        """
+        a_function("repeat_when", "fn", fn)
+        return gathered(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(self, fn), self)
 
 
 class _Again(Gather):
     """Runs sources one after the other."""
 
-    def __init__(self, source: Flow[Any]) -> None:
+    def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
         self.last: tuple[Exception, TracebackType | None] | None = None  # the failure before, and its traceback
 
-    def run(self, source: Flow[Any]) -> Outcome:
+    def run(self, source: FlowBase[Any]) -> Outcome:
         """The elements of `source`; returns the error it ended with, or None."""
         lane = self.lane(source)
         failure = None
@@ -100,24 +242,10 @@ class _Again(Gather):
         return as_flow(self.title, "the result", publisher)
 
 
-def on_error_resume(source: Flow[T], fn: Callable[[Exception], Publisher[T]], /, when: When = Exception) -> Flow[T]:
-    """The source; where it fails, then the publisher `fn(error)`, instead of the error.
-
-    `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The publisher is
-    asked for what is still demanded. An error of `fn` or `when` ends the flow, and has the source's as its context.
-    Cancellation passes to the one that is under way. Origin: `onErrorResume` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
-    [1, -1]
-    """
-    a_function("on_error_resume", "fn", fn)
-    wanted = failures("on_error_resume", when)
-    return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(source, fn, wanted), source)
-
-
 class _Resume(_Again):
-    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Any], when: Callable[[Exception], object]) -> None:
+    def __init__(
+        self, source: FlowBase[Any], fn: Callable[[Exception], Any], when: Callable[[Exception], object]
+    ) -> None:
         super().__init__(source)
         self.fn = fn
         self.when = when
@@ -129,22 +257,6 @@ class _Resume(_Again):
         if not self.asked(self.when, failure):
             raise failure
         yield from self.relay(self.lane(self.publisher_from(self.fn, failure)))
-
-
-def on_error_return(source: Flow[T], fn: Callable[[Exception], T], /, when: When = Exception) -> Flow[T]:
-    """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
-
-    `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
-    waits for demand. An error of `fn` or `when` ends the flow, and has the source's as its context; a result of None is
-    a TypeError (2.13). Cancellation passes through. Origin: `onErrorReturn` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
-    [1, -1]
-    """
-    a_function("on_error_return", "fn", fn)
-    wanted = failures("on_error_return", when)
-    return gathered(f"on_error_return({describe(fn)})", lambda: _Return(source, fn, wanted), source)
 
 
 class _Return(_Resume):
@@ -161,23 +273,8 @@ class _Return(_Resume):
         yield element
 
 
-def map_error(source: Flow[T], fn: Callable[[Exception], Exception], /) -> Flow[T]:
-    """The source; where it fails, `fn(error)` in place of the error, which becomes its cause.
-
-    An error of `fn` itself ends the flow; a result that is no exception is a TypeError. Demand and cancellation pass
-    through. Origin: `onErrorMap` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> flow = Flow.error(OSError("gone")).map_error(lambda error: LookupError(str(error)))
-    >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
-    LookupError('gone')
-    """
-    a_function("map_error", "fn", fn)
-    return gathered(f"map_error({describe(fn)})", lambda: _MapError(source, fn), source)
-
-
 class _MapError(_Again):
-    def __init__(self, source: Flow[Any], fn: Callable[[Exception], Exception]) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[Exception], Exception]) -> None:
         super().__init__(source)
         self.fn = fn
 
@@ -192,30 +289,8 @@ class _MapError(_Again):
         raise error from (failure if error is not failure else failure.__cause__)
 
 
-def retry(source: Flow[T], n: int | None = None, /, when: When | None = None) -> Flow[T]:
-    """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
-
-    What it had given before it failed stays delivered. `when` says which errors are worth it: a class, a tuple of
-    classes, or a function of the error, which ends the flow where it raises. The last error ends the flow. What is
-    still demanded is asked of the new subscription. Origin: `retry` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> attempts = iter([OSError("busy"), None])
-    >>> def read():
-    ...     if error := next(attempts):
-    ...         raise error
-    ...     return "done"
-    >>> Flow.from_callable(read).retry(3).block()
-    'done'
-    """
-    if n is not None:
-        at_least("retry", "n", 0, n)
-    wanted = failures("retry", Exception if when is None else when)
-    return gathered(f"retry({'' if n is None else n})", lambda: _Retry(source, n, wanted), source)
-
-
 class _Retry(_Again):
-    def __init__(self, source: Flow[Any], n: int | None, when: Callable[[Exception], object]) -> None:
+    def __init__(self, source: FlowBase[Any], n: int | None, when: Callable[[Exception], object]) -> None:
         super().__init__(source)
         self.n = n
         self.when = when
@@ -234,24 +309,8 @@ class _Retry(_Again):
         yield from ()
 
 
-def retry_when(source: Flow[T], fn: Callable[[Exception, int], Publisher[Any]], /) -> Flow[T]:
-    """The source; where it fails, the source once more as soon as the publisher `fn(error, attempt)` has an element.
-
-    Attempts are counted from 1. A publisher that completes without an element lets the error through; one that fails
-    ends the flow with its own. It is asked for one element, and cancelled with it.
-    Origin: `retryWhen` of Rx, with a publisher an error.
-
-    >>> from reactive_runtime import Flow
-    >>> flow = Flow.error(OSError("busy")).retry_when(lambda error, n: Flow.just("again") if n < 3 else Flow.empty())
-    >>> _ = flow.subscribe(print, on_error=print)
-    busy
-    """
-    a_function("retry_when", "fn", fn)
-    return gathered(f"retry_when({describe(fn)})", lambda: _RetryWhen(source, fn), source)
-
-
 class _RetryWhen(_Retry):
-    def __init__(self, source: Flow[Any], fn: Callable[[Exception, int], Publisher[Any]]) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[Exception, int], Publisher[Any]]) -> None:
         super().__init__(source, None, failures("retry_when", Exception))
         self.fn = fn
 
@@ -260,48 +319,10 @@ class _RetryWhen(_Retry):
             raise failure
 
 
-def retry_backoff(
-    source: Flow[T],
-    n: int,
-    clock: Clock,
-    /,
-    first: float = 0.1,
-    most: float = 30.0,
-    jitter: float = 0.5,
-    when: When | None = None,
-) -> Flow[T]:
-    """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
-
-    Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is an executor
-    with a clock; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
-    `when` is that of `retry`. Origin: `retryBackoff` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
-    >>> clock.advance(10)
-    busy
-    """
-    at_least("retry_backoff", "n", 0, n)
-    a_clock("retry_backoff", clock)
-    seconds_of("retry_backoff", "first", first, positive=True)
-    seconds_of("retry_backoff", "most", most, positive=True)
-    if seconds_of("retry_backoff", "jitter", jitter) > 1:
-        raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
-    wanted = failures("retry_backoff", Exception if when is None else when)
-    return gathered(
-        f"retry_backoff({n})",
-        lambda: _RetryBackoff(source, n, clock, first, most, jitter, wanted),
-        source,
-        uses=(clock,),
-    )
-
-
 class _RetryBackoff(_Retry):
     def __init__(
         self,
-        source: Flow[Any],
+        source: FlowBase[Any],
         n: int,
         clock: Clock,
         first: float,
@@ -323,23 +344,8 @@ class _RetryBackoff(_Retry):
         self.timers.remove(timer)
 
 
-def repeat(source: Flow[T], n: int | None = None, /) -> Flow[T]:
-    """The source `n` times, one after the other (0 or more; None: for ever).
-
-    An error ends the flow. What is still demanded is asked of the next subscription; without demand there is none.
-    Origin: `repeat` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).repeat(2))
-    [0, 1, 0, 1]
-    """
-    if n is not None:
-        at_least("repeat", "n", 0, n)
-    return gathered(f"repeat({'' if n is None else n})", lambda: _Repeat(source, n), source)
-
-
 class _Repeat(_Again):
-    def __init__(self, source: Flow[Any], n: int | None) -> None:
+    def __init__(self, source: FlowBase[Any], n: int | None) -> None:
         super().__init__(source)
         self.n = n
 
@@ -354,22 +360,8 @@ class _Repeat(_Again):
             times += 1
 
 
-def repeat_when(source: Flow[T], fn: Callable[[int], Publisher[Any]], /) -> Flow[T]:
-    """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
-
-    `times` counts from 1. A publisher that completes without an element ends the flow, one that fails ends it with its
-    error; it is asked for one element. Origin: `repeatWhen` of Rx, with a publisher an end.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
-    [0, 1, 0, 1]
-    """
-    a_function("repeat_when", "fn", fn)
-    return gathered(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(source, fn), source)
-
-
 class _RepeatWhen(_Again):
-    def __init__(self, source: Flow[Any], fn: Callable[[int], Publisher[Any]]) -> None:
+    def __init__(self, source: FlowBase[Any], fn: Callable[[int], Publisher[Any]]) -> None:
         super().__init__(source)
         self.fn = fn
 

@@ -13,86 +13,89 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.hub import Hub, Reader
-from reactive_runtime._core.origin import Hot, connectable_of, flow_of, uses_of
+from reactive_runtime._core.origin import Hot, Use, connectable_of, flow_of, uses_of
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import ConnectableFlow, Flow
 
-__all__ = ["Line", "cache", "publish", "replay", "share"]
+__all__ = ["Line", "SharingOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 CAPACITY = 256
 
 
-def publish(source: Flow[T], capacity: int = CAPACITY) -> ConnectableFlow[T]:
-    """A flow whose subscribers share one subscription to the source, which `connect()` makes.
+class SharingOperators(FlowBase[T_co]):
+    """One subscription to the source for many subscribers."""
 
-    A subscriber gets what comes from then on; before `connect`, nothing. When the source has ended, a further `connect`
-    begins anew. Origin: `publish` of Rx.
+    __slots__ = ()
 
-    >>> from reactive_runtime import Flow
-    >>> numbers = Flow.range(2).publish()
-    >>> a = numbers.subscribe(lambda n: print("a", n))
-    >>> b = numbers.subscribe(lambda n: print("b", n))
-    >>> _ = numbers.connect()
-    a 0
-    b 0
-    a 1
-    b 1
-    """
-    at_least("publish", "capacity", 1, capacity)
-    return connectable_of(Line(f"{source} publish()", source, lambda: Hub(capacity)))
+    def publish(self, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
+        """A flow whose subscribers share one subscription to the source, which `connect()` makes.
 
+        A subscriber gets what comes from then on; before `connect`, nothing. When the source has ended, a further
+        `connect` begins anew. Origin: `publish` of Rx.
 
-def replay(source: Flow[T], n: int, /, capacity: int = CAPACITY) -> ConnectableFlow[T]:
-    """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
+        >>> from reactive_runtime import Flow
+        >>> numbers = Flow.range(2).publish()
+        >>> a = numbers.subscribe(lambda n: print("a", n))
+        >>> b = numbers.subscribe(lambda n: print("b", n))
+        >>> _ = numbers.connect()
+        a 0
+        b 0
+        a 1
+        b 1
+        """
+        at_least("publish", "capacity", 1, capacity)
+        return connectable_of(Line(f"{self} publish()", self, lambda: Hub(capacity)))
 
-    A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing to
-    replay. What is replayed takes no room of `capacity`. While there is no subscriber, the source goes on for up to
-    `capacity` elements. Origin: `replay` of Rx, bounded.
+    def replay(self, n: int, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
+        """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
 
-    >>> from reactive_runtime import Flow
-    >>> numbers = Flow.range(5).replay(2)
-    >>> _ = numbers.connect()
-    >>> _ = numbers.subscribe(print)
-    3
-    4
-    """
-    at_least("replay", "n", 0, n)
-    at_least("replay", "capacity", 1, capacity)
-    return connectable_of(Line(f"{source} replay({n})", source, lambda: Hub(capacity, n, waits=False), keeps=True))
+        A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing
+        to replay. What is replayed takes no room of `capacity`. While there is no subscriber, the source goes on for up
+        to `capacity` elements. Origin: `replay` of Rx, bounded.
 
+        >>> from reactive_runtime import Flow
+        >>> numbers = Flow.range(5).replay(2)
+        >>> _ = numbers.connect()
+        >>> _ = numbers.subscribe(print)
+        3
+        4
+        """
+        at_least("replay", "n", 0, n)
+        at_least("replay", "capacity", 1, capacity)
+        return connectable_of(Line(f"{self} replay({n})", self, lambda: Hub(capacity, n, waits=False), keeps=True))
 
-def share(source: Flow[T], capacity: int = CAPACITY) -> Flow[T]:
-    """`publish().ref_count()`: the first subscriber connects, and when the last one has gone the source is cancelled.
+    def share(self, capacity: int = CAPACITY) -> Flow[T_co]:
+        """`publish().ref_count()`: the first subscriber connects; when the last one has gone the source is cancelled.
 
-    Origin: `share` of Rx.
+        Origin: `share` of Rx.
 
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).share())
-    [0, 1, 2]
-    """
-    at_least("share", "capacity", 1, capacity)
-    return Line(f"{source} share()", source, lambda: Hub(capacity)).ref_count(1)
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).share())
+        [0, 1, 2]
+        """
+        at_least("share", "capacity", 1, capacity)
+        return Line(f"{self} share()", self, lambda: Hub(capacity)).ref_count(1)
 
+    def cache(self) -> Flow[T_co]:
+        """The source is run once, for the first subscriber; all get all of its elements, however late they come.
 
-def cache(source: Flow[T], /) -> Flow[T]:
-    """The source is run once, for the first subscriber; all get all of its elements, however late they come.
+        Holds everything: for finite flows. The source is asked without bound; each subscriber reads at its own pace,
+        and none holds up another. Runs on when its subscribers have gone. Origin: `cache` of Rx.
 
-    Holds everything: for finite flows. The source is asked without bound; each subscriber reads at its own pace, and
-    none holds up another. Runs on when its subscribers have gone. Origin: `cache` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
-    >>> list(rows), list(rows)
-    reading 0
-    reading 1
-    ([0, 1], [0, 1])
-    """
-    line = Line(f"{source} cache()", source, lambda: Hub(None, None, waits=False), keeps=True)
-    return line.ref_count(1, stays=True)
+        >>> from reactive_runtime import Flow
+        >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
+        >>> list(rows), list(rows)
+        reading 0
+        reading 1
+        ([0, 1], [0, 1])
+        """
+        line = Line(f"{self} cache()", self, lambda: Hub(None, None, waits=False), keeps=True)
+        return line.ref_count(1, stays=True)
 
 
 class _Connection:
@@ -101,10 +104,10 @@ class _Connection:
     __slots__ = ("counted", "entered", "hub", "made")
 
     def __init__(self, hub: Hub) -> None:
-        self.hub = hub
-        self.made = False  # the line's lock; the source is subscribed to, or about to be
-        self.entered = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
-        self.counted = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
+        self.hub: Hub = hub
+        self.made: bool = False  # the line's lock; the source is subscribed to, or about to be
+        self.entered: int = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
+        self.counted: int = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
 
 
 class Line:
@@ -121,7 +124,7 @@ class Line:
     def __init__(
         self,
         title: str,
-        source: Flow[Any],
+        source: FlowBase[Any],
         make: Callable[[], Hub],
         *,
         keeps: bool = False,
@@ -129,7 +132,7 @@ class Line:
         """`keeps`: what has ended stays as it is for new subscribers; otherwise they begin anew."""
         self.title = title
         self.source = source
-        self.beside = uses_of(source)
+        self.beside: tuple[Use, ...] = uses_of(source)
         self.make = make
         self.keeps = keeps
         self._lock = primitives.Lock()

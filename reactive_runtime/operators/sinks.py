@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, seconds_of
 from reactive_runtime._core.exits import contained, goes_up
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
@@ -27,13 +28,169 @@ from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 if TYPE_CHECKING:
     import asyncio
 
-    from reactive_runtime.flow import Flow
 
-__all__ = ["FlowHandle", "block", "for_each", "iterate", "iterate_async", "run", "subscribe", "to_future", "to_queue"]
+__all__ = ["FlowHandle", "TerminalOperators"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 PREFETCH = 256
+
+
+class TerminalOperators(FlowBase[T_co]):
+    """Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop."""
+
+    __slots__ = ()
+
+    def subscribe(
+        self,
+        on_next: Subscriber[T_co] | Callable[[T_co], object],
+        on_error: Callable[[BaseException], object] | None = None,
+        on_complete: Callable[[], object] | None = None,
+        *,
+        demand: int = MAX_DEMAND,
+    ) -> FlowHandle:
+        """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
+
+        With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
+        reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped errors. A
+        function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has signals of
+        its own, and asks for itself: beside one, the other arguments are a TypeError.
+
+        A flow without a boundary runs on this thread, inside this call, as far as the demand goes. Raises TypeError
+        for None or for what is neither a subscriber nor a function, and nothing else (1.9).
+
+        >>> from reactive_runtime import Flow
+        >>> handle = Flow.range(10).subscribe(print, on_complete=lambda: print("done"), demand=2)
+        0
+        1
+        >>> handle.request(1)
+        2
+        >>> handle.cancel()
+        """
+        if isinstance(on_next, Subscriber):
+            if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
+                raise TypeError(
+                    "subscribe: on_error, on_complete and demand are for functions;"
+                    f" {type(on_next).__name__} is a Subscriber, which has its own signals, and asks for itself"
+                )
+            return FlowHandle(self._run(on_next))
+        if not callable(on_next):
+            raise _no_subscriber(on_next)
+        for name, function in (("on_error", on_error), ("on_complete", on_complete)):
+            if function is not None:
+                a_function("subscribe", name, function)
+        if type(demand) is not int or demand < 0:
+            kind = ValueError if type(demand) is int else TypeError
+            raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
+        return FlowHandle(self._run(_Functions(on_next, on_error, on_complete, demand)))
+
+    def to_future(self) -> primitives.Future[T_co | None]:
+        """Run the flow, and give its last element as a `concurrent.futures.Future` (None where it had no element).
+
+        Demand is unbounded. Cancelling the future cancels the flow; an error of the flow is the future's exception.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).to_future().result()
+        4
+        """
+        last = _Last[T_co]()
+        self._run(last)
+        return last.future
+
+    def block(self, timeout: float | None = None) -> T_co | None:
+        """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
+
+        `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow
+        it is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is
+        not interrupted. On a thread that the flow needs, a RuntimeError: see `executors.blocking_allowed`.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).to_list().block(timeout=10)
+        [0, 1, 2, 3, 4]
+        """
+        return _block("block", self, self, timeout)
+
+    def iterate(self, prefetch: int = PREFETCH) -> Iterator[T_co]:
+        """`for element in flow`: pull the elements from this thread.
+
+        A flow without a boundary is run by the loop itself, one element at a time. Others run where they run, at most
+        `prefetch` elements (1 or more; 256) ahead of the loop, which `flow.iterate(prefetch=...)` sets. Leaving the
+        loop, or closing the iterator, cancels the flow.
+
+        >>> from reactive_runtime import Flow
+        >>> for n in Flow.range(1_000_000_000):
+        ...     if n == 2: break
+        """
+        at_least("iterate", "prefetch", 1, prefetch)
+        plan = self._origin.plan()
+        return _pull_here(self) if plan.pulls and plan.executor is None else _wait_for_each(self, prefetch)
+
+    def iterate_async(self, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
+        """`async for element in flow`: the elements, waited for without blocking the event loop.
+
+        At most `prefetch` elements (1 or more; 256) are asked for ahead of the loop, of sources that have an executor:
+        `flow.iterate_async(prefetch=...)` sets it. Others are pulled by the loop itself, on its thread, and may block
+        it: give them an executor with `subscribe_on`. Leaving the loop (`contextlib.aclosing` makes it prompt), or
+        cancelling its task, cancels the flow.
+
+        >>> import asyncio
+        >>> from reactive_runtime import Flow
+        >>> async def main():
+        ...     return [n async for n in Flow.range(3)]
+        >>> asyncio.run(main())
+        [0, 1, 2]
+        """
+        return _await_each(self, at_least("iterate_async", "prefetch", 1, prefetch))
+
+    def run(self: FlowBase[Any], timeout: float | None = None) -> None:
+        """Run the flow to its end, and let its elements go; raise the error it ends with.
+
+        Otherwise as `block`. When it returns, the flow has let go of its source, its timers and its event loop; pools
+        and clocks are their owners'.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(2).do_on_next(print).run()
+        0
+        1
+        """
+        _block("run", self._flow().ignore_elements(), self, timeout)
+
+    def for_each(self, fn: Callable[[T_co], object], timeout: float | None = None) -> None:
+        """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
+
+        What `fn` raises ends the flow, and is raised here. Otherwise as `block`.
+
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(2).for_each(print)
+        0
+        1
+        """
+        _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
+
+    def to_queue(self, queue: Any, end: object = None) -> primitives.Future[None]:
+        """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
+
+        A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on`
+        with an executor that can spare one. The future is done at the end, and has the error; an error of `put` ends
+        the flow.
+
+        Cancelling the future cancels the flow, and does not wait for the queue. The element that is being put comes
+        into it yet. If there is no room for `end` just then, the thread that is putting puts it, or one that waits for
+        room.
+
+        >>> import queue
+        >>> from reactive_runtime import Flow
+        >>> numbers = queue.Queue()
+        >>> Flow.range(2).to_queue(numbers, end="over").result()
+        >>> [numbers.get() for _ in range(3)]
+        [0, 1, 'over']
+        """
+        if not callable(getattr(queue, "put", None)):
+            raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
+        putting = _Putting(queue, end)
+        self._run(putting)
+        return putting.future
 
 
 class FlowHandle:
@@ -63,50 +220,6 @@ class FlowHandle:
 
     def __exit__(self, *_: object) -> None:
         self.cancel()
-
-
-def subscribe(
-    source: Flow[T],
-    on_next: Subscriber[T] | Callable[[T], object],
-    on_error: Callable[[BaseException], object] | None = None,
-    on_complete: Callable[[], object] | None = None,
-    *,
-    demand: int = MAX_DEMAND,
-) -> FlowHandle:
-    """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
-
-    With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
-    reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped errors. A
-    function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has signals of its
-    own, and asks for itself: beside one, the other arguments are a TypeError.
-
-    A flow without a boundary runs on this thread, inside this call, as far as the demand goes. Raises TypeError
-    for None or for what is neither a subscriber nor a function, and nothing else (1.9).
-
-    >>> from reactive_runtime import Flow
-    >>> handle = Flow.range(10).subscribe(print, on_complete=lambda: print("done"), demand=2)
-    0
-    1
-    >>> handle.request(1)
-    2
-    >>> handle.cancel()
-    """
-    if isinstance(on_next, Subscriber):
-        if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
-            raise TypeError(
-                "subscribe: on_error, on_complete and demand are for functions;"
-                f" {type(on_next).__name__} is a Subscriber, which has its own signals, and asks for itself"
-            )
-        return FlowHandle(source._run(on_next))
-    if not callable(on_next):
-        raise _no_subscriber(on_next)
-    for name, function in (("on_error", on_error), ("on_complete", on_complete)):
-        if function is not None:
-            a_function("subscribe", name, function)
-    if type(demand) is not int or demand < 0:
-        kind = ValueError if type(demand) is int else TypeError
-        raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
-    return FlowHandle(source._run(_Functions(on_next, on_error, on_complete, demand)))
 
 
 def _no_subscriber(it: object) -> TypeError:
@@ -160,20 +273,6 @@ class _Functions(Generic[T]):
             self._on_complete()
 
 
-def to_future(source: Flow[T], /) -> primitives.Future[T | None]:
-    """Run the flow, and give its last element as a `concurrent.futures.Future` (None where it had no element).
-
-    Demand is unbounded. Cancelling the future cancels the flow; an error of the flow is the future's exception.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).to_future().result()
-    4
-    """
-    last = _Last[T]()
-    source._run(last)
-    return last.future
-
-
 class _Last(Generic[T]):
     """Keeps the last element for a future."""
 
@@ -212,21 +311,7 @@ class _Last(Generic[T]):
             self.future.set_result(self._element)
 
 
-def block(source: Flow[T], /, timeout: float | None = None) -> T | None:
-    """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
-
-    `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow it
-    is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is not
-    interrupted. On a thread that the flow needs, a RuntimeError: see `executors.blocking_allowed`.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).to_list().block(timeout=10)
-    [0, 1, 2, 3, 4]
-    """
-    return _block("block", source, source, timeout)
-
-
-def _block(sink: str, source: Flow[T], shown: Flow[Any], timeout: float | None) -> T | None:
+def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
     if timeout is not None:
         seconds_of(sink, "timeout", timeout)
     refuse_to_wait(sink, source)
@@ -246,23 +331,7 @@ def _block(sink: str, source: Flow[T], shown: Flow[Any], timeout: float | None) 
         raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
 
 
-def iterate(source: Flow[T], /, prefetch: int = PREFETCH) -> Iterator[T]:
-    """`for element in flow`: pull the elements from this thread.
-
-    A flow without a boundary is run by the loop itself, one element at a time. Others run where they run, at
-    most `prefetch` elements (1 or more; 256) ahead of the loop, which `flow.iterate(prefetch=...)` sets. Leaving the
-    loop, or closing the iterator, cancels the flow.
-
-    >>> from reactive_runtime import Flow
-    >>> for n in Flow.range(1_000_000_000):
-    ...     if n == 2: break
-    """
-    at_least("iterate", "prefetch", 1, prefetch)
-    plan = source._origin.plan()
-    return _pull_here(source) if plan.pulls and plan.executor is None else _wait_for_each(source, prefetch)
-
-
-def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
+def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
     plan = source._origin.plan()
     feed = plan.feed(None)
     steps = [step.fresh() for step in (*plan.steps, *source._steps)]
@@ -287,7 +356,7 @@ def _pull_here(source: Flow[T]) -> Generator[T, None, None]:
                 hooks.held_dropped("a loop ended before it was delivered", held)
 
 
-def _wait_for_each(source: Flow[T], prefetch: int) -> Generator[T, None, None]:
+def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
     refuse_to_wait("for", source)
     waiting = _Waiting(source, prefetch)
     try:
@@ -297,25 +366,7 @@ def _wait_for_each(source: Flow[T], prefetch: int) -> Generator[T, None, None]:
         waiting.close()
 
 
-def iterate_async(source: Flow[T], /, prefetch: int = PREFETCH) -> AsyncGenerator[T, None]:
-    """`async for element in flow`: the elements, waited for without blocking the event loop.
-
-    At most `prefetch` elements (1 or more; 256) are asked for ahead of the loop, of sources that have an executor:
-    `flow.iterate_async(prefetch=...)` sets it. Others are pulled by the loop itself, on its thread, and may block it:
-    give them an executor with `subscribe_on`. Leaving the loop (`contextlib.aclosing` makes it prompt), or cancelling
-    its task, cancels the flow.
-
-    >>> import asyncio
-    >>> from reactive_runtime import Flow
-    >>> async def main():
-    ...     return [n async for n in Flow.range(3)]
-    >>> asyncio.run(main())
-    [0, 1, 2]
-    """
-    return _await_each(source, at_least("iterate_async", "prefetch", 1, prefetch))
-
-
-async def _await_each(source: Flow[T], prefetch: int) -> AsyncGenerator[T, None]:
+async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, None]:
     import asyncio  # what only coroutines need is imported for them
 
     waiting = _Awaiting(source, prefetch, asyncio.get_running_loop(), asyncio.Event())
@@ -335,7 +386,7 @@ class _Puller(Host):
 
     __slots__ = ("_failure", "_lane")
 
-    def __init__(self, source: Flow[Any], prefetch: int) -> None:
+    def __init__(self, source: FlowBase[Any], prefetch: int) -> None:
         super().__init__()
         self._failure: Exception | None = None  # _lock; ends the loop
         self._lane = Lane(self, source, prefetch, heard=self._heard)
@@ -390,7 +441,7 @@ class _Waiting(_Puller):
 
     __slots__ = ("_awake",)
 
-    def __init__(self, source: Flow[Any], prefetch: int) -> None:
+    def __init__(self, source: FlowBase[Any], prefetch: int) -> None:
         self._awake = primitives.Semaphore(0)
         super().__init__(source, prefetch)
 
@@ -409,7 +460,9 @@ class _Awaiting(_Puller):
 
     __slots__ = ("_loop", "event")
 
-    def __init__(self, source: Flow[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    def __init__(
+        self, source: FlowBase[Any], prefetch: int, loop: asyncio.AbstractEventLoop, event: asyncio.Event
+    ) -> None:
         self._loop = loop
         self.event = event
         super().__init__(source, prefetch)
@@ -417,56 +470,6 @@ class _Awaiting(_Puller):
     def _launch(self) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody will ever come back
             self._loop.call_soon_threadsafe(self.event.set)
-
-
-def run(source: Flow[Any], /, timeout: float | None = None) -> None:
-    """Run the flow to its end, and let its elements go; raise the error it ends with.
-
-    Otherwise as `block`. When it returns, the flow has let go of its source, its timers and its event loop; pools and
-    clocks are their owners'.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(2).do_on_next(print).run()
-    0
-    1
-    """
-    _block("run", source.ignore_elements(), source, timeout)
-
-
-def for_each(source: Flow[T], fn: Callable[[T], object], /, timeout: float | None = None) -> None:
-    """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
-
-    What `fn` raises ends the flow, and is raised here. Otherwise as `block`.
-
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(2).for_each(print)
-    0
-    1
-    """
-    _block("for_each", source.do_on_next(fn).ignore_elements(), source, timeout)
-
-
-def to_queue(source: Flow[T], queue: Any, /, end: object = None) -> primitives.Future[None]:
-    """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
-
-    A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on` with
-    an executor that can spare one. The future is done at the end, and has the error; an error of `put` ends the flow.
-
-    Cancelling the future cancels the flow, and does not wait for the queue. The element that is being put comes into it
-    yet. If there is no room for `end` just then, the thread that is putting puts it, or one that waits for room.
-
-    >>> import queue
-    >>> from reactive_runtime import Flow
-    >>> numbers = queue.Queue()
-    >>> Flow.range(2).to_queue(numbers, end="over").result()
-    >>> [numbers.get() for _ in range(3)]
-    [0, 1, 'over']
-    """
-    if not callable(getattr(queue, "put", None)):
-        raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
-    putting = _Putting(queue, end)
-    source._run(putting)
-    return putting.future
 
 
 class _Putting:
@@ -578,7 +581,7 @@ class _Putting:
         return True
 
 
-def refuse_to_wait(sink: str, source: Flow[Any]) -> None:
+def refuse_to_wait(sink: str, source: FlowBase[Any]) -> None:
     """RuntimeError where the flow needs the very thread that is about to wait for it."""
     for part in source._parts():
         for what, resource in part.uses():

@@ -18,6 +18,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.step import describe
 from reactive_runtime.operators._group_flow import Given, Group
@@ -26,55 +27,58 @@ from reactive_runtime.operators._group_source import Split
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["group_by", "window"]
+__all__ = ["GroupingOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
 
 
-def group_by(
-    source: Flow[T], key: Callable[[T], K], /, groups: int = 64, prefetch: int = 256
-) -> Flow[tuple[K, Flow[T]]]:
-    """A pair `(key, flow)` for each new `key(element)`; the flow has the elements with that key.
+class GroupingOperators(FlowBase[T_co]):
+    """One source to several flows: groups and windows, each a flow of its own, with a bounded buffer."""
 
-    Each group's flow is for one subscriber, and buffers up to `prefetch` elements (1 or more) until it comes. At most
-    `groups` (1 or more) are open at a time: one more is an OverflowError that says so, and so is a full buffer of a
-    group that has no subscriber. A group whose subscriber cancels is closed, and opened anew by its next element; what
-    it had not delivered goes to the new one. All groups complete, or fail, with the source; the outer flow completes
-    when what waits in groups with a subscriber is delivered. When the outer flow is cancelled, the groups that have a
-    subscriber go on, and what belongs to no such group is dropped, to the hook; when all of them are over as well, the
-    source is cancelled. Who subscribes to a group later than that gets a RejectedError. Origin: `groupBy` of Rx.
+    __slots__ = ()
 
-    >>> from reactive_runtime import Flow
-    >>> flow = Flow.range(6).group_by(lambda n: n % 2)
-    >>> list(flow.flat_map(lambda it: it[1].to_list().map(lambda elements: (it[0], elements))))
-    [(0, [0, 2, 4]), (1, [1, 3, 5])]
-    """
-    a_function("group_by", "key", key)
-    at_least("group_by", "groups", 1, groups)
-    at_least("group_by", "prefetch", 1, prefetch)
-    return gathered(
-        f"group_by({describe(key)})", lambda: Given(lambda: _GroupBy(source, key, groups, prefetch)), source
-    )
+    def group_by(self, key: Callable[[T_co], K], groups: int = 64, prefetch: int = 256) -> Flow[tuple[K, Flow[T_co]]]:
+        """A pair `(key, flow)` for each new `key(element)`; the flow has the elements with that key.
 
+        Each group's flow is for one subscriber, and buffers up to `prefetch` elements (1 or more) until it comes. At
+        most `groups` (1 or more) are open at a time: one more is an OverflowError that says so, and so is a full buffer
+        of a group that has no subscriber. A group whose subscriber cancels is closed, and opened anew by its next
+        element; what it had not delivered goes to the new one. All groups complete, or fail, with the source; the outer
+        flow completes when what waits in groups with a subscriber is delivered. When the outer flow is cancelled, the
+        groups that have a subscriber go on, and what belongs to no such group is dropped, to the hook; when all of them
+        are over as well, the source is cancelled. Who subscribes to a group later than that gets a RejectedError.
+        Origin: `groupBy` of Rx.
 
-def window(source: Flow[T], n: int, /) -> Flow[Flow[T]]:
-    """Flows of `n` elements each (1 or more), one after the other; the last one may be shorter.
+        >>> from reactive_runtime import Flow
+        >>> flow = Flow.range(6).group_by(lambda n: n % 2)
+        >>> list(flow.flat_map(lambda it: it[1].to_list().map(lambda elements: (it[0], elements))))
+        [(0, [0, 2, 4]), (1, [1, 3, 5])]
+        """
+        a_function("group_by", "key", key)
+        at_least("group_by", "groups", 1, groups)
+        at_least("group_by", "prefetch", 1, prefetch)
+        return gathered(
+            f"group_by({describe(key)})", lambda: Given(lambda: _GroupBy(self, key, groups, prefetch)), self
+        )
 
-    Each is for one subscriber, and buffers what it has until it is asked. What a window has not delivered when its
-    subscriber cancels is dropped, to the hook. Errors, the end and cancellation are those of `group_by`.
-    Origin: `window` of Rx.
+    def window(self, n: int) -> Flow[Flow[T_co]]:
+        """Flows of `n` elements each (1 or more), one after the other; the last one may be shorter.
 
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(5).window(2).concat_map(lambda window: window.to_list()))
-    [[0, 1], [2, 3], [4]]
-    """
-    at_least("window", "n", 1, n)
-    return gathered(f"window({n})", lambda: Given(lambda: _Window(source, n)), source)
+        Each is for one subscriber, and buffers what it has until it is asked. What a window has not delivered when its
+        subscriber cancels is dropped, to the hook. Errors, the end and cancellation are those of `group_by`.
+        Origin: `window` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(5).window(2).concat_map(lambda window: window.to_list()))
+        [[0, 1], [2, 3], [4]]
+        """
+        at_least("window", "n", 1, n)
+        return gathered(f"window({n})", lambda: Given(lambda: _Window(self, n)), self)
 
 
 class _GroupBy(Split):
-    def __init__(self, source: Flow[Any], key: Callable[[Any], Any], groups: int, prefetch: int) -> None:
+    def __init__(self, source: FlowBase[Any], key: Callable[[Any], Any], groups: int, prefetch: int) -> None:
         super().__init__(source)
         self.key = key
         self.groups = groups
@@ -112,7 +116,7 @@ class _GroupBy(Split):
 
 
 class _Window(Split):
-    def __init__(self, source: Flow[Any], n: int) -> None:
+    def __init__(self, source: FlowBase[Any], n: int) -> None:
         super().__init__(source)
         self.n = n
         self.current: Group | None = None

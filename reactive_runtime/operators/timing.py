@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from reactive_runtime._core.arguments import a_clock, at_least, one_of, seconds_of
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Timer
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime.spec import Publisher
@@ -18,27 +19,196 @@ from reactive_runtime.spec import Publisher
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["batch_by", "debounce", "delay", "interval", "rate_limit", "sample", "throttle", "timeout", "timer"]
+__all__ = ["TimingOperators"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 WAITING = 256
 """How many elements an operator that keeps them for later keeps, at most."""
 
 
-def timer(seconds: float, clock: Clock, /) -> Flow[int]:
-    """One element, 0, when `seconds` have passed; it waits for demand.
+class TimingOperators(FlowBase[T_co]):
+    """Operators with a clock, and the two sources that are one."""
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.timer(5, clock).subscribe(print)
-    >>> clock.advance(5)
-    0
-    """
-    seconds_of("timer", "seconds", seconds)
-    a_clock("timer", clock)
-    return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock,))
+    __slots__ = ()
+
+    @staticmethod
+    def timer(seconds: float, clock: Clock) -> Flow[int]:
+        """One element, 0, when `seconds` have passed; it waits for demand.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.timer(5, clock).subscribe(print)
+        >>> clock.advance(5)
+        0
+        """
+        seconds_of("timer", "seconds", seconds)
+        a_clock("timer", clock)
+        return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock,))
+
+    @staticmethod
+    def interval(
+        seconds: float,
+        clock: Clock,
+        overflow: Literal["drop", "buffer", "latest"] = "drop",
+        capacity: int = WAITING,
+    ) -> Flow[int]:
+        """0, 1, 2 …, one every `seconds` (above 0), the first after as many.
+
+        A clock does not wait for demand. A tick that nobody has asked for is dropped ("drop"), or kept in place of the
+        one before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped
+        ticks go to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no
+        demand. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
+        >>> clock.advance(5)
+        0
+        1
+        """
+        seconds_of("interval", "seconds", seconds, positive=True)
+        a_clock("interval", clock)
+        one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
+        at_least("interval", "capacity", 1, capacity)
+        return gathered(
+            f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock,)
+        )
+
+    def delay(self, seconds: float, clock: Clock) -> Flow[T_co]:
+        """Each element `seconds` later, and so the end; an error comes at once.
+
+        At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
+        what waits then is dropped, to the hook. Origin: `delay` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
+        >>> clock.advance(5)
+        0
+        1
+        """
+        seconds_of("delay", "seconds", seconds)
+        a_clock("delay", clock)
+        return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock,))
+
+    def timeout(self, seconds: float, clock: Clock, fallback: Publisher[T_co] | None = None) -> Flow[T_co]:
+        """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
+
+        The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
+        timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
+        >>> clock.advance(5)
+        timeout(5 s): no element in 5 s
+        """
+        seconds_of("timeout", "seconds", seconds, positive=True)
+        a_clock("timeout", clock)
+        flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
+        uses = (clock,) if flow is None else (clock, flow)
+        return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
+
+    def debounce(self, seconds: float, clock: Clock) -> Flow[T_co]:
+        """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
+
+        The source is asked for everything. The last element comes with the end. One that has no demand waits, until a
+        newer one takes its place. Cancellation passes through. Origin: `debounce` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> keys = Flow.interval(1, clock).take(3)
+        >>> _ = keys.debounce(2, clock).subscribe(print)
+        >>> clock.advance(9)
+        2
+        """
+        seconds_of("debounce", "seconds", seconds)
+        a_clock("debounce", clock)
+        return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock,))
+
+    def throttle(self, seconds: float, clock: Clock) -> Flow[T_co]:
+        """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
+
+        Cancellation passes through. Origin: `throttleFirst` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
+        >>> clock.advance(9)
+        0
+        2
+        4
+        """
+        seconds_of("throttle", "seconds", seconds)
+        a_clock("throttle", clock)
+        return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock,))
+
+    def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
+        """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
+
+        Both are asked for everything. Elements that are followed before the next sample are dropped. One that was
+        sampled and has no demand waits, until a newer one takes its place. Completes with either, the last element
+        first.
+        Origin: `sample` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
+        >>> clock.advance(9)
+        1
+        3
+        4
+        """
+        flow = as_flow("sample", "sampler", sampler)
+        return gathered("sample", lambda: _Sample(self, flow), self, flow)
+
+    def batch_by(self, n: int, seconds: float, clock: Clock) -> Flow[list[T_co]]:
+        """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
+
+        A list is begun when one is demanded: until then nothing is asked for, and no time runs. Asks for up to `n`
+        ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not full when the
+        flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
+        >>> clock.advance(9)
+        [0, 1]
+        [2, 3]
+        """
+        at_least("batch_by", "n", 1, n)
+        seconds_of("batch_by", "seconds", seconds, positive=True)
+        a_clock("batch_by", clock)
+        return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock,))
+
+    def rate_limit(self, n: int, clock: Clock, per: float = 1.0) -> Flow[T_co]:
+        """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
+
+        More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
+        demand. Cancellation passes through. Origin: the rate limiters of back-ends.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
+        0
+        1
+        >>> clock.advance(5)
+        2
+        """
+        at_least("rate_limit", "n", 1, n)
+        a_clock("rate_limit", clock)
+        seconds_of("rate_limit", "per", per, positive=True)
+        return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, self), self, uses=(clock,))
 
 
 class _Timed(Gather):
@@ -47,11 +217,11 @@ class _Timed(Gather):
     hears = True
     calls = False
 
-    def __init__(self, seconds: float, clock: Clock, source: Flow[Any] | None = None) -> None:
+    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any] | None = None) -> None:
         super().__init__()
         self.seconds = seconds
         self.clock = clock
-        self.source: Flow[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
+        self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
 
     def after(self, seconds: float) -> Timer:
         return self.timer(self.clock, seconds)
@@ -66,35 +236,6 @@ class _Timer(_Timed):
         while not (timer.due() and self.host.demanded):
             yield PENDING
         yield 0
-
-
-def interval(
-    seconds: float,
-    clock: Clock,
-    /,
-    overflow: Literal["drop", "buffer", "latest"] = "drop",
-    capacity: int = WAITING,
-) -> Flow[int]:
-    """0, 1, 2 …, one every `seconds` (above 0), the first after as many.
-
-    A clock does not wait for demand. A tick that nobody has asked for is dropped ("drop"), or kept in place of the one
-    before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped ticks go
-    to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no demand. Ticks keep
-    to the beginning, and do not drift. Origin: `interval` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
-    >>> clock.advance(5)
-    0
-    1
-    """
-    seconds_of("interval", "seconds", seconds, positive=True)
-    a_clock("interval", clock)
-    one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
-    at_least("interval", "capacity", 1, capacity)
-    return gathered(f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock,))
 
 
 class _Interval(_Timed):
@@ -138,27 +279,8 @@ class _Interval(_Timed):
         self.discard(*self.waiting)
 
 
-def delay(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
-    """Each element `seconds` later, and so the end; an error comes at once.
-
-    At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
-    what waits then is dropped, to the hook. Origin: `delay` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
-    >>> clock.advance(5)
-    0
-    1
-    """
-    seconds_of("delay", "seconds", seconds)
-    a_clock("delay", clock)
-    return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, source), source, uses=(clock,))
-
-
 class _Delay(_Timed):
-    def __init__(self, seconds: float, clock: Clock, source: Flow[Any]) -> None:
+    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
         self.ticked = False  # the clock has come for one of those that wait
@@ -201,28 +323,8 @@ class _Delay(_Timed):
         self.discard(*(element for _, element in self.waiting if element is not END))
 
 
-def timeout(source: Flow[T], seconds: float, clock: Clock, /, fallback: Publisher[T] | None = None) -> Flow[T]:
-    """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
-
-    The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
-    timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
-    >>> clock.advance(5)
-    timeout(5 s): no element in 5 s
-    """
-    seconds_of("timeout", "seconds", seconds, positive=True)
-    a_clock("timeout", clock)
-    flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
-    uses = (clock,) if flow is None else (clock, flow)
-    return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, source, flow), source, uses=uses)
-
-
 class _Timeout(_Timed):
-    def __init__(self, seconds: float, clock: Clock, source: Flow[Any], fallback: Flow[Any] | None) -> None:
+    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any], fallback: FlowBase[Any] | None) -> None:
         super().__init__(seconds, clock, source)
         self.fallback = fallback
 
@@ -254,25 +356,6 @@ class _Timeout(_Timed):
         if self.fallback is None:
             raise self.fault(TimeoutError(f"{self.title}: no element in {self.seconds:g} s"))
         yield from self.relay(self.lane(self.fallback, made=True))
-
-
-def debounce(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
-    """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
-
-    The source is asked for everything. The last element comes with the end. One that has no demand waits, until a
-    newer one takes its place. Cancellation passes through. Origin: `debounce` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> keys = Flow.interval(1, clock).take(3)
-    >>> _ = keys.debounce(2, clock).subscribe(print)
-    >>> clock.advance(9)
-    2
-    """
-    seconds_of("debounce", "seconds", seconds)
-    a_clock("debounce", clock)
-    return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, source), source, uses=(clock,))
 
 
 class _OfLatest(_Timed):
@@ -340,25 +423,6 @@ class _Debounce(_OfLatest):
         super().closed()
 
 
-def throttle(source: Flow[T], seconds: float, clock: Clock, /) -> Flow[T]:
-    """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
-
-    Cancellation passes through. Origin: `throttleFirst` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
-    >>> clock.advance(9)
-    0
-    2
-    4
-    """
-    seconds_of("throttle", "seconds", seconds)
-    a_clock("throttle", clock)
-    return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, source), source, uses=(clock,))
-
-
 class _Throttle(_Timed):
     hears = False  # it only looks at the clock
 
@@ -374,28 +438,8 @@ class _Throttle(_Timed):
             yield element
 
 
-def sample(source: Flow[T], sampler: Publisher[object], /) -> Flow[T]:
-    """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
-
-    Both are asked for everything. Elements that are followed before the next sample are dropped. One that was sampled
-    and has no demand waits, until a newer one takes its place. Completes with either, the last element first.
-    Origin: `sample` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
-    >>> clock.advance(9)
-    1
-    3
-    4
-    """
-    flow = as_flow("sample", "sampler", sampler)
-    return gathered("sample", lambda: _Sample(source, flow), source, flow)
-
-
 class _Sample(_OfLatest):
-    def __init__(self, source: Flow[Any], sampler: Flow[Any]) -> None:
+    def __init__(self, source: FlowBase[Any], sampler: FlowBase[Any]) -> None:
         super().__init__(0, None, source)  # type: ignore[arg-type]  # its clock is the sampler
         self.sampler = sampler
 
@@ -425,29 +469,8 @@ class _Sample(_OfLatest):
         yield from self.last_one()
 
 
-def batch_by(source: Flow[T], n: int, seconds: float, clock: Clock, /) -> Flow[list[T]]:
-    """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
-
-    A list is begun when one is demanded: until then nothing is asked for, and no time runs. Asks for up to `n` ahead. A
-    list that is due and has no demand waits, and takes no more than `n`. One that is not full when the flow fails or is
-    cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
-    >>> clock.advance(9)
-    [0, 1]
-    [2, 3]
-    """
-    at_least("batch_by", "n", 1, n)
-    seconds_of("batch_by", "seconds", seconds, positive=True)
-    a_clock("batch_by", clock)
-    return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, source), source, uses=(clock,))
-
-
 class _BatchBy(_Timed):
-    def __init__(self, n: int, seconds: float, clock: Clock, source: Flow[Any]) -> None:
+    def __init__(self, n: int, seconds: float, clock: Clock, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.n = n
         self.batch: list[Any] = []
@@ -480,29 +503,8 @@ class _BatchBy(_Timed):
         self.discard(*self.batch)
 
 
-def rate_limit(source: Flow[T], n: int, clock: Clock, /, per: float = 1.0) -> Flow[T]:
-    """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
-
-    More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
-    demand. Cancellation passes through. Origin: the rate limiters of back-ends.
-
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
-    0
-    1
-    >>> clock.advance(5)
-    2
-    """
-    at_least("rate_limit", "n", 1, n)
-    a_clock("rate_limit", clock)
-    seconds_of("rate_limit", "per", per, positive=True)
-    return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, source), source, uses=(clock,))
-
-
 class _RateLimit(_Timed):
-    def __init__(self, n: int, per: float, clock: Clock, source: Flow[Any]) -> None:
+    def __init__(self, n: int, per: float, clock: Clock, source: FlowBase[Any]) -> None:
         super().__init__(per, clock, source)
         self.n = n
         self.held = False  # no element can go on for now

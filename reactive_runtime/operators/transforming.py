@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.origin import flow_type
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.spec import MAX_DEMAND
@@ -15,41 +16,197 @@ from reactive_runtime.spec import MAX_DEMAND
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = [
-    "Notice",
-    "batch",
-    "dematerialize",
-    "end_with",
-    "enumerate",
-    "flat_map_iterable",
-    "flatten",
-    "handle",
-    "map",
-    "map_not_none",
-    "materialize",
-    "pairwise",
-    "scan",
-    "starmap",
-    "transform",
-]
+__all__ = ["Notice", "TransformingOperators"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 S = TypeVar("S")
 
 
-def map(source: Flow[T], fn: Callable[[T], R], /) -> Flow[R]:
-    """Each element becomes `fn(element)`.
+class TransformingOperators(FlowBase[T_co]):
+    """One element to one, or to several: what an element becomes."""
 
-    An error of `fn` ends the flow with `on_error` after all that came before; a result of None is a TypeError
-    (2.13). Runs where the source's part runs, one element for one: demand and cancellation pass through.
-    Origin: `map` of Rx and of Python.
+    __slots__ = ()
 
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(3).map(lambda n: n * 10))
-    [0, 10, 20]
-    """
-    return source._then(_Map(a_function("map", "fn", fn)))
+    def map(self, fn: Callable[[T_co], R]) -> Flow[R]:
+        """Each element becomes `fn(element)`.
+
+        An error of `fn` ends the flow with `on_error` after all that came before; a result of None is a TypeError
+        (2.13). Runs where the source's part runs, one element for one: demand and cancellation pass through.
+        Origin: `map` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).map(lambda n: n * 10))
+        [0, 10, 20]
+        """
+        return self._then(_Map(a_function("map", "fn", fn)))
+
+    def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]:
+        """Each element, a tuple, becomes `fn(*element)`.
+
+        Errors, demand and cancellation are those of `map`; an element that can't be unpacked is a TypeError.
+        Origin: `itertools.starmap`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
+        [32, 9]
+        """
+        return self._then(_StarMap(a_function("starmap", "fn", fn)))
+
+    def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
+        """Each element becomes `fn(element)`, and is dropped where that is None.
+
+        Errors are those of `map`. For each element it drops, one more is asked for upstream, within the demand that
+        is still owed; cancellation passes through. Origin: `mapNotNull` of Reactor and Kotlin.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
+        [1, 3]
+        """
+        return self._then(_MapNotNone(a_function("map_not_none", "fn", fn)))
+
+    def handle(self, fn: Callable[[T_co, Callable[[R], None]], object]) -> Flow[R]:
+        """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
+
+        What it emitted goes on when it has returned, by demand; where it raises, what it had emitted is dropped, to the
+        hook. `emit(None)` is a TypeError. Cancellation passes through. Origin: `handle` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> def halves(n, emit):
+        ...     if n % 2 == 0:
+        ...         emit(n // 2)
+        >>> list(Flow.range(6).handle(halves))
+        [0, 1, 2]
+        """
+        return self._then(_Handle(a_function("handle", "fn", fn)))
+
+    def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
+        """Each element becomes the elements of `fn(element)`, in order.
+
+        They are pulled by demand, one by one; the iterator is closed if the flow is cancelled meanwhile. What is not
+        iterable is a TypeError that names the function, a None in it a TypeError too.
+        Origin: `flatMapIterable` of RxJava and Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
+        ['A', 'B', 'C']
+        """
+        return self._then(_FlatMapIterable(a_function("flat_map_iterable", "fn", fn)))
+
+    def flatten(self: FlowBase[Iterable[R]]) -> Flow[R]:
+        """The elements of each element, which is iterable.
+
+        Pulled by demand, as `flat_map_iterable` does. Origin: `itertools.chain.from_iterable`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just([1, 2], (3,), []).flatten())
+        [1, 2, 3]
+        """
+        return self._then(_Flatten())
+
+    def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
+        """Each element with its number, counted from `start`.
+
+        One for one: demand and cancellation pass through. Origin: `enumerate` of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b").enumerate(1))
+        [(1, 'a'), (2, 'b')]
+        """
+        if type(start) is not int:
+            raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
+        return self._then(_Enumerate(start))
+
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Each element with the one before it; nothing where there are fewer than two.
+
+        Asks for one more than is wanted, once. Cancellation passes through. Origin: `itertools.pairwise`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 4, 9).pairwise())
+        [(1, 4), (4, 9)]
+        """
+        return self._then(_Pairwise())
+
+    def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
+        """The running fold: `initial` is folded with each element by `fn(so_far, element)`, and each result goes on.
+
+        `initial` itself does not go on. Errors, demand and cancellation are those of `map`. Origin: `scan` of Rx,
+        `itertools.accumulate`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
+        [1, 3, 6, 10]
+        """
+        return self._then(_Scan(a_function("scan", "fn", fn), initial))
+
+    def batch(self, n: int) -> Flow[list[T_co]]:
+        """Lists of `n` elements, 1 <= n; the last one may be shorter.
+
+        Asks for `n` for each list that is wanted. A list that is half full when the flow fails, or is cancelled, is
+        dropped, to the hook. `batch_by` also looks at the clock. Origin: `itertools.batched`, `buffer` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(5).batch(2))
+        [[0, 1], [2, 3], [4]]
+        """
+        return self._then(_Batch(at_least("batch", "n", 1, n)))
+
+    def end_with(self: FlowBase[T], *elements: T) -> Flow[T]:
+        """The source, and then `elements`, by demand.
+
+        An error of the source comes instead of them. Cancellation passes through. Origin: `endWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).end_with(7, 8))
+        [0, 1, 7, 8]
+        """
+        if builtins.any(element is None for element in elements):
+            raise TypeError("end_with: None is not an element (2.13)")
+        return self._then(_EndWith(elements))
+
+    def materialize(self) -> Flow[Notice[T_co]]:
+        """Each signal as a `Notice`, the end included: the flow then completes, also where the source failed.
+
+        The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> [notice.signal for notice in Flow.just(1).materialize()]
+        ['on_next', 'on_complete']
+        """
+        return self._then(_Noticed()).on_error_return(lambda error: Notice("on_error", error=error))
+
+    def dematerialize(self: FlowBase[Notice[T]]) -> Flow[T]:
+        """Each `Notice` as the signal it stands for: the opposite of `materialize`.
+
+        Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
+        Origin: `dematerialize` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 2).materialize().dematerialize())
+        [1, 2]
+        """
+        return self._then(_Denoticed())
+
+    def transform(self, fn: Callable[[Flow[T_co]], Flow[R]]) -> Flow[R]:
+        """`fn(source)`, for a piece of a flow that has a name.
+
+        `fn` is called here and now, and returns a flow (TypeError otherwise). Origin: `transform` of Reactor, `pipe` of
+        Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> def squares_of_odd(numbers):
+        ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
+        >>> list(Flow.range(6).transform(squares_of_odd))
+        [1, 9, 25]
+        """
+        flow = a_function("transform", "fn", fn)(self._flow())
+        if not isinstance(flow, flow_type()):
+            raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
+        return flow
+
+    buffer = batch
 
 
 class _OfFunction(Step[T, R]):
@@ -72,19 +229,6 @@ class _Map(_OfFunction[T, R]):
         yield result
 
 
-def starmap(source: Flow[tuple[Any, ...]], fn: Callable[..., R], /) -> Flow[R]:
-    """Each element, a tuple, becomes `fn(*element)`.
-
-    Errors, demand and cancellation are those of `map`; an element that can't be unpacked is a TypeError.
-    Origin: `itertools.starmap`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
-    [32, 9]
-    """
-    return source._then(_StarMap(a_function("starmap", "fn", fn)))
-
-
 class _StarMap(_OfFunction[tuple[Any, ...], R]):
     name = "starmap"
 
@@ -95,19 +239,6 @@ class _StarMap(_OfFunction[tuple[Any, ...], R]):
         yield result
 
 
-def map_not_none(source: Flow[T], fn: Callable[[T], R | None], /) -> Flow[R]:
-    """Each element becomes `fn(element)`, and is dropped where that is None.
-
-    Errors are those of `map`. For each element it drops, one more is asked for upstream, within the demand that
-    is still owed; cancellation passes through. Origin: `mapNotNull` of Reactor and Kotlin.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
-    [1, 3]
-    """
-    return source._then(_MapNotNone(a_function("map_not_none", "fn", fn)))
-
-
 class _MapNotNone(_OfFunction[T, R]):
     name = "map_not_none"
 
@@ -115,22 +246,6 @@ class _MapNotNone(_OfFunction[T, R]):
         result = self.fn(element)
         if result is not None:
             yield result
-
-
-def handle(source: Flow[T], fn: Callable[[T, Callable[[R], None]], object], /) -> Flow[R]:
-    """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
-
-    What it emitted goes on when it has returned, by demand; where it raises, what it had emitted is dropped, to the
-    hook. `emit(None)` is a TypeError. Cancellation passes through. Origin: `handle` of Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> def halves(n, emit):
-    ...     if n % 2 == 0:
-    ...         emit(n // 2)
-    >>> list(Flow.range(6).handle(halves))
-    [0, 1, 2]
-    """
-    return source._then(_Handle(a_function("handle", "fn", fn)))
 
 
 NO_ITEMS: Iterator[Any] = iter(())
@@ -186,20 +301,6 @@ class _Handle(Step[T, R]):
         return f"handle({describe(self.fn)})"
 
 
-def flat_map_iterable(source: Flow[T], fn: Callable[[T], Iterable[R]], /) -> Flow[R]:
-    """Each element becomes the elements of `fn(element)`, in order.
-
-    They are pulled by demand, one by one; the iterator is closed if the flow is cancelled meanwhile. What is not
-    iterable is a TypeError that names the function, a None in it a TypeError too.
-    Origin: `flatMapIterable` of RxJava and Reactor.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
-    ['A', 'B', 'C']
-    """
-    return source._then(_FlatMapIterable(a_function("flat_map_iterable", "fn", fn)))
-
-
 class _FlatMapIterable(_Many[T, R]):
     name = "flat_map_iterable"
 
@@ -220,18 +321,6 @@ class _FlatMapIterable(_Many[T, R]):
 
     def __str__(self) -> str:
         return f"flat_map_iterable({describe(self.fn)})"
-
-
-def flatten(source: Flow[Iterable[R]], /) -> Flow[R]:
-    """The elements of each element, which is iterable.
-
-    Pulled by demand, as `flat_map_iterable` does. Origin: `itertools.chain.from_iterable`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just([1, 2], (3,), []).flatten())
-    [1, 2, 3]
-    """
-    return source._then(_Flatten())
 
 
 class _Flatten(_Many[Iterable[R], R]):
@@ -256,20 +345,6 @@ def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:
     return TypeError(f"{step}: an iterable is needed, not {type(value).__name__} ({error})")
 
 
-def enumerate(source: Flow[T], start: int = 0) -> Flow[tuple[int, T]]:
-    """Each element with its number, counted from `start`.
-
-    One for one: demand and cancellation pass through. Origin: `enumerate` of Python.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just("a", "b").enumerate(1))
-    [(1, 'a'), (2, 'b')]
-    """
-    if type(start) is not int:
-        raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
-    return source._then(_Enumerate(start))
-
-
 class _Enumerate(Step[T, tuple[int, T]]):
     name = "enumerate"
 
@@ -292,18 +367,6 @@ class _None:
 NO_ELEMENT: Any = _None()
 
 
-def pairwise(source: Flow[T], /) -> Flow[tuple[T, T]]:
-    """Each element with the one before it; nothing where there are fewer than two.
-
-    Asks for one more than is wanted, once. Cancellation passes through. Origin: `itertools.pairwise`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 4, 9).pairwise())
-    [(1, 4), (4, 9)]
-    """
-    return source._then(_Pairwise())
-
-
 class _Pairwise(Step[T, tuple[T, T]]):
     name = "pairwise"
 
@@ -323,19 +386,6 @@ class _Pairwise(Step[T, tuple[T, T]]):
         return "pairwise()"
 
 
-def scan(source: Flow[T], fn: Callable[[S, T], S], initial: S, /) -> Flow[S]:
-    """The running fold: `initial` is folded with each element by `fn(so_far, element)`, and each result goes on.
-
-    `initial` itself does not go on. Errors, demand and cancellation are those of `map`. Origin: `scan` of Rx,
-    `itertools.accumulate`.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
-    [1, 3, 6, 10]
-    """
-    return source._then(_Scan(a_function("scan", "fn", fn), initial))
-
-
 class _Scan(Step[T, S]):
     name = "scan"
 
@@ -352,19 +402,6 @@ class _Scan(Step[T, S]):
 
     def __str__(self) -> str:
         return f"scan({describe(self.fn)})"
-
-
-def batch(source: Flow[T], n: int, /) -> Flow[list[T]]:
-    """Lists of `n` elements, 1 <= n; the last one may be shorter.
-
-    Asks for `n` for each list that is wanted. A list that is half full when the flow fails, or is cancelled, is
-    dropped, to the hook. `batch_by` also looks at the clock. Origin: `itertools.batched`, `buffer` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(5).batch(2))
-    [[0, 1], [2, 3], [4]]
-    """
-    return source._then(_Batch(at_least("batch", "n", 1, n)))
 
 
 class _Batch(Step[T, list[T]]):
@@ -400,20 +437,6 @@ class _Batch(Step[T, list[T]]):
         return f"batch({self.n})"
 
 
-def end_with(source: Flow[T], *elements: T) -> Flow[T]:
-    """The source, and then `elements`, by demand.
-
-    An error of the source comes instead of them. Cancellation passes through. Origin: `endWith` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(2).end_with(7, 8))
-    [0, 1, 7, 8]
-    """
-    if builtins.any(element is None for element in elements):
-        raise TypeError("end_with: None is not an element (2.13)")
-    return source._then(_EndWith(elements))
-
-
 class _EndWith(Step[T, T]):
     name = "end_with"
 
@@ -440,18 +463,6 @@ class Notice(Generic[T]):
     error: BaseException | None = None
 
 
-def materialize(source: Flow[T], /) -> Flow[Notice[T]]:
-    """Each signal as a `Notice`, the end included: the flow then completes, also where the source failed.
-
-    The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> [notice.signal for notice in Flow.just(1).materialize()]
-    ['on_next', 'on_complete']
-    """
-    return source._then(_Noticed()).on_error_return(lambda error: Notice("on_error", error=error))
-
-
 class _Noticed(Step[T, Notice[T]]):
     name = "materialize"
 
@@ -463,19 +474,6 @@ class _Noticed(Step[T, Notice[T]]):
 
     def __str__(self) -> str:
         return "materialize()"
-
-
-def dematerialize(source: Flow[Notice[T]], /) -> Flow[T]:
-    """Each `Notice` as the signal it stands for: the opposite of `materialize`.
-
-    Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
-    Origin: `dematerialize` of Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.just(1, 2).materialize().dematerialize())
-    [1, 2]
-    """
-    return source._then(_Denoticed())
 
 
 class _Denoticed(Step[Notice[T], T]):
@@ -497,21 +495,3 @@ class _Denoticed(Step[Notice[T], T]):
 
     def __str__(self) -> str:
         return "dematerialize()"
-
-
-def transform(source: Flow[T], fn: Callable[[Flow[T]], Flow[R]], /) -> Flow[R]:
-    """`fn(source)`, for a piece of a flow that has a name.
-
-    `fn` is called here and now, and returns a flow (TypeError otherwise). Origin: `transform` of Reactor, `pipe` of
-    Rx.
-
-    >>> from reactive_runtime import Flow
-    >>> def squares_of_odd(numbers):
-    ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
-    >>> list(Flow.range(6).transform(squares_of_odd))
-    [1, 9, 25]
-    """
-    flow = a_function("transform", "fn", fn)(source)
-    if not isinstance(flow, flow_type()):
-        raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
-    return flow

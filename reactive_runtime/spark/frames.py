@@ -72,7 +72,8 @@ class _Partitions:
         return count
 
     def _batches(self) -> Any:
-        return self._df._jdf.toArrowBatchRdd().toJavaRDD()
+        java: Any = self._df._jdf
+        return java.toArrowBatchRdd().toJavaRDD()
 
     def _fetch(self, partition: int) -> deque[pyarrow.RecordBatch]:
         import pyarrow as pa

@@ -28,9 +28,9 @@ class Jobs:
     def __init__(self, session: Any, what: str, most: int) -> None:
         self._session = session
         self._what = what
-        self.tag = f"reactive-runtime-{uuid.uuid4().hex}"
+        self.tag: str = f"reactive-runtime-{uuid.uuid4().hex}"
         # One more for whoever goes on, on the thread on which a call ended, and one to cancel. They begin when used.
-        self.pool = primitives.ThreadPoolExecutor(most + 2, what)
+        self.pool: primitives.ThreadPoolExecutor = primitives.ThreadPoolExecutor(most + 2, what)
         self._changed = primitives.Condition()
         self._over = False  # _changed
         self._running = 0  # _changed

@@ -78,7 +78,7 @@ class Segments:
         self._ready = folder / READY
         self._next = folder / ".next"
         self._feed = uuid.uuid4().hex
-        self.position = 0
+        self.position: int = 0
         """Elements in segments that were ever finished."""
 
     def recovered(self) -> int:

@@ -49,9 +49,10 @@ def flow_of_stream(
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 
-    return Flow.create(lambda emitter: _Query(df, checkpoint, trigger, mode, emitter).start(), capacity=2).concat_map(
-        taken
-    )
+    def begun(emitter: Emitter[_Batch]) -> None:
+        _Query(df, checkpoint, trigger, mode, emitter).start()
+
+    return Flow.create(begun, capacity=2).concat_map(taken)
 
 
 class _NotTakenError(Exception):

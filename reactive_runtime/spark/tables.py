@@ -136,7 +136,7 @@ class Draft:
     def __init__(self, to: Path) -> None:
         """TraceError where it can't be written."""
         self._to = to
-        self.path = to / _NEXT
+        self.path: Path = to / _NEXT
         """Where its tables are written, each a folder of partitions `run=<run>`."""
         try:
             shutil.rmtree(self.path, ignore_errors=True)

@@ -87,8 +87,8 @@ class TaskMetrics:
             def zero(self, value: int) -> int:
                 return 0
 
-            def addInPlace(self, one: int, other: int) -> int:  # noqa: N802
-                return max(one, other)
+            def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802
+                return max(value1, value2)
 
         self._taken, self._given, self._retries = (context.accumulator(0) for _ in range(3))
         self._in_flight = context.accumulator(0, Most())
@@ -134,7 +134,7 @@ class _Task:
     ) -> None:
         self._fn = fn
         self._schema = schema
-        self._rows = rows
+        self._rows: Rows = rows
         self._batch_rows = batch_rows
         self._metrics = metrics
 

@@ -171,7 +171,7 @@ _UNMET: Final = {
 class LostDemand(TextbookSubscription):
     summary = "`request` looks whether there is unmet demand, and then adds: in between it may have been met"
     rule = "3.8"
-    wake: ClassVar = {rule: why for rule, why in _UNMET.items() if rule != "3.8"}
+    wake: ClassVar[Mapping[str, str]] = {rule: why for rule, why in _UNMET.items() if rule != "3.8"}
 
     def _add(self, n: int) -> bool:
         if self._demand.get() > 0:
@@ -183,7 +183,7 @@ class LostDemand(TextbookSubscription):
 class Overflow(TextbookSubscription):
     summary = "demand is added up in 64 bits that wrap: twice MAX_DEMAND is -2"
     rule = "3.17"
-    wake: ClassVar = {"1.5": _UNMET["1.5"]}
+    wake: ClassVar[Mapping[str, str]] = {"1.5": _UNMET["1.5"]}
 
     def _add(self, n: int) -> bool:
         return self._demand.get_and_update(lambda demand: (demand + n + 2**63) % 2**64 - 2**63) == 0
@@ -192,7 +192,7 @@ class Overflow(TextbookSubscription):
 class TwoDrains(TextbookSubscription):
     summary = "who requests drains, whether or not another thread does already"
     rule = "1.3"
-    wake: ClassVar = {
+    wake: ClassVar[Mapping[str, str]] = {
         "1.1": "both find the same demand",
         "1.6": "one ends the stream while the other has an element in hand, and a request comes in between",
         "1.7": "one ends the stream while the other has an element in hand",
@@ -244,7 +244,7 @@ class TwoDrains(TextbookSubscription):
 class SignalAfterCompletion(TextbookSubscription):
     summary = "who requests after the end gets the end again"
     rule = "1.7"
-    wake: ClassVar = {
+    wake: ClassVar[Mapping[str, str]] = {
         "1.3": "two who request after the end get it at the same time",
         "1.8": "each of them gets it, though a third has cancelled meanwhile, and one such signal is allowed",
     }
@@ -269,7 +269,7 @@ class SignalAfterCompletion(TextbookSubscription):
 class ForgottenCancel(TextbookSubscription):
     summary = "whether it was cancelled is looked at only when all demand has been met"
     rule = "1.8"
-    wake: ClassVar = {"3.6": "what is requested after the cancel is demand as well"}
+    wake: ClassVar[Mapping[str, str]] = {"3.6": "what is requested after the cancel is demand as well"}
 
     def _over(self) -> bool:
         return self._demand.get() <= 0 and super()._over()

@@ -232,17 +232,17 @@ class _Stage:
         first = len(self.recorder.facts)
         publisher = self._publisher()
         targets = [_Target(dice, self.scenario.subscribers) for _ in range(self.scenario.live)]
-        for target in targets:
-            with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
-                publisher.subscribe(target)
+        _subscribe(publisher, targets)
         most = max(2, (self.scenario.elements or 1000) // 8)
         mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(crew.size)]
         volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)
         crew.fire(volley, self.scenario.name)
+        staying = volley.all_targets()
+        del volley, more, targets
         if leaves:
-            self._leave(volley.all_targets())
-            del volley, more, target, targets  # nobody but the publisher may have them
+            self._leave(staying)
+            staying = []  # nobody but the publisher may have them
             self._look_for_the_kept()
         if not self.rig.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
@@ -251,7 +251,7 @@ class _Stage:
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, last))
-            for target in volley.all_targets():
+            for target in staying:
                 target.leave()
         del publisher
         return last - first
@@ -278,6 +278,12 @@ class _Stage:
         if kept:
             what = f"{kept} of {len(self._left)} subscribers that had cancelled can't be collected"
             self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
+
+
+def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
+    for target in targets:
+        with suppress(Exception):  # what it raises is in the record, and judged there (1.9)
+            publisher.subscribe(target)
 
 
 class _Target:

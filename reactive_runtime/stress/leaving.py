@@ -58,7 +58,7 @@ class Opened:
     def __init__(self) -> None:
         self._changed = primitives.Condition()
         self._open = 0  # _changed
-        self.ever = False  # written before the first is opened
+        self.ever: bool = False  # written before the first is opened
 
     def counted(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
         """A function like `iterable`, each iterator of which counts while it is open."""

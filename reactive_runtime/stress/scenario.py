@@ -79,7 +79,7 @@ class Rig:
         self._passing: list[_CountingPool] = []  # of this round
         self.feeders: list[Callable[[], object]] = []  # of this round
         self._running = _Count()
-        self.iterators = Opened()
+        self.iterators: Opened = Opened()
 
     def opened(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
         """`iterable`, a function, with each iterator counted while it is open: for `Flow.defer` and its like."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from reactive_runtime.spec import Subscriber
 from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
 from reactive_runtime.tck.trial import Trial
-from reactive_runtime.tck.verification import check
+from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberBlackboxVerification"]
 
@@ -43,7 +43,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
             stage.signal_next()
         stage.publisher.send_completion()
 
-    untested_spec202_blackbox_should_asynchronously_dispatch = not_seen(
+    untested_spec202_blackbox_should_asynchronously_dispatch: Skipped = not_seen(
         "untested_spec202_blackbox_should_asynchronously_dispatch"
     )
 
@@ -59,7 +59,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     ) -> None:
         self._stage(trial).publisher.send_error(TckError())
 
-    untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = not_seen(  # noqa: E501
+    untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: Skipped = not_seen(  # noqa: E501
         "untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
     )
 
@@ -71,13 +71,13 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         stage.cancels_a_second_subscription()
         stage.publisher.send_completion()
 
-    untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid = not_seen(
+    untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid: Skipped = not_seen(
         "untested_spec206_blackbox_must_call_subscription_cancel_if_it_is_no_longer_valid"
     )
-    untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = not_seen(  # noqa: E501
+    untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization: Skipped = not_seen(  # noqa: E501
         "untested_spec207_blackbox_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"
     )
-    untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel = not_seen(  # noqa: E501
+    untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel: Skipped = not_seen(  # noqa: E501
         "untested_spec208_blackbox_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel"
     )
 
@@ -107,13 +107,13 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     ) -> None:
         self._stage(trial).publisher.send_error(TckError())
 
-    untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = not_seen(  # noqa: E501
+    untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: Skipped = not_seen(  # noqa: E501
         "untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
     )
-    untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality = not_seen(
+    untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality: Skipped = not_seen(
         "untested_spec212_blackbox_must_not_call_on_subscribe_more_than_once_based_on_object_equality"
     )
-    untested_spec213_blackbox_failing_on_signal_invocation = not_seen(
+    untested_spec213_blackbox_failing_on_signal_invocation: Skipped = not_seen(
         "untested_spec213_blackbox_failing_on_signal_invocation"
     )
 
@@ -137,24 +137,24 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     ) -> None:
         self._stage(trial).must_refuse_none("on_error")
 
-    untested_spec301_blackbox_must_not_be_called_outside_subscriber_context = not_seen(
+    untested_spec301_blackbox_must_not_be_called_outside_subscriber_context: Skipped = not_seen(
         "untested_spec301_blackbox_must_not_be_called_outside_subscriber_context"
     )
-    untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced = not_seen(
+    untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced: Skipped = not_seen(
         "untested_spec308_blackbox_request_must_register_given_number_elements_to_be_produced"
     )
-    untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber = not_seen(
+    untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber: Skipped = not_seen(
         "untested_spec310_blackbox_request_may_synchronously_call_on_next_on_subscriber"
     )
-    untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error = not_seen(
+    untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error: Skipped = not_seen(
         "untested_spec311_blackbox_request_may_synchronously_call_on_complete_or_on_error"
     )
-    untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = not_seen(
-        "untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists"
+    untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists: Skipped = (
+        not_seen("untested_spec314_blackbox_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists")
     )
-    untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error = not_seen(
+    untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error: Skipped = not_seen(
         "untested_spec315_blackbox_cancel_must_not_throw_exception_and_must_signal_on_error"
     )
-    untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber = not_seen(
+    untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber: Skipped = not_seen(
         "untested_spec316_blackbox_request_must_not_throw_exception_and_must_on_error_the_subscriber"
     )

@@ -45,8 +45,8 @@ class HeldCall:
         self._step = 0  # the traced thread's
         self._go = threading.Event()
         # Written by the traced thread before it calls `wake`, read by who was woken:
-        self.reached = False
-        self.ended = False
+        self.reached: bool = False
+        self.ended: bool = False
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 

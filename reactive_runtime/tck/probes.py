@@ -37,17 +37,17 @@ class ManualSubscriber(Generic[T]):
     ) -> None:
         """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault."""
         self.trial = trial
-        self.name = trial.name("subscriber")
+        self.name: str = trial.name("subscriber")
         self.then = then
         self.subscribed = subscribed
         self.may_fail = may_fail
         self.subscription: Subscription | None = None
-        self.subscriptions = 0
+        self.subscriptions: int = 0
         self.elements: list[T] = []
-        self.taken = 0  # how many of the elements a check has looked at
+        self.taken: int = 0  # how many of the elements a check has looked at
         self.errors: list[BaseException] = []
-        self.completions = 0
-        self.demand = 0
+        self.completions: int = 0
+        self.demand: int = 0
         self.cancelled_after: int | None = None  # how many elements had come
         trial.follow(self)
 

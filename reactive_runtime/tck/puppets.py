@@ -20,7 +20,7 @@ class ManualPublisher(Generic[T]):
         self.trial = trial
         self.subscriber: Subscriber[T] | None = None
         self.requests: list[int] = []
-        self.taken = 0  # how many of the requests a check has looked at
+        self.taken: int = 0  # how many of the requests a check has looked at
         self.cancels = 0
         self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
 

@@ -10,7 +10,7 @@ from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.probes import ManualSubscriber
 from reactive_runtime.tck.puppets import ManualPublisher
 from reactive_runtime.tck.trial import Trial, shown
-from reactive_runtime.tck.verification import Verification, untested
+from reactive_runtime.tck.verification import Skipped, Verification, untested
 
 __all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen"]
 
@@ -42,7 +42,7 @@ class TckError(RuntimeError):
         super().__init__("the kit's own error: a stream fails on purpose")
 
 
-def not_seen(name: str) -> Callable[[Verification], None]:
+def not_seen(name: str) -> Skipped:
     digits = name.split("_")[1].removeprefix("spec")
     rule = f"{digits[0]}.{int(digits[1:])}"
     return untested(rule, name, NOT_SEEN[rule])
@@ -75,7 +75,7 @@ class Stage(Generic[T]):
 
     def __init__(self, trial: Trial, elements: ManualSubscriber[T]) -> None:
         self.trial = trial
-        self.publisher = ManualPublisher[T](trial)
+        self.publisher: ManualPublisher[T] = ManualPublisher[T](trial)
         self._elements = elements
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:

@@ -68,7 +68,7 @@ class Trial:
     def __init__(self, rule: str, settings: Settings) -> None:
         self.rule = rule
         self.settings = settings
-        self.lock = threading.Condition(threading.RLock())
+        self.lock: threading.Condition = threading.Condition(threading.RLock())
         self._notes: deque[Note] = deque(maxlen=KEPT)
         self._noted = 0
         self._fault: ConformanceError | None = None
@@ -77,7 +77,7 @@ class Trial:
         self._names = 0
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
-        self.over = False
+        self.over: bool = False
 
     # -- noting ------------------------------------------------------------------------------------------------
 

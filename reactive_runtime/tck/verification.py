@@ -16,7 +16,7 @@ from unittest import SkipTest
 from reactive_runtime.tck.settings import Settings
 from reactive_runtime.tck.trial import ConformanceError, NotVerified, Trial
 
-__all__ = ["Check", "Outcome", "Verification", "check", "untested"]
+__all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
 
 V = TypeVar("V", bound="Verification")
 
@@ -75,9 +75,10 @@ class Verification:
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A check that is overridden stays a check."""
         super().__init_subclass__(**arguments)
-        for name, function in list(vars(cls).items()):
+        for name, own in list(vars(cls).items()):
+            function: Any = own
             marked: Any = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
-            if callable(function) and hasattr(marked, "check") and not hasattr(function, "check"):
+            if callable(own) and hasattr(marked, "check") and not hasattr(own, "check"):
                 function.check, function.__test__ = marked.check, True
 
     def configure(self: V, **settings: Any) -> V:
@@ -145,7 +146,11 @@ def check(rule: str, /) -> Callable[[Callable[[V, Trial], object]], Callable[[V]
     return decorate
 
 
-def untested(rule: str, name: str, why: str) -> Callable[[Verification], None]:
+Skipped = Callable[[Verification], None]
+"""A check that says why it can't be made."""
+
+
+def untested(rule: str, name: str, why: str) -> Skipped:
     """A check that the original kit declares, and can't make: it is skipped, and says `why`."""
 
     def skip(self: Verification) -> None:

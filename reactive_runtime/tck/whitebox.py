@@ -8,7 +8,7 @@ from reactive_runtime.spec import Subscriber
 from reactive_runtime.tck.puppets import WhiteboxSubscriberProbe
 from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
 from reactive_runtime.tck.trial import Trial
-from reactive_runtime.tck.verification import check
+from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberWhiteboxVerification"]
 
@@ -49,7 +49,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.publisher.expect_request("a subscriber without demand receives nothing")
         stage.signal_next()
 
-    untested_spec202_should_asynchronously_dispatch = not_seen("untested_spec202_should_asynchronously_dispatch")
+    untested_spec202_should_asynchronously_dispatch: Skipped = not_seen(
+        "untested_spec202_should_asynchronously_dispatch"
+    )
 
     @check("2.3")
     def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(self, trial: Trial) -> None:
@@ -61,8 +63,10 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(trial)
         stage.publisher.send_error(TckError())
 
-    untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error = not_seen(
-        "untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
+    untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: Skipped = (
+        not_seen(
+            "untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
+        )
     )
 
     @check("2.5")
@@ -72,10 +76,10 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(trial)
         stage.cancels_a_second_subscription()
 
-    untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid = not_seen(
+    untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid: Skipped = not_seen(
         "untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid"
     )
-    untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization = not_seen(  # noqa: E501
+    untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization: Skipped = not_seen(  # noqa: E501
         "untested_spec207_must_ensure_all_calls_on_its_subscription_take_place_from_the_same_thread_or_take_care_of_synchronization"
     )
 
@@ -130,13 +134,13 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.publisher.send_error(error)
         probe.expect_error(error)
 
-    untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events = not_seen(  # noqa: E501
+    untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: Skipped = not_seen(  # noqa: E501
         "untested_spec211_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
     )
-    untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation = not_seen(
-        "untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation"
+    untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation: Skipped = (
+        not_seen("untested_spec212_must_not_call_on_subscribe_more_than_once_based_on_object_equality_spec_violation")
     )
-    untested_spec213_failing_on_signal_invocation = not_seen("untested_spec213_failing_on_signal_invocation")
+    untested_spec213_failing_on_signal_invocation: Skipped = not_seen("untested_spec213_failing_on_signal_invocation")
 
     @check("2.13")
     def required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
@@ -157,7 +161,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage, _ = self._stage(trial)
         stage.must_refuse_none("on_error")
 
-    untested_spec301_must_not_be_called_outside_subscriber_context = not_seen(
+    untested_spec301_must_not_be_called_outside_subscriber_context: Skipped = not_seen(
         "untested_spec301_must_not_be_called_outside_subscriber_context"
     )
 
@@ -174,18 +178,18 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         probe.trigger_request(3)
         trial.verify()
 
-    untested_spec310_request_may_synchronously_call_on_next_on_subscriber = not_seen(
+    untested_spec310_request_may_synchronously_call_on_next_on_subscriber: Skipped = not_seen(
         "untested_spec310_request_may_synchronously_call_on_next_on_subscriber"
     )
-    untested_spec311_request_may_synchronously_call_on_complete_or_on_error = not_seen(
+    untested_spec311_request_may_synchronously_call_on_complete_or_on_error: Skipped = not_seen(
         "untested_spec311_request_may_synchronously_call_on_complete_or_on_error"
     )
-    untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists = not_seen(
+    untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists: Skipped = not_seen(
         "untested_spec314_cancel_may_cause_the_publisher_to_shutdown_if_no_other_subscription_exists"
     )
-    untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error = not_seen(
+    untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error: Skipped = not_seen(
         "untested_spec315_cancel_must_not_throw_exception_and_must_signal_on_error"
     )
-    untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber = not_seen(
+    untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber: Skipped = not_seen(
         "untested_spec316_request_must_not_throw_exception_and_must_on_error_the_subscriber"
     )

@@ -93,8 +93,8 @@ class Chunk:
     __slots__ = ("packed", "thread")
 
     def __init__(self, thread: int, packed: Sequence[Packed]) -> None:
-        self.thread = thread
-        self.packed = packed
+        self.thread: int = thread
+        self.packed: Sequence[Packed] = packed
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

@@ -161,25 +161,46 @@ class Past:
         "waits",
     )
 
+    calls_end: int
+    calls_thread: int
+    cancels: int
+    completed: bool
+    failed: bool
+    last_cancel: int
+    last_request: int
+    last_subscribe: int
+    late: int
+    request_raised: bool
+    requests: int
+    signal_raised: bool
+    signals: int
+    signals_end: int
+    subscribe_end: int
+    subscribe_thread: int
+    terminal_begin: int
+    terminal_end: int
+    terminal_thread: int
+    terminated: bool
+
     def __init__(self, late_signals: int) -> None:
-        self.late_signals = late_signals  # allowed where a record does not say
+        self.late_signals: int = late_signals  # allowed where a record does not say
         self.signals = self.requests = self.cancels = self.late = 0
-        self.requested = 0  # the sum of valid demand, capped
-        self.delivered = 0
+        self.requested: int = 0  # the sum of valid demand, capped
+        self.delivered: int = 0
         self.largest: int | None = None
-        self.subscribed = 0  # how often
+        self.subscribed: int = 0  # how often
         self.terminated = self.completed = self.failed = False
         self.request_raised = self.signal_raised = False
         self.terminal_begin, self.terminal_end, self.terminal_thread = _LATER, _LATER, 0  # of the first
         self.last_request = self.last_subscribe = self.last_cancel = _NEVER  # their `begin`
         self.subscribe_end = self.signals_end = self.calls_end = _NEVER  # the latest; signals but on_subscribe
         self.subscribe_thread = self.calls_thread = 0  # of the one that ends latest
-        self.signal_thread = 0  # of the last to begin
-        self.cancel_end = _LATER  # of the first to end
+        self.signal_thread: int = 0  # of the last to begin
+        self.cancel_end: int = _LATER  # of the first to end
         self.cancel_inside: bool | None = None
         self.cancel_ns: int | None = None
         self.last_late_ns: int | None = None
-        self.allowed = 0  # late signals, as the first of them has it
+        self.allowed: int = 0  # late signals, as the first of them has it
         self.invalid_end: int | None = None  # of the first invalid request that counts
         self.asked_at: int | None = None  # ns; of a request that found no demand outstanding, until it is answered
         self.waits: Waits = {}
@@ -270,8 +291,9 @@ class Past:
 
     def _cancel(self, record: Record) -> None:
         self._call(record)
-        if _returned(record) and record.end < self.cancel_end:  # type: ignore[operator]
-            self.cancel_end, self.cancel_ns = record.end, record.end_ns  # type: ignore[assignment]
+        end = record.end
+        if end is not None and _returned(record) and end < self.cancel_end:
+            self.cancel_end, self.cancel_ns = end, record.end_ns
             self.cancel_inside = self.inside(record)
         self.cancels += 1
         self.last_cancel = record.begin
@@ -563,7 +585,7 @@ class Reference:
 
     def __init__(self, late_signals: int = 1) -> None:
         """`late_signals`: how many may follow a cancel that came from outside, where the record does not say."""
-        self.past = Past(late_signals)
+        self.past: Past = Past(late_signals)
         self._tallies: dict[_Condition, _Tally] = {}
 
     def feed(self, record: Record) -> Sequence[Finding]:

@@ -175,10 +175,10 @@ class TraceWriter:
         _arrow()  # what is missing is said here, and not to a publisher in mid-signal
         _columns(())  # pyarrow imports what it converts with at the first conversion: not in the middle of a load
         now = datetime.now(UTC)
-        self.path = Path(folder) / f"date={now:%Y-%m-%d}" / f"run={run}"
+        self.path: Path = Path(folder) / f"date={now:%Y-%m-%d}" / f"run={run}"
         self.run = run
-        self.rows = 0  # _lock; that were handed over
-        self.waited = 0.0  # _lock; seconds that the threads which record waited for the files
+        self.rows: int = 0  # _lock; that were handed over
+        self.waited: float = 0.0  # _lock; seconds that the threads which record waited for the files
         self._changed = primitives.Condition()
         self._lock = self._changed  # its lock
         self._sources: list[Source] = []  # _lock

@@ -51,7 +51,8 @@ ARGUMENTS: dict[str, Any] = {
 
 def with_an_executor() -> Iterator[tuple[str, str]]:
     """Every operator and source of `Flow` that has a parameter for an executor or a clock, and its name."""
-    for name, member in vars(Flow).items():
+    for name in dir(Flow):
+        member = getattr(Flow, name)
         if inspect.isfunction(member) and not name.startswith("_"):
             for parameter in inspect.signature(member).parameters:
                 if parameter in ("executor", "clock"):

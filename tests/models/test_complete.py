@@ -23,6 +23,6 @@ ELSEWHERE = {
 
 def test_every_operator_source_and_sink_has_a_model_or_a_reason() -> None:
     held = {name.partition(",")[0].partition(" ")[0] for name in (*TABLE, *TIMED, *SOURCES, *MODELS)} | SINKS
-    public = {name for name in vars(Flow) if not name.startswith("_")}
+    public = {name for name in dir(Flow) if not name.startswith("_")}
     assert public - held - set(ELSEWHERE) == set()
     assert set(ELSEWHERE) & held == set(), "a reason that is needed no more"

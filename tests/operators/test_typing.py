@@ -19,5 +19,5 @@ def test_mypy_finds_the_types_that_are_asserted() -> None:
 
 def test_every_method_of_flow_has_its_type_asserted() -> None:
     asserted = set(re.findall(r"\.(\w+)\(", FILE.read_text()))
-    public = {name for name in vars(Flow) if not name.startswith("_")}
+    public = {name for name in dir(Flow) if not name.startswith("_")}
     assert public - asserted == set()

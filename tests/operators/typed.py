@@ -6,6 +6,7 @@ import queue
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from decimal import Decimal
 from typing import Any, assert_type
 
 import pyarrow
@@ -52,6 +53,8 @@ def sources() -> None:
     assert_type(Flow.never(), Flow[Any])
     assert_type(Flow.error(OSError()), Flow[Any])
     assert_type(Flow.range(3), Flow[int])
+    assert_type(Flow.range(1, 3), Flow[int])
+    assert_type(Flow.range(1, 9, 3), Flow[int])
     assert_type(Flow.from_iterable("ab"), Flow[str])
     assert_type(Flow.from_supplier(lambda: [1]), Flow[int])
     assert_type(Flow.from_callable(lambda: 1), Flow[int])
@@ -68,7 +71,12 @@ def sources() -> None:
     assert_type(Flow.merge(f, f), Flow[int])
     assert_type(Flow.merge_comparing(f, f), Flow[int])
     assert_type(Flow.zip(f, Flow.just("a")), Flow[tuple[int, str]])
-    assert_type(Flow.combine_latest(f, Flow.just("a")), Flow[tuple[Any, ...]])
+    assert_type(Flow.zip(f, f, Flow.just("a"), f), Flow[tuple[int, int, str, int]])
+    assert_type(Flow.zip(f, f, f, f, f), Flow[tuple[int, ...]])
+    assert_type(Flow.combine_latest(f, Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(Flow.combine_latest(f, Flow.just("a"), f), Flow[tuple[int, str, int]])
+    assert_type(Flow.combine_latest(f, Flow.just("a"), f, f), Flow[tuple[int, str, int, int]])
+    assert_type(Flow.combine_latest(f, f, f, f, f), Flow[tuple[int, ...]])
     assert_type(Flow.race(f, f), Flow[int])
 
 
@@ -113,6 +121,9 @@ def folds() -> None:
     assert_type(f.to_dict(text, text), Flow[dict[str, str]])
     assert_type(f.count(), Flow[int])
     assert_type(f.sum(), Flow[int])
+    assert_type(Flow.just(True).sum(), Flow[int])
+    assert_type(Flow.just(0.5).sum(), Flow[float])
+    assert_type(Flow.just(Decimal(1)).sum(), Flow[Decimal])
     assert_type(f.min(), Flow[int])
     assert_type(f.max(key=text), Flow[int])
     assert_type(f.all(), Flow[bool])
@@ -124,6 +135,8 @@ def several() -> None:
     assert_type(f.concat_with(f), Flow[int])
     assert_type(f.merge_with(f), Flow[int])
     assert_type(f.zip_with(Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(f.zip_with(Flow.just("a"), f), Flow[tuple[int, str, int]])
+    assert_type(f.zip_with(Flow.just("a"), f, f), Flow[tuple[int, str, int, int]])
     assert_type(f.with_latest_from(Flow.just("a")), Flow[tuple[int, str]])
     assert_type(f.flat_map(texts), Flow[str])
     assert_type(f.flat_map(text_async), Flow[str])
@@ -151,6 +164,8 @@ def control() -> None:
     assert_type(f.publish_on(pool), Flow[int])
     assert_type(f.subscribe_on(pool), Flow[int])
     assert_type(f.parallel(2), ParallelFlow[int, int])
+    assert_type(f.parallel(2).run_on(pool).map(text).filter(bool), ParallelFlow[int, str])
+    assert_type(f.parallel(2).rails(lambda rail: rail.map(text)).sequential(), Flow[str])
     assert_type(f.limit_rate(2), Flow[int])
     assert_type(f.on_overflow_buffer(2), Flow[int])
     assert_type(f.on_overflow_drop(), Flow[int])
@@ -211,7 +226,9 @@ def spark(df: DataFrame, session: SparkSession) -> None:
     assert_type(Flow.from_dataframe(df), Flow[tuple[Any, ...]])
     assert_type(Flow.from_dataframe(df, rows="dicts"), Flow[dict[str, Any]])
     assert_type(Flow.from_dataframe(df, 2, rows="batches"), Flow[pyarrow.RecordBatch])
-    assert_type(Flow.from_stream(df), Flow[Any])
+    assert_type(Flow.from_stream(df), Flow[tuple[Any, ...]])
+    assert_type(Flow.from_stream(df, rows="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_stream(df, "folder", mode="append", rows="batches"), Flow[pyarrow.RecordBatch])
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])
 
@@ -226,3 +243,11 @@ def untyped() -> None:
     b: Flow[int] = Flow.create(lambda emitter: emitter.complete())
     assert_type(a, Flow[str])
     assert_type(b, Flow[int])
+
+
+def refused() -> None:
+    """What is wrong is an error of the checkers: without the error, the comment that expects it is one."""
+    Flow.just("a").sum()  # type: ignore[misc]
+    Flow.range()  # type: ignore[call-overload]
+    Flow.range("a")  # type: ignore[call-overload]
+    Flow([1, 2, 3])  # type: ignore[arg-type]

@@ -1,0 +1,96 @@
+"""What every operator needs of the flow that it is called on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
+
+from reactive_runtime._core.origin import Cold, Origin, Part, _flow_type, _new, flow_of, lengthened, parts_of
+from reactive_runtime._core.place import assembled
+from reactive_runtime._core.step import Step
+from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime.spec import Subscriber
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["FlowBase"]
+
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+
+
+class FlowBase(Generic[T_co]):
+    """An origin, and the steps behind it.
+
+    The operators of each theme are a class on top of this one, in the file of the theme; `Flow` is made of all of them.
+    """
+
+    __slots__ = ("_origin", "_steps")
+
+    _origin: Origin[Any]
+    _steps: Sequence[Step[Any, Any]]
+
+    def __init__(self, *given: Never) -> None:
+        """Raises: a flow begins with one of the sources. They, and the operators, make it with `flow_of`."""
+        raise _no_source(type(self), *given)
+
+    def _begin(self, origin: Origin[Any]) -> None:
+        """For `__init__` of a source that is a class of its own."""
+        self._origin = origin
+        self._steps = ()
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> object:
+        """See `Flow.subscribe`."""
+        raise NotImplementedError
+
+    def _flow(self) -> Flow[T_co]:
+        """This, with the operators of all themes."""
+        return cast("Flow[T_co]", self)
+
+    def _then(self, step: Step[Any, R]) -> Flow[R]:
+        """This flow, and one step more."""
+        step.place = assembled()
+        flow: Flow[R] = _new(_flow_type[0])  # written out, as `flow_of` does it
+        flow._origin, flow._steps = lengthened(self, step)
+        return flow
+
+    def _on(self, executor: Executor) -> Flow[T_co]:
+        """The same flow, its source run on `executor` unless it has chosen another."""
+        return flow_of(self._origin.on(executor), self._steps)
+
+    def _none(self) -> Flow[T_co]:
+        """A flow without elements."""
+        return flow_of(Cold("empty()", tuple, at_hand=True))
+
+    def _parts(self) -> list[Part]:
+        """The pipeline, for `explain`."""
+        return parts_of(self)
+
+    def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
+        """Subscribe, and return the subscription."""
+        plan = self._origin.plan()
+        subscription = PulledSubscription(subscriber, plan.feed(None), (*plan.steps, *self._steps), plan.executor)
+        subscription.start()
+        return subscription
+
+
+def _no_source(kind: type[object], *given: object) -> TypeError:
+    """The error of `Flow(given)`: what was wanted, most likely, and the sources that there are."""
+    sources = [name for name in dir(kind) if isinstance(getattr_static(kind, name), staticmethod)]
+    first = given[0] if len(given) == 1 else None
+    if hasattr(first, "subscribe"):
+        wanted = "from_publisher"
+    elif isinstance(first, Iterable):
+        wanted = "from_iterable"
+    elif callable(first):
+        wanted = "from_supplier"
+    else:
+        wanted = "just"
+    title = kind.__name__
+    return TypeError(
+        f"{title}({', '.join(type(it).__name__ for it in given)}): a flow begins with one of the sources,"
+        f" here perhaps {title}.{wanted}(...); they are {', '.join(sources)}"
+    )

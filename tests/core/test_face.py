@@ -1,0 +1,75 @@
+"""What `Flow` is made of: the operators of each theme are methods, the sources static methods."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from reactive_runtime import Flow
+from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime.flow import Operators
+from reactive_runtime.operators.bridging import SparkOperators
+from reactive_runtime.operators.sinks import TerminalOperators
+from reactive_runtime.pipeline import Pipeline
+
+PUBLIC = [name for name in dir(Flow) if not name.startswith("_")]
+SOURCES = [name for name in PUBLIC if isinstance(inspect.getattr_static(Flow, name), staticmethod)]
+METHODS = [name for name in PUBLIC if name not in SOURCES]
+
+
+def test_a_source_called_on_a_flow_does_not_take_the_flow_for_an_element() -> None:
+    assert list(Flow.range(3).just(1)) == [1]
+    assert list(Flow.just("a").range(2)) == [0, 1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_operator_is_defined_where_it_is_found(name: str) -> None:
+    member = inspect.getattr_static(Flow, name)
+    assert isinstance(member, FunctionType)
+    owner = next(kind for kind in Flow.__mro__ if name in vars(kind))
+    assert member.__module__ == owner.__module__
+    assert member.__qualname__.rpartition(".")[0] == owner.__name__
+    assert next(iter(inspect.signature(member).parameters)) == "self"
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_takes_no_flow_that_it_is_called_on(name: str) -> None:
+    assert "self" not in inspect.signature(getattr(Flow, name)).parameters
+
+
+def test_the_parts_of_flow_add_no_public_name_that_is_not_in_a_theme() -> None:
+    themes = {kind.__module__ for kind in Flow.__mro__ if kind not in (Flow, Operators, FlowBase)}
+    homes = {getattr(Flow, name).__module__ for name in PUBLIC}
+    assert homes <= themes | {"reactive_runtime.flow"}
+
+
+def test_a_pipeline_has_what_makes_a_flow_of_a_flow() -> None:
+    sinks = {name for kind in (TerminalOperators, SparkOperators) for name in vars(kind)}
+    has = {name for name in PUBLIC if hasattr(Pipeline(), name)}
+    assert has == set(METHODS) - sinks - {"explain"}
+    returned = {name: str(inspect.signature(getattr(Flow, name)).return_annotation) for name in METHODS}
+    assert has == {name for name, annotation in returned.items() if "Flow[" in annotation}
+
+
+@pytest.mark.parametrize(
+    ("given", "source"), [(([1, 2],), "from_iterable"), ((len,), "from_supplier"), ((3,), "just"), ((), "just")]
+)
+def test_flow_called_names_the_sources(given: tuple[Any, ...], source: str) -> None:
+    with pytest.raises(TypeError, match=rf"begins with one of the sources, here perhaps Flow\.{source}\(") as raised:
+        Flow(*given)
+    assert all(name in str(raised.value) for name in SOURCES)
+
+
+def test_flow_called_with_a_publisher_names_the_source_for_it() -> None:
+    with pytest.raises(TypeError, match=r"^Flow\(Flow\): .* here perhaps Flow\.from_publisher\("):
+        Flow(Flow.range(2))
+
+
+def test_a_pipeline_is_pickled_and_a_flow_copied() -> None:
+    pipeline = pickle.loads(pickle.dumps(Pipeline[int, str]().take(2).map(str)))
+    assert list(copy.copy(Flow.range(5)).transform(pipeline)) == ["0", "1"]
