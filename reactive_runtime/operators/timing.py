@@ -117,8 +117,8 @@ class TimingOperators(FlowBase[T_co]):
     def debounce(self, seconds: float, clock: Clock) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
 
-        The source is asked for everything. The last element comes with the end. One that has no demand waits, until a
-        newer one takes its place. Cancellation passes through. Origin: `debounce` of Rx.
+        The source is asked for everything. The last element comes with the end. One that is due and
+        has no demand waits, until a newer one is due. Cancellation passes through. Origin: `debounce` of Rx.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
