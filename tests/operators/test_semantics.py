@@ -531,6 +531,7 @@ def test_a_cancel_of_the_flow_cancels_its_coroutines_and_its_async_source() -> N
 
 INTERRUPTED = """
 import signal, sys, threading, time, os
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 from concurrent.futures import ThreadPoolExecutor
 from reactive_runtime import Flow
 closed = threading.Event()
