@@ -330,9 +330,8 @@ class ScheduledExecutor(_TimedExecutor):
     anew, without the tasks that wait in the parent.
 
     >>> with ScheduledExecutor() as timers:
-    ...     late, early = timers.schedule(0.02, print, "late"), timers.schedule(0.01, print, "early")
-    early
-    late
+    ...     timer = timers.schedule(0.01, print, "ten milliseconds later")
+    ten milliseconds later
     """
 
     def __init__(self, name: str = "timers") -> None:

@@ -142,9 +142,12 @@ class PulledSubscription(Host):
         else:
             feed = self._feed
             expected = self._behind is not None and not feed.gathers  # else by none, or in its first turn
+            with self._lock:
+                stopped = self._stop
             self._launch()
-            # Last: what the upstream signals right away finds a drain that runs.
-            trampoline.launch(partial(self._connect, feed) if expected else feed.connect)
+            if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the feed
+                # Last: what the upstream signals right away finds a drain that runs.
+                trampoline.launch(partial(self._connect, feed) if expected else feed.connect)
 
     def _connect(self, feed: Feed) -> None:
         if type(feed) is Inbox:  # it is expected by itself; what it brings may have no end

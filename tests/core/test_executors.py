@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from typing import Any
@@ -320,12 +321,23 @@ def test_a_delay_that_is_no_number_is_a_type_error(kind: Callable[[], Any], dela
         kind().schedule(delay, int)
 
 
+class Held(ScheduledExecutor):
+    """Its time stands still until it is let run."""
+
+    begin = time.monotonic()
+    runs = False
+
+    def now(self) -> float:
+        return super().now() if self.runs else self.begin
+
+
 def test_timers_run_when_due_whatever_the_order_of_scheduling() -> None:
     ran: list[str] = []
-    with ScheduledExecutor() as timers:
+    with Held() as timers:
         timers.schedule(0.05, ran.append, "third")
         timers.schedule(0.03, ran.append, "second")
         timers.schedule(0.01, ran.append, "first")
+        timers.runs = True
     assert ran == ["first", "second", "third"]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
 import pytest
 from sinks import Sink
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, Subscription, hooks
 from reactive_runtime._core.fuse import fusing
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
@@ -317,3 +319,45 @@ def test_what_is_due_and_what_is_not_go_to_the_hook_at_a_cancel(waiting: int) ->
     finally:
         hooks.set_handler(before)
     assert dropped == [*range(waiting)]
+
+
+class Leaves(Sink):
+    """Cancels in `on_subscribe`."""
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
+class Waits(Executor):
+    """Runs what was submitted when it is let."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Callable[[], object]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.tasks.append(lambda: fn(*args, **kwargs))
+        return Future()
+
+    def run(self) -> None:
+        while self.tasks:
+            self.tasks.pop(0)()
+
+
+BEGUN: dict[str, Callable[[Callable[[], object]], Flow[Any]]] = {
+    "create": lambda begun: Flow.create(lambda emitter: begun()),
+    "defer": lambda begun: Flow.defer(lambda: begun() or Flow.never()),
+    "using": lambda begun: Flow.using(lambda: begun() or nullcontext(), lambda _: Flow.never()),
+    "share": lambda begun: Flow.create(lambda emitter: begun()).share(),
+    "from_publisher": lambda begun: Flow.from_publisher(Flow.create(lambda emitter: begun())),
+}
+
+
+@pytest.mark.parametrize("source", BEGUN)
+def test_nothing_is_begun_behind_a_boundary_for_one_who_cancels_in_on_subscribe(source: str) -> None:
+    """The drain closes on a thread of the pool, which comes later than the call of the upstream's `subscribe` would."""
+    begun: list[str] = []
+    pool = Waits()
+    BEGUN[source](lambda: begun.append(source)).publish_on(pool).subscribe(Leaves())
+    pool.run()
+    assert begun == []
