@@ -1,8 +1,8 @@
 """What is public: the names that a user may import, each with one home, and the members of `Flow` by theme.
 
 A public module is one without an underscore in its path. Its public names are those of its `__all__`. A name that
-several modules export has its home in the first of them; the pages of the others point there. `Flow` binds what the
-modules of `operators` define: those names are its members, and have their home there.
+several modules export has its home in the first of them; the pages of the others point there. `Flow` inherits
+what the classes of `operators` define: those names are its members, and have their home there.
 """
 
 from __future__ import annotations
@@ -53,12 +53,8 @@ class Member:
     def signature(self) -> inspect.Signature:
         """How it is called on a flow, or, a source, on `Flow`."""
         signature = inspect.signature(self.function)
-        parameters = list(signature.parameters.values())
-        own = 0 if self.kind == "source" else 1
-        positional = [it for it in parameters[own:] if it.kind is it.POSITIONAL_ONLY]
-        if own and not positional:  # the `/` behind the flow itself says nothing to the caller
-            parameters = [parameters[0], *parameters[1:]]
-        return signature.replace(parameters=parameters[own:])
+        own = 0 if self.kind == "source" else 1  # `self`
+        return signature.replace(parameters=list(signature.parameters.values())[own:])
 
 
 @dataclass
@@ -82,13 +78,10 @@ def members() -> list[Member]:
     """The public members of `Flow`, in the order of their names."""
     found = []
     for name in sorted(name for name in dir(Flow) if not name.startswith("_")):
-        static = inspect.getattr_static(Flow, name)
-        function = static.__func__ if isinstance(static, staticmethod | classmethod) else static
-        first = next(iter(inspect.signature(function).parameters.values()), None)
-        of_a_flow = first is not None and (first.name == "self" or "Flow[" in str(first.annotation))
-        begins = isinstance(static, staticmethod) or not of_a_flow
+        function = getattr(Flow, name)
+        begins = isinstance(inspect.getattr_static(Flow, name), staticmethod)
         module = function.__module__.rpartition(".")[2].lstrip("_")
-        ends = module in ("sinks", "terminal", "flow") or name == "to_spark"
+        ends = module in ("sinks", "flow") or name == "to_spark"
         kind = "source" if begins else "sink" if ends else "operator"
         theme = {"source": "sources", "sink": "sinks"}.get(kind, module)
         found.append(Member(name, theme, kind, function))

@@ -1,1 +1,1 @@
-"""The operators, by theme. Each is a function on a flow, with its step right below; `Flow` binds it by one line."""
+"""The operators, by theme. Each is a method of the theme's class, with its step below; `Flow` inherits the classes."""

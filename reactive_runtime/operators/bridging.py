@@ -1,4 +1,4 @@
-"""To Spark and back: what takes the extra `reactive-runtime[spark]`, bound here by its names.
+"""To Spark and back: what needs the extra `reactive-runtime[spark]`.
 
 This is the one place that looks upwards: `reactive_runtime.spark` is imported when one of these is called.
 """
@@ -28,7 +28,7 @@ Mode = Literal["append", "update", "complete"]
 
 
 class SparkOperators(FlowBase[T_co]):
-    """To Spark and back: what takes the extra `reactive-runtime[spark]`, bound here by its names."""
+    """To Spark and back: what needs the extra `reactive-runtime[spark]`."""
 
     __slots__ = ()
 

@@ -14,8 +14,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
-from reactive_runtime import flow
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import flow_base, hooks, primitives
 from reactive_runtime._core.feed import ColdFeed, Feed
 from reactive_runtime._core.fuse import Unstopped, pulled
 from reactive_runtime._core.step import Step
@@ -329,7 +328,7 @@ def swapped(kind: type[TextbookSubscription]) -> Iterator[None]:
         make: Callable[..., Any] = kind if judged else PulledSubscription
         return make(subscriber, feed, steps, executor)
 
-    seam: Any = flow  # the one place where subscriptions are made
+    seam: Any = flow_base  # the one place where subscriptions are made
     seam.PulledSubscription = subscription
     try:
         yield
