@@ -23,7 +23,7 @@ PUBLIC = {name: it for name, it in inspect.getmembers(Flow, callable) if not nam
 
 
 def parameters(of: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    return {name: it for name, it in inspect.signature(of).parameters.items() if name != "source"}
+    return {name: it for name, it in inspect.signature(of).parameters.items() if name not in ("self", "source")}
 
 
 # -- what may become an element is looked at where the flow is put together --------------------------------------------
@@ -131,7 +131,8 @@ def test_no_element_is_made_of_a_function_that_returns_none(
         if "Exception" in str(parameters(method)[argument].annotation):
             source = source.concat_with(Flow.error(OSError("gone")))
         known: dict[str, Any] = {
-            argument: function, "source": source, "clock": clock, "executor": pool, "n": 2, "initial": 1,
+            argument: function, "self": source, "source": source, "clock": clock, "executor": pool, "n": 2,
+            "initial": 1,
             "resource": lambda: nullcontext(1), "supplier": list, "accumulate": list.append, "fn": nothing,
             "sources": Flow.range(2), "key": nothing, "first": 0.1,
         }  # fmt: skip
