@@ -181,7 +181,11 @@ def write(run: Run, folder: Path) -> Path:
 def write_all(runs: Iterable[tuple[Run, Path]]) -> list[Path]:
     """Write runs, as many at once as there are cores; their folders."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(write, *zip(*runs, strict=True)))
+        try:
+            return list(pool.map(write, *zip(*runs, strict=True)))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # the rest is not written
+            raise
 
 
 # -- processes ------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -296,6 +296,13 @@ def shown(title: str, against: str, rows: Sequence[Row]) -> None:
     console.print(table)
 
 
+def status(took: Iterable[Took]) -> int:
+    """Of the process: 1 where a verdict was wrong."""
+    right = all(it.right for it in took)
+    console.print(f"every verdict is right: {right}")
+    return 0 if right else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--unit", type=int, default=10_000_000)
@@ -354,9 +361,7 @@ def main() -> int:
         off = away(four.wall, one.wall, 4), away(four.processor, one.processor, 4)
         said = f"{'at most' if max(off) <= LINEAR else 'more than'} {LINEAR:.0%} above"
         console.print(f"{judge.name}: four times the records, {off[0]:+.1%} ({off[1]:+.1%}) from linear: {said}")
-    right = all(it.right for it in took.values())
-    console.print(f"every verdict is right: {right}")
-    return 0 if right else 1
+    return status(took.values())
 
 
 if __name__ == "__main__":
