@@ -124,7 +124,7 @@ class Run:
                 at = np.arange(begin, end)
                 assert self.longest is not None
                 parts.append(self._rows(np.full(len(at), self.longest), at, self.long, self._long_rank(at)))
-            ticket = int(_begin(self._rank(stop))) - 1 if stop < self.places else 2 * (self.places + self.long) + 2
+            ticket = int(_begin(self._rank(stop))) - 1 if stop < self.places else 8 * (self.places + self.long) + 8
             threads, rows = (np.concatenate(of) for of in zip(*parts, strict=True))
             yield ticket, threads, rows
 
@@ -139,9 +139,11 @@ class Run:
         argument[at == length - 8] = 6  # the last is for what is left
         if self.broken:
             argument[(at == _middle(length)) & np.isin(number, np.array(self.broken))] = TURN - 2
-        begin = _begin(rank)
-        ns = 100 * begin + (begin * 2654435761 >> 7) % 80  # no two steps of a clock are the same
-        columns = (number, kind, argument, begin, begin + 1, ns, ns + 50, np.zeros(len(at), int))
+        begin, dice = _begin(rank), _dice(rank)
+        end = begin + 1 + (dice >> 2 & 1)
+        begin_ns = 400 * rank + (dice >> 3 & 0xFF)
+        end_ns = begin_ns + 100 + (dice >> 11 & 0xFF)
+        columns = (number, kind, argument, begin, end, begin_ns, end_ns, np.zeros(len(at), int))
         assert len(columns) == PACKED
         return 1 + (number + at // TURN) % THREADS, np.stack(columns, axis=1).astype(np.int64)
 
@@ -156,7 +158,15 @@ def _place(at: Any, number: int, length: int) -> Any:
 
 
 def _begin(rank: Any) -> Any:
-    return 2 * rank + 1
+    """Its ticket: they rise, in steps that differ, as do those of a clock. So files take bytes as real ones do."""
+    return 8 * rank + 1 + (_dice(rank) & 3)
+
+
+def _dice(rank: Any) -> Any:
+    """Twenty bits, always the same for the same rank."""
+    mixed = np.atleast_1d(rank).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ mixed >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)  # as splitmix64 does
+    return (mixed >> np.uint64(44)).astype(np.int64).reshape(np.shape(rank))
 
 
 def write(run: Run, folder: Path) -> Path:

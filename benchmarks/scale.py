@@ -337,18 +337,22 @@ def main() -> int:
         for judge in judges * WARM:
             judge.judge(written.places(many.clean[:2]))
         took = {(judge.name, id(data)): Took() for judge in judges for data in sets}
-        for data_of_round in [*[[*even, tall]] * asked.rounds, [many, *slow]]:
-            for data in data_of_round:
+
+        def done(some: Sequence[Data], rounds: int) -> None:
+            for data in some * rounds:
                 for judge in judges:
                     take(judge, data, written, took[judge.name, id(data)])
 
-    def row(judge: Judge, data: Data, base: Data) -> Row:
-        of = None if base is data else took[judge.name, id(base)]
-        return judge, data, took[judge.name, id(data)], of, data.records / base.records
+        def row(judge: Judge, data: Data, base: Data) -> Row:
+            of = None if base is data else took[judge.name, id(base)]
+            return judge, data, took[judge.name, id(data)], of, data.records / base.records
 
-    least, most = even[0], even[-1]
-    shown("more records", "from linear", [row(judge, data, least) for judge in judges for data in even])
-    shown("skew", "beside alike", [row(judge, data, most) for data in (many, tall, *slow) for judge in judges])
+        least, most = even[0], even[-1]
+        done(even, asked.rounds)
+        shown("more records", "from linear", [row(judge, data, least) for judge in judges for data in even])
+        for some, rounds in (([tall], asked.rounds), ([many], 1), *((([it], 1)) for it in slow)):
+            done(some, rounds)
+            shown("skew", "beside alike", [row(judge, data, most) for data in some for judge in judges])
     console.print("in brackets: by processor time, of all processes, which other work on the machine changes less")
     for data in (most, many, tall):
         for judge in judges:

@@ -81,9 +81,9 @@ def test_a_long_subscription_lives_from_the_beginning_of_its_run_to_the_end(tmp_
     write(run, tmp_path)
     begins = [it.begin for it in read_trace(tmp_path) if it.subscription == run.longest]
     gaps = {later - earlier for earlier, later in pairwise(begins)}
-    assert begins[0] < 10
-    assert begins[-1] > 2 * run.records - 10
-    assert max(gaps) <= 8
+    assert begins[0] < 8 * 5
+    assert begins[-1] > 8 * (run.records - 5)
+    assert max(gaps) <= 8 * 4
 
 
 def test_files_are_in_the_layout_by_which_a_judge_plans(tmp_path: Path) -> None:
