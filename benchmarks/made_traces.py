@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -190,12 +189,8 @@ def write(run: Run, folder: Path) -> Path:
 
 def write_all(runs: Iterable[tuple[Run, Path]]) -> list[Path]:
     """Write runs, as many at once as there are cores; their folders."""
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        try:
-            return list(pool.map(write, *zip(*runs, strict=True)))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # the rest is not written
-            raise
+    with get_context("spawn").Pool() as pool:  # which ends them, where this is ended
+        return pool.starmap(write, runs, chunksize=1)
 
 
 # -- processes ------------------------------------------------------------------------------------------------

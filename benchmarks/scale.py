@@ -108,21 +108,31 @@ class Verdict:
 
 
 class Written:
-    """Runs on disk; each is written once, whatever it is a part of."""
+    """Runs on disk, each once, whatever it is a part of; removed at the end."""
 
-    def __init__(self, folder: Path, data: Sequence[Data]) -> None:
+    def __init__(self, data: Iterable[Data]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="scale-")
         runs = list(dict.fromkeys(run for it in data for run in (*it.clean, *it.broken)))
-        runs.sort(key=lambda run: -run.records)
-        places = write_all([(run, folder / f"{number:04}") for number, run in enumerate(runs)])
-        self.runs = runs
+        begin = time.perf_counter()
+        folders = [Path(self._folder.name) / f"{number:04}" for number in range(len(runs))]
+        try:
+            places = write_all(zip(runs, folders, strict=True))
+        except BaseException:
+            self._folder.cleanup()
+            raise
         self._places = dict(zip(runs, places, strict=True))
+        size = sum(file.stat().st_size for place in places for file in place.glob("*.parquet"))
+        records, took = sum(run.records for run in runs), time.perf_counter() - begin
+        console.print(f"{records:,} records, {size / 1e6:,.0f} MB, written in {took:.0f} s", style="dim")
+
+    def __enter__(self) -> Written:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
 
     def places(self, runs: Sequence[Run]) -> list[Path]:
         return [self._places[run] for run in runs]
-
-    @property
-    def bytes(self) -> int:
-        return sum(file.stat().st_size for place in self._places.values() for file in place.glob("*.parquet"))
 
 
 # -- who judges -----------------------------------------------------------------------------------------------
@@ -270,6 +280,14 @@ def take(judge: Judge, data: Data, written: Written, took: Took) -> None:
             console.print(f"{told}: WRONG: found {made}, and the records say {due}")
 
 
+def warm_up(judge: Judge) -> None:
+    """What does not count."""
+    data = skewed(2, 200_000)
+    with Written([data]) as written:
+        for _ in range(WARM):
+            judge.judge(written.places(data.clean))
+
+
 def away(of: float, base: float, times: float) -> float:
     """How far it is from so many times the base."""
     return of / (base * times) - 1
@@ -319,40 +337,34 @@ def main() -> int:
     even, tall = growing(asked.unit), skewed(1, asked.unit)
     many = skewed(asked.runs, asked.run_records)
     slow = [beyond(asked.one)] if asked.one else []
-    sets = [*even, many, tall, *slow]
+    least, most = even[0], even[-1]
+    took: dict[tuple[str, int], Took] = {}
+
+    def row(judge: Judge, data: Data, base: Data) -> Row:
+        of = None if base is data else took[judge.name, id(base)]
+        return judge, data, took[judge.name, id(data)], of, data.records / base.records
+
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="scale-")))
-        begin = time.perf_counter()
-        written = Written(folder, sets)
-        took_to_write = time.perf_counter() - begin
-        made = sum(it.records for it in written.runs)
-        console.print(f"{made:,} records, {written.bytes / 1e6:,.0f} MB, written in {took_to_write:.0f} s")
-        scratch = folder / "scratch"
-        scratch.mkdir()
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="scale-spark-")))
         address, processes = stack.enter_context(cluster(scratch))
         judges = [
             stack.enter_context(judging("local[2]", "local[2]", scratch)),
             stack.enter_context(judging("cluster", address, scratch, processes)),
         ]
-        for judge in judges * WARM:
-            judge.judge(written.places(many.clean[:2]))
-        took = {(judge.name, id(data)): Took() for judge in judges for data in sets}
 
-        def done(some: Sequence[Data], rounds: int) -> None:
-            for data in some * rounds:
-                for judge in judges:
-                    take(judge, data, written, took[judge.name, id(data)])
+        def done(data: Sequence[Data], rounds: int) -> None:
+            with Written(data) as written:
+                for it in data * rounds:
+                    for judge in judges:
+                        take(judge, it, written, took.setdefault((judge.name, id(it)), Took()))
 
-        def row(judge: Judge, data: Data, base: Data) -> Row:
-            of = None if base is data else took[judge.name, id(base)]
-            return judge, data, took[judge.name, id(data)], of, data.records / base.records
-
-        least, most = even[0], even[-1]
+        for judge in judges:
+            warm_up(judge)
         done(even, asked.rounds)
         shown("more records", "from linear", [row(judge, data, least) for judge in judges for data in even])
-        for some, rounds in (([tall], asked.rounds), ([many], 1), *((([it], 1)) for it in slow)):
-            done(some, rounds)
-            shown("skew", "beside alike", [row(judge, data, most) for data in some for judge in judges])
+        for data, rounds in ((many, 1), (tall, asked.rounds), *((it, 1) for it in slow)):
+            done([data], rounds)
+            shown("skew", "beside alike", [row(judge, data, most) for judge in judges])
     console.print("in brackets: by processor time, of all processes, which other work on the machine changes less")
     for data in (most, many, tall):
         for judge in judges:
