@@ -6,7 +6,7 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -30,9 +30,11 @@ faults-nightly: .venv/ready
 soak: .venv/ready
 	$(BIN)/python benchmarks/soak.py --seconds $(NIGHTLY_SECONDS)
 
-# The fast judge beside the reference: 2,000 random lists of traces of each kind, in every plan of Spark.
+# The fast judge beside the reference: 2,000 random lists of traces of each kind, in every plan of Spark. Then traces
+# whose verdict is known, on local[2] and on a cluster of two workers.
 judge-nightly: .venv/ready
 	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
+	$(BIN)/python benchmarks/scale.py --unit 1000000 --runs 10 --run-records 100000 --one 100000 --rounds 1
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)
@@ -82,6 +84,11 @@ check: lint types layers
 bench: .venv/ready
 	rm -f benchmarks/results.jsonl
 	for workload in fused operators boundary subscriptions memory recorder load trace_pipeline borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+
+# What the verdict costs on 10, 20, 40 million records, on 100 skewed runs, and on a cluster of two workers here; and
+# whether each is right. SCALE="--unit 100000 --runs 3 --run-records 100000 --one 100000" does the same with little.
+scale: .venv/ready
+	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
 BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))

@@ -1,11 +1,10 @@
 """The judge on one thread, and in Spark's tasks on `local[2]` in each of its ways, beside DuckDB with two threads: the
 same checks, on the same files, warm, in turn.
 
-python benchmarks/trace_pipeline.py [--records 5000000] [--before FOLDER] [--scale]
+python benchmarks/trace_pipeline.py [--records 5000000] [--before FOLDER]
 
 With --before also an earlier version of the package, from a checkout in that folder (`git worktree add FOLDER
-15a0b45`), in a process and a JVM of its own. With --scale also 10, 20 and 40 million records: twice the records should
-take 2.1 times as long at most.
+15a0b45`), in a process and a JVM of its own. How the cost grows with the records: benchmarks/scale.py.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from subprocess import PIPE
 from typing import Any
 
 import duckdb
+from made_traces import LENGTH, Run, processor_seconds, write
 from rich.table import Table
 from side_by_side import console
 
@@ -32,30 +32,6 @@ from reactive_runtime.spark import explain, judge_files, judge_frame, session
 from reactive_runtime.spark.judging import Way
 from reactive_runtime.testing.trace import check_files
 
-LENGTH = 1_000
-"""Records of each subscription."""
-LIVE = 64
-"""Subscriptions that are under fire at once, as in a round of the harness."""
-
-MAKE = """
-copy (
-  with it as (
-    select s, i, case i when 0 then 'subscribe' when 1 then 'on_subscribe' when {length} - 1 then 'settled'
-      else case when i % 10 = 2 then 'request' else 'on_next' end end as signal,
-      (s // {live} * {length} + i) * {live} + s % {live} as place
-    from range({subscriptions}) as a(s), range({length}) as b(i))
-  select 'run' as run, 'scenario ' || (s % 6) as scenario, s as subscription, s % 2 = 0 as shared_callers,
-    true as ascending, cast(null as bigint) as elements, 1 + (s + i // 10) % 8 as thread, signal,
-    case signal when 'request' then
-      case when s % 500 = 7 and i = 502 then 8 when i = {length} - 8 then 6 else 9 end end::bigint as n,
-    2 * place as begin, 2 * place + 1 as "end", 200 * place as begin_ns, 200 * place + 100 as end_ns,
-    case signal when 'on_next' then i end::bigint as value, cast(null as varchar) as error,
-    cast(0 as integer) as depth
-  from it order by place
-) to '{folder}/run' (format parquet, per_thread_output false, file_size_bytes '40MB', filename_pattern 'signals-{{i}}',
-  compression zstd)
-"""
-
 DUCKDB = """
 with numbered as (
   select run, scenario, subscription, shared_callers, ascending, elements, thread, n, begin, depth,
@@ -63,7 +39,7 @@ with numbered as (
     error is not null and (signal != 'on_error' or starts_with(error, 'raised ')) as raised,
     case signal when 'on_subscribe' then 0 when 'on_next' then 1 when 'on_error' then 2 when 'on_complete' then 3
       when 'request' then 4 when 'cancel' then 5 when 'subscribe' then 6 else 7 end::tinyint as kind
-  from read_parquet('{files}')),
+  from read_parquet('{files}', hive_partitioning = false)),
 past as (
   select *,
     coalesce(count(*) filter (kind = 1) over earlier, 0) as delivered,
@@ -143,9 +119,9 @@ where broken > 0 group by rule order by rule
 def made(folder: Path, records: int) -> int:
     """Write a trace of about `records`; a few subscriptions break 1.1."""
     subscriptions = max(records // LENGTH, 10)
-    (folder / "run").mkdir()
-    duckdb.sql(MAKE.format(folder=folder, subscriptions=subscriptions, length=LENGTH, live=LIVE))
-    return subscriptions * LENGTH
+    run = Run("run", subscriptions, broken=range(7, subscriptions, 500))
+    write(run, folder)
+    return run.records
 
 
 Rows = list[tuple[str, int, int]]
@@ -158,11 +134,11 @@ def counted(violations: Any) -> Rows:
 
 
 def by_spark(spark: Any, folder: Path, way: Way | None = None) -> Rows:
-    return counted(judge_files(spark, check_files(folder / "run"), way=way).violations)
+    return counted(judge_files(spark, check_files(folder), way=way).violations)
 
 
 def by_frame(spark: Any, folder: Path) -> Rows:
-    return counted(judge_frame(spark.read.parquet(str(folder / "run"))).violations)
+    return counted(judge_frame(spark.read.parquet(*map(str, check_files(folder)))).violations)
 
 
 def by_this_process(folder: Path) -> Rows:
@@ -172,7 +148,7 @@ def by_this_process(folder: Path) -> Rows:
 
 def by_duckdb(folder: Path) -> Rows:
     connection = duckdb.connect(config={"threads": 2})
-    return connection.sql(DUCKDB.format(files=f"{folder}/run/*.parquet")).fetchall()
+    return connection.sql(DUCKDB.format(files=f"{folder}/*/*/*.parquet")).fetchall()
 
 
 BEFORE = """
@@ -188,25 +164,6 @@ for line in sys.stdin:
     rows.unpersist()
     print("found", json.dumps(sorted((row["rule"], row["count(1)"], row["sum(count)"]) for row in found)), flush=True)
 """
-
-
-def processor_seconds(root: int, without: int | None = None) -> float:
-    """What a process and all that it has started have used so far, but for one of them."""
-    times: dict[int, float] = {}
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        process = int(stat.parent.name)
-        parents[process] = int(fields[1])
-        times[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its children's, that have ended, too
-    of = {root}
-    for process in sorted(parents):  # a child has the larger number, nearly always
-        if parents[process] in of and process != without:
-            of.add(process)
-    return sum(times.get(process, 0.0) for process in of)
 
 
 class Before:
@@ -252,24 +209,6 @@ def in_turn(ways: dict[str, Callable[[], Rows]], warm: int, rounds: int, clocks:
     return {way: [statistics.median(of) for of in zip(*all_of, strict=True)] for way, all_of in took.items()}, found
 
 
-def scaled(spark: Any) -> None:
-    """Twice as many, and again."""
-    table = Table(title="more records, Spark, all checks", title_justify="left")
-    for column in ("records", "seconds", "records a second", "times the half", "must reach"):
-        table.add_column(column, justify="right")
-    before = 0.0
-    for millions in (10, 20, 40):
-        with tempfile.TemporaryDirectory() as name:
-            records = made(Path(name), millions * 1_000_000)
-            begin = time.perf_counter()
-            by_spark(spark, Path(name))
-            seconds = time.perf_counter() - begin
-        times = f"{seconds / before:.2f}" if before else ""
-        table.add_row(f"{records:,}", f"{seconds:.1f}", f"{records / seconds:,.0f}", times, "at most 2.1")
-        before = seconds
-    console.print(table)
-
-
 AIMS = {
     "Spark, ranges": "0.25 of before, 0.4 of DuckDB",
     "Spark, any DataFrame": "0.6 of before",
@@ -283,7 +222,6 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=2, help="rounds that do not count")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path)
-    parser.add_argument("--scale", action="store_true")
     asked = parser.parse_args()
     before = Before(asked.before) if asked.before else None
     with tempfile.TemporaryDirectory() as name:
@@ -312,8 +250,6 @@ def main() -> None:
         of_thread = time.thread_time() - begin
     if before is not None:
         before.close()
-    if asked.scale:
-        scaled(spark)
     spark.stop()
     table = Table(title=f"{records:,} records, all checks, warm, in turn", title_justify="left")
     peers = {"DuckDB": "DuckDB, 2 threads", "before": "before, Spark"}
