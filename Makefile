@@ -96,9 +96,9 @@ docs: .venv/ready
 docs-links: .venv/ready
 	$(BIN)/python -m sphinx -q -W --keep-going -b linkcheck -d build/doctrees docs build/links
 
-# Writes down the versions that set-up installs. Needs uv, which is not installed by set-up.
+# Writes down the versions that set-up installs. Needs uv 0.7 or newer, which is not installed by set-up.
 lock:
-	uv pip compile --universal --quiet --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml --output-file requirements.lock
+	uv pip compile --universal --quiet --no-header --no-annotate --all-extras --group dev --python-version 3.11 pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf .venv .venv-bench runs build dist
