@@ -14,13 +14,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command. Where a package is missing that all commands need, one line names what installs it."""
+    """Run the command. Where a package is missing, one line names the extra that installs it."""
     try:
         from reactive_runtime.cli.commands import app
+
+        app()
     except ModuleNotFoundError as error:
         line = install_line(error)
         if line is None:
             raise
         print(f"reactive-runtime: {line}", file=sys.stderr)
         sys.exit(UNABLE)
-    app()

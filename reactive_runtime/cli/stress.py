@@ -126,7 +126,7 @@ def stress(
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
-        check_installed(*_needed(listing, verify, engine, report or []))
+        check_installed(*_needed(verify, engine, report or []))
         from reactive_runtime.spark.session import settings_of
         from reactive_runtime.stress.scenario import default_folder
 
@@ -138,10 +138,9 @@ def stress(
         watched(work)
 
 
-def _needed(listing: bool, verify: bool, engine: str, report: Sequence[Path]) -> Iterator[str]:
+def _needed(verify: bool, engine: str, report: Sequence[Path]) -> Iterator[str]:
     """The packages that this load and its verdict will take."""
-    if not listing:
-        yield from ("numpy", "pyarrow")
+    yield from ("numpy", "pyarrow")
     if verify and engine == "spark":
         yield "pyspark"
     if report:

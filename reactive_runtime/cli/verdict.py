@@ -109,9 +109,9 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
 ) -> None:
     """Remove the traces of all but the last nights; their verdicts, which are small, stay as long as you say."""
-    from reactive_runtime.report.retention import prune_traces, prune_verdicts
-
     with one_line_errors():
+        from reactive_runtime.report.retention import prune_traces, prune_verdicts
+
         for path in prune_traces(runs, nights, dry_run=dry_run):
             out.print(f"removed  {path}", soft_wrap=True)
         if verdicts is not None:
