@@ -119,7 +119,7 @@ class Rig:
         return self._running.wait_for_zero(seconds)
 
     def next_round(self) -> None:
-        """Let go of what was for one round."""
+        """Drop what was for one round."""
         self.feeders = []
         passing, self._passing = self._passing, []
         for pool in passing:
