@@ -322,7 +322,7 @@ class SubmissionPublisher(Flow[T]):
         on_drop: Callable[[T], object] | None = None,
         /,
     ) -> int:
-        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0). Many threads may call.
+        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), on any thread.
 
         For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true,
         and no later item has come before it; then it is dropped, to the hook. Returns, if it was dropped, minus the
