@@ -6,7 +6,7 @@ SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-jvm jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -45,6 +45,20 @@ test: .venv/ready
 test-jvm: jvm-tools .venv/ready
 	$(BIN)/python -m pytest tests/jvm tests/oracle
 
+# A part of `make test` each, for a job of its own. The second needs no Spark, no JVM and no browser: GROUP=test is enough.
+test-core: .venv/ready
+	$(BIN)/python -m pytest -q tests/core tests/test_style.py
+
+THREADS := core connections models operators tck explore exits testing
+test-threads: .venv/ready
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) --ignore tests/operators/test_typing.py
+
+test-spark: .venv/ready
+	$(BIN)/python -m pytest tests/spark tests/stress tests/judging
+
+test-browser: browser-tools .venv/ready
+	$(BIN)/python -m pytest tests/report tests/docs
+
 browser-tools: .venv/ready
 	@command -v chromium >/dev/null || { echo "test: a browser is needed: there is no chromium on the PATH (Debian: apt-get install chromium)" >&2; exit 2; }
 
@@ -78,7 +92,14 @@ types: .venv/ready
 layers: .venv/ready
 	$(BIN)/lint-imports
 
-check: lint types layers
+# Under a minute: what to run before each commit.
+check: lint types layers test-core
+
+# The workflow of .github, by actionlint. Needs Go, which builds it; no package of Python or Debian has it.
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+workflows:
+	@command -v go >/dev/null || { echo "workflows: Go is needed: there is no go on the PATH (Debian: apt-get install golang-go)" >&2; exit 2; }
+	go run $(ACTIONLINT)
 
 # Ours beside the peers, in one run; then what was reached, as a table and as a picture.
 bench: .venv/ready
@@ -106,9 +127,9 @@ docs: .venv/ready
 docs-links: .venv/ready
 	$(BIN)/python -m sphinx -q -W --keep-going -b linkcheck -d build/doctrees docs build/links
 
-# Writes down the versions that set-up installs. Needs uv, which is not installed by set-up.
+# Writes down the versions that set-up installs. Needs uv 0.7 or newer, which is not installed by set-up.
 lock:
-	uv pip compile --universal --quiet --no-header --no-annotate --extra dev --python-version 3.11 pyproject.toml --output-file requirements.lock
+	uv pip compile --universal --quiet --no-header --no-annotate --all-extras --group dev --python-version 3.11 pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf .venv .venv-bench runs build dist

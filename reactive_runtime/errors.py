@@ -2,7 +2,7 @@
 
     ReactiveError
     ├── RejectedError           an executor would not run, or never ran, the work of a stream
-    ├── ProtocolError           somebody else's publisher or subscriber broke a rule
+    ├── ProtocolError           a foreign publisher or subscriber broke a rule
     │   └── SubscriberError     a subscriber raised out of a signal (2.13)
     ├── SparkError              a job of Spark failed, or rows do not fit their schema
     ├── TraceError              a recorded run can't be read or written

@@ -67,11 +67,11 @@ class _HotProcessor(Flow[T]):
         self._hub.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Fail: every subscriber is told, when it has had what waits for it."""
+        """Fail: every subscriber hears of it, when it has had what waits for it."""
         self._hub.on_error(error)
 
     def on_complete(self) -> None:
-        """Complete: every subscriber is told, when it has had what waits for it."""
+        """Complete: every subscriber hears of it, when it has had what waits for it."""
         self._hub.on_complete()
 
     def subscribers(self) -> int:
@@ -322,7 +322,7 @@ class SubmissionPublisher(Flow[T]):
         on_drop: Callable[[T], object] | None = None,
         /,
     ) -> int:
-        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), whoever else submits.
+        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), on any thread.
 
         For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true,
         and no later item has come before it; then it is dropped, to the hook. Returns, if it was dropped, minus the
@@ -390,11 +390,11 @@ class SubmissionPublisher(Flow[T]):
             offer.box.wake()
 
     def close(self) -> None:
-        """Complete: each subscriber is told when it has had what waits for it."""
+        """Complete: each subscriber hears of it when it has had what waits for it."""
         self._end(None)
 
     def close_exceptionally(self, error: BaseException, /) -> None:
-        """Fail with `error`: each subscriber is told when it has had what waits for it."""
+        """Fail with `error`: each subscriber hears of it when it has had what waits for it."""
         not_none("close_exceptionally", error)
         self._end(error)
 

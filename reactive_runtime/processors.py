@@ -101,12 +101,12 @@ class FlowProcessor(Generic[A, B]):
             inner.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Pass `error` on at once (4.2), or as soon as there is somebody."""
+        """Pass `error` on at once (4.2), or as soon as there is a subscriber."""
         not_none("on_error", error)
         self._ends(lambda inner: inner.on_error(error))
 
     def on_complete(self) -> None:
-        """Pass the end on at once, or as soon as there is somebody."""
+        """Pass the end on at once, or as soon as there is a subscriber."""
         self._ends(lambda inner: inner.on_complete())
 
     def _ends(self, end: Callable[[Subscriber[A]], object]) -> None:

@@ -1,6 +1,6 @@
 """The 43 rules of Reactive Streams 1.0.4, each in one sentence, as they read in Python.
 
-Whoever names a rule to a person, the kit, the rule checker, the verdict of a run, takes the sentence from here.
+The kit, the rule checker and the verdict of a run take the sentence from here when they name a rule to a person.
 """
 
 from __future__ import annotations

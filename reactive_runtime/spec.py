@@ -1,6 +1,6 @@
 """The four interfaces of Reactive Streams 1.0.4, and the one constant.
 
-They are structural: any object with the right methods is a publisher or a subscriber, whoever wrote it; what
+They are structural: any object with the right methods is a publisher or a subscriber, from any library; what
 the methods return is ignored. Inheriting from them works too. This module imports nothing of ours, so that a kit
 or a bridge can be built on it alone.
 

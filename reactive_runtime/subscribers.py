@@ -174,7 +174,7 @@ class AsyncSubscriber(BaseSubscriber[T]):
     """A `BaseSubscriber` whose methods run on `executor`, one at a time, so that a publisher is never held up (2.2).
 
     Asks for `demand` elements at first (1 or more), and for one more for each that `received` returns from; so at most
-    `demand` wait. Override `received`: return False to cancel. An executor that refuses cancels, and is told to
+    `demand` wait. Override `received`: return False to cancel. An executor that refuses cancels, and is reported to
     `failed`, on the thread that noticed. Origin: `AsyncSubscriber` of the Reactive Streams examples.
 
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -278,13 +278,13 @@ class BufferedSubscriber(BaseSubscriber[T]):
             self._changed.notify()
 
     def failed(self, error: BaseException) -> None:
-        """Whoever takes hears of it, after what is in the buffer."""
+        """The thread that takes hears of it, after what is in the buffer."""
         with self._changed:
             self._finished, self._error = True, error
             self._changed.notify_all()
 
     def completed(self) -> None:
-        """Whoever takes hears of it, after what is in the buffer."""
+        """The thread that takes hears of it, after what is in the buffer."""
         with self._changed:
             self._finished = True
             self._changed.notify_all()

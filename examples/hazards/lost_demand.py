@@ -57,7 +57,7 @@ class AddedAtOnce(TextbookSubscription):
 LESSON = Lesson(
     title="Lost demand",
     hazard="""One thread sees that the other drains, and leaves it the demand; but the other has looked for the last
-    time. Both return, the demand is there, and nobody delivers.""",
+    time. Both return, the demand is there, and no thread delivers.""",
     broken=TextbookSubscription,
     fixed=AddedAtOnce,
     fix="`get_and_add` is one step: who finds the demand at zero drains, and who takes it back to zero stops.",

@@ -64,8 +64,8 @@ class CarefulDrain(HastyDrain):
 
 LESSON = Lesson(
     title="Missed wake-up in a drain",
-    hazard="""The drain finds its queue empty, and is about to say that it leaves. In between somebody adds an element,
-    sees that the drain is busy, and relies on it.""",
+    hazard="""The drain finds its queue empty, and is about to say that it leaves. In between another thread adds an
+    element, sees that the drain is busy, and relies on it.""",
     broken=HastyDrain,
     fixed=CarefulDrain,
     fix="the last look and the leaving are one step, under the lock that notes are left under.",

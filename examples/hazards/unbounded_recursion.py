@@ -57,7 +57,7 @@ LESSON = Lesson(
     RecursionError, at a place that has nothing to do with it.""",
     broken=Recursive,
     fixed=Trampoline,
-    fix="`request` adds to the demand, and delivers only where nobody is delivering further down the stack.",
+    fix="`request` adds to the demand, and delivers only where no call is delivering further down the stack.",
 )
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ class WholeFirst(Registry):
 
 LESSON = Lesson(
     title="Unsafe publication",
-    hazard="""`__init__` passes `self` on, and then goes on building. Whoever finds the object meanwhile finds half of
-    it.""",
+    hazard="""`__init__` passes `self` on, and then goes on building. A thread that finds the object meanwhile finds
+    half of it.""",
     broken=Registry,
     fixed=WholeFirst,
     fix="build first, publish last, and publish through a lock or an atomic, so that who sees it sees all of it.",

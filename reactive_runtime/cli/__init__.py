@@ -4,12 +4,24 @@ Exit status: 0 where no rule was broken, 1 where one was, 2 where the command co
 on standard error says why.
 """
 
-from reactive_runtime.cli import kit, schedules, stress, verdict  # noqa: F401 - each adds its commands, in this order
-from reactive_runtime.cli.console import app
+from __future__ import annotations
 
-__all__ = ["app", "main"]
+import sys
+
+from reactive_runtime.cli.missing import UNABLE, install_line
+
+__all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command."""
-    app()
+    """Run the command. Where a package is missing, one line names the extra that installs it."""
+    try:
+        from reactive_runtime.cli.commands import app
+
+        app()
+    except ModuleNotFoundError as error:
+        line = install_line(error)
+        if line is None:
+            raise
+        print(f"reactive-runtime: {line}", file=sys.stderr)
+        sys.exit(UNABLE)

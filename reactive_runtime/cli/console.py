@@ -9,18 +9,15 @@ import traceback
 from collections.abc import Iterator
 from typing import Annotated, Final, NoReturn
 
-from reactive_runtime.errors import ReactiveError
+import typer
+from rich.console import Console
 
-try:
-    import typer
-    from rich.console import Console
-except ImportError:
-    sys.exit("reactive-runtime: the command needs typer and rich: pip install 'reactive-runtime[cli]'")
+from reactive_runtime.cli.missing import UNABLE, install_line
+from reactive_runtime.errors import ReactiveError
 
 __all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line", "one_line_errors", "out"]
 
 BROKEN: Final = 1
-UNABLE: Final = 2
 
 app: typer.Typer = typer.Typer(
     name="reactive-runtime",
@@ -56,6 +53,10 @@ def one_line_errors() -> Iterator[None]:
         _stop(f"something that was run has called sys.exit({error.code!r}), and ended the load")
     except (typer.Exit, typer.Abort):
         raise
+    except ModuleNotFoundError as error:
+        if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
+            traceback.print_exc()
+        _stop(install_line(error) or one_line(error))
     except Exception as error:
         if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
             traceback.print_exc()
@@ -63,7 +64,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """An error of somebody else's, by its type and the first line it says."""
+    """An error that is not of this package, by its type and the first line it says."""
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {said[:300]}" if said else type(error).__name__
 

@@ -26,7 +26,7 @@ def tck(
     ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds for what has to come.")] = None,
     no_signals_timeout: Annotated[float | None, typer.Option(help="Seconds in which nothing may come.")] = None,
-    poll_timeout: Annotated[float | None, typer.Option(help="Seconds between looks that nobody wakes.")] = None,
+    poll_timeout: Annotated[float | None, typer.Option(help="Seconds between looks that no signal wakes.")] = None,
     gc_timeout: Annotated[float | None, typer.Option(help="Seconds for a subscriber to be dropped (3.13).")] = None,
     call_timeout: Annotated[float | None, typer.Option(help="Seconds after which a call counts as hanging.")] = None,
     max_elements: Annotated[int | None, typer.Option(min=0, help="The longest stream it can make.")] = None,

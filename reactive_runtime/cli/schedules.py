@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from reactive_runtime.cli.console import BROKEN, app, one_line_errors, out
+from reactive_runtime.cli.missing import check_installed
 
 
 @app.command()
@@ -38,6 +39,8 @@ def explore(
     from reactive_runtime.explore.command import Asked, explored, replayed, saved
 
     with one_line_errors():
+        if svg is not None:
+            check_installed("jinja2")
         modules = tuple(module or ())
         if replay is not None:
             result = replayed(target, replay, modules)

@@ -24,6 +24,7 @@ from rich.table import Table
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
 from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
+from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
 from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
@@ -57,8 +58,12 @@ def stress(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs; each gets a folder of its own in it.")] = Path("runs"),
     where: Annotated[
-        str, typer.Option("--scenarios", help="Folder of scenario files, or a module that has some.")
-    ] = "stress",
+        str | None,
+        typer.Option(
+            "--scenarios",
+            help="Folder of scenario files, or a module that has some; default: ./stress, else those of the package.",
+        ),
+    ] = None,
     fault: Annotated[
         str, typer.Option(envvar="REACTIVE_RUNTIME_FAULT", help="Swap in a broken subscription, to see it caught.")
     ] = "",
@@ -86,13 +91,12 @@ def stress(
     way: what there is by then is judged; a second one ends all. Exit status 0 says that no rule was broken, 1 that one
     was, or a scenario got stuck, 2 that not all could be judged.
     """
-    from reactive_runtime.spark.session import settings_of
 
     def work() -> None:
         asked = _Asked(
             scenarios or [],
             tag,
-            where,
+            folder,
             repeat,
             verify,
             engine,
@@ -104,7 +108,7 @@ def stress(
             fault,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, where, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
+            found, folder, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
@@ -122,11 +126,25 @@ def stress(
             raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
         if fail_on_regression and not verify:
             raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
+        check_installed(*_needed(verify, engine, report or []))
+        from reactive_runtime.spark.session import settings_of
+        from reactive_runtime.stress.scenario import default_folder
+
         if verify and engine == "spark":
             check_master(master)
         settings = settings_of(conf, packages)
+        folder = where if where is not None else default_folder()
         first = random.randrange(2**31) if seed is None else seed
         watched(work)
+
+
+def _needed(verify: bool, engine: str, report: Sequence[Path]) -> Iterator[str]:
+    """The packages that this load and its verdict will take."""
+    yield from ("numpy", "pyarrow")
+    if verify and engine == "spark":
+        yield "pyspark"
+    if report:
+        yield "jinja2"
 
 
 def _forgotten(report: list[Path], junit: Path | None) -> None:

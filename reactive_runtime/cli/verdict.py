@@ -13,6 +13,7 @@ from rich.table import Table
 
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line, one_line_errors, out
+from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.errors import ReactiveError, TraceError
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ def verify(
     time, and goes on when it is started again. A run that can't be judged is a line, and the others are judged. Exit
     status 0 says that no rule was broken, 1 that one was, 2 that a run could not be judged.
     """
-    from reactive_runtime.spark.session import settings_of
-
     with one_line_errors():
+        check_installed("pyspark")
+        from reactive_runtime.spark.session import settings_of
+
         check_master(master)
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
@@ -81,6 +83,7 @@ def report(
 ) -> None:
     """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
     with one_line_errors():
+        check_installed("jinja2", "pyarrow")
         files = out or [Path("report.html")]
         for file in files:
             removed(file)
@@ -106,9 +109,9 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed.")] = False,
 ) -> None:
     """Remove the traces of all but the last nights; their verdicts, which are small, stay as long as you say."""
-    from reactive_runtime.report.retention import prune_traces, prune_verdicts
-
     with one_line_errors():
+        from reactive_runtime.report.retention import prune_traces, prune_verdicts
+
         for path in prune_traces(runs, nights, dry_run=dry_run):
             out.print(f"removed  {path}", soft_wrap=True)
         if verdicts is not None:

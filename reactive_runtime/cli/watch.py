@@ -114,7 +114,7 @@ def _watch(child: int, heard: int) -> int:
 
 
 def _die_with(parent: int) -> None:
-    """Let this process be killed when the one that watches is gone: its status would reach nobody."""
+    """Let this process be killed when the one that watches is gone: its status would reach no process."""
     if sys.platform == "linux":
         set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
         library: Any = ctypes.CDLL(None)

@@ -1,8 +1,7 @@
-"""`@pytest.mark.explore`: the test runs under many schedules.
+"""A test under `@pytest.mark.explore` runs under many schedules. Imported when the first such test runs.
 
-The test's function starts threads, or submits to pools; every schedule runs it anew, as the first of the threads. What
-fixtures gave it is the same each time: make what threads share inside of the test. A schedule that fails is written to
-`__schedules__/` beside the test, and tried first the next time; when the test holds, it is taken away.
+The hooks are in `pytest_reactive_runtime`, outside of this package: pytest imports them in every run, and they import
+nothing of it, so a run without the marker costs nothing.
 """
 
 from __future__ import annotations
@@ -17,24 +16,11 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, explore, replay
 from reactive_runtime.explore.command import saved, token_in
 
-__all__ = ["pytest_configure", "pytest_pyfunc_call"]
+__all__ = ["explore_test"]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
-    config.addinivalue_line(
-        "markers",
-        "explore(schedules=2000, seed=0, strategy='portfolio', points='shared', ...):"
-        " run the test under many schedules of its threads (reactive_runtime.explore)",
-    )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Explore a marked test, instead of calling it once."""
-    marker = pyfuncitem.get_closest_marker("explore")
-    if marker is None:
-        return None
+def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
+    """Explore a marked test. Fails it under the first schedule that fails, and writes that schedule to its file."""
     if marker.args:
         raise ValueError("the marker explore takes keywords only, those of reactive_runtime.explore.explore")
     function = pyfuncitem.obj
@@ -51,7 +37,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     result = explore(scenario, **marker.kwargs)
     if result.failure is None:
         file.unlink(missing_ok=True)
-        return True
+        return
     if isinstance(error := result.failure.error, pytest.skip.Exception | pytest.fail.Exception):
         raise error
     saved(result, file)

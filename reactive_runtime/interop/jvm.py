@@ -14,9 +14,9 @@ JPype attaches to the other side. Java's `long` has the range of the demand (3.1
     a Throwable of Java                             a JException, itself again when it goes back
     an IllegalArgumentException of Java             a ValueError (3.9), likewise
 
-Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is let
-go of here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription of
-Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. What a Java
+Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is
+released here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription
+of Python that holds its subscriber of Java after the end holds it for ever. Those of this package do not. What a Java
 method raises is raised in Python as it is. What breaks the rules on either side does so on the other.
 """
 
@@ -212,7 +212,7 @@ class _JavaSubscriber:
 
 
 def _nobody() -> None:
-    """What a weak reference gives when nobody is left."""
+    """What a weak reference gives when its target is gone."""
 
 
 class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
@@ -223,7 +223,7 @@ class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
         _JavaSubscriber.__init__(self, processor, api)
 
     def _let_go(self) -> None:
-        """It is a publisher as well, and is let go of with that."""
+        """It is a publisher as well, and is released with that."""
 
 
 class _JavaSubscription:

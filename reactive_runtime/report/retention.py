@@ -32,7 +32,7 @@ def prune_traces(folder: Path, nights: int, *, dry_run: bool = False) -> list[Pa
 def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[str]:
     """Take the runs of all days but the `nights` newest out of the verdict in `folder`, or `folder`/verdict, at once.
 
-    Returns them. A run of which nobody knows when it was stays. TraceError where there is no verdict, or a verifier is
+    Returns them. A run without a known time stays. TraceError where there is no verdict, or a verifier is
     at work on it.
     """
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder

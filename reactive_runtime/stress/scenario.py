@@ -25,7 +25,7 @@ from reactive_runtime.spec import Publisher
 from reactive_runtime.stress.leaving import Opened
 from reactive_runtime.testing.recorder import Recorder
 
-__all__ = ["FEEDERS", "MIXES", "Mix", "Rig", "Scenario", "find", "scenario"]
+__all__ = ["FEEDERS", "MIXES", "Mix", "Rig", "Scenario", "default_folder", "find", "scenario"]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[["Rig"], Publisher[int]])
@@ -119,7 +119,7 @@ class Rig:
         return self._running.wait_for_zero(seconds)
 
     def next_round(self) -> None:
-        """Let go of what was for one round."""
+        """Drop what was for one round."""
         self.feeders = []
         passing, self._passing = self._passing, []
         for pool in passing:
@@ -281,6 +281,17 @@ def scenario(
         return factory
 
     return declare
+
+
+def default_folder() -> str:
+    """Where scenarios are looked for if no folder is named: `stress` in the working folder, else the package's own.
+
+    An installed package has them beside this file; in a clone they are in the folder `stress` at its top.
+    """
+    if Path("stress").is_dir():
+        return "stress"
+    installed = Path(__file__).parent / "scenarios"
+    return str(installed if installed.is_dir() else Path(__file__).parents[2] / "stress")
 
 
 def find(

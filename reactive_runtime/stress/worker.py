@@ -2,7 +2,7 @@
 
 It needs nothing but the standard library, so that any interpreter will do. It reads its order, a line of JSON, and
 writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new; every second, up to which
-ticket nothing is missing, with the calls under way; last, its tally. Whoever reads slowly slows the load down: a full
+ticket nothing is missing, with the calls under way; last, its tally. A slow reader slows the load down: a full
 pipe makes the writer wait. SIGTERM ends the load after the round; SIGINT is for the process that started this one.
 """
 

@@ -1,4 +1,4 @@
-"""A publisher driven by hand, which keeps the rules, or breaks the one it is told to."""
+"""A publisher driven by hand, which keeps the rules, or breaks the one it is asked to."""
 
 from __future__ import annotations
 

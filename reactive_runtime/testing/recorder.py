@@ -8,7 +8,7 @@ and nothing is dropped. What a thread leaves behind goes there when another begi
 
 How a call that has not returned is found, without a lock on the path of a signal: each buffer has a stack of the
 calls its thread is inside of. A call goes on it when it begins; when it returns, its row is added first, and then
-it leaves the stack. Whoever takes looks at the stack first, and then at the rows: a call that returns meanwhile is
+it leaves the stack. `flush` looks at the stack first, and then at the rows: a call that returns meanwhile is
 seen in both, where its row counts, and never in neither. So each call has one row: with its end, or, once `flush`
 has said that it had none, without.
 

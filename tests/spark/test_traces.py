@@ -24,7 +24,7 @@ from sinks import Sink
 from typer.testing import CliRunner
 
 from reactive_runtime import Flow
-from reactive_runtime.cli import app
+from reactive_runtime.cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, traces, verify
 from reactive_runtime.spark.latency import percentiles

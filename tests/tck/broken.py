@@ -966,7 +966,7 @@ class RequestsOneOnly(sound.WhiteboxSubscriber):
 
 @breaks("required_spec201_blackbox_must_signal_demand_via_subscription_request")
 class NeverAsks(sound.BlackboxSubscriber):
-    """Does not request, even when it is told to."""
+    """Does not request, even when it is asked to."""
 
     def ask(self) -> None:
         pass

@@ -1,0 +1,80 @@
+"""The words that docs/style.md replaces are in no page, and in no docstring of a module that has been gone through."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+MADE = {"files", "lessons", "reference"}
+"""Folders of the docs that the build of the site writes, from what is checked here."""
+
+PAGES = [
+    *(Path(name) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted(page for page in Path("docs").rglob("*.md") if page.relative_to("docs").parts[0] not in MADE),
+]
+
+NOT_YET = ("_core", "explore", "flow.py", "operators", "sources.py", "spark", "tck")
+"""Parts of the package whose docstrings still have such words. A new module is checked."""
+
+MODULES = sorted(
+    file
+    for file in Path("reactive_runtime").rglob("*.py")
+    if file.relative_to("reactive_runtime").parts[0] not in NOT_YET
+)
+
+
+def replaced() -> dict[str, str]:
+    """The table of the style page: words, and what to write for them."""
+    rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", Path("docs/style.md").read_text(), re.MULTILINE)
+    return {word: better for word, better in rows if word not in ("not", "---")}
+
+
+def found(text: str) -> list[str]:
+    """Each of the words in a text, with the line it is on and what to write."""
+    lines = []
+    for word, better in replaced().items():
+        pattern = r"\b" + r"\s+".join(map(re.escape, word.split())) + r"\b"
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            lines.append(f"line {text.count(chr(10), 0, match.start()) + 1}: {match[0]!r}: write: {better}")
+    return lines
+
+
+def prose(page: str) -> str:
+    """A page without its blocks of code and output, which keep their lines."""
+    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), page, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_table_has_the_words() -> None:
+    assert {"somebody", "nobody", "whoever", "let go", "is told", "leans on", "cries wolf"} <= set(replaced())
+
+
+@pytest.mark.parametrize(
+    "text", ["Nobody waits.", "it is\ntold of it", "They let go.", "the so-manieth", "cries  wolf"]
+)
+def test_a_word_is_found(text: str) -> None:
+    assert len(found(text)) == 1
+
+
+@pytest.mark.parametrize("text", ["nobodys", "outlet gone", "this told us", "```\nnobody\n```"])
+def test_a_part_of_a_word_and_a_block_are_not(text: str) -> None:
+    assert found(prose(text)) == []
+
+
+@pytest.mark.parametrize("page", [it for it in PAGES if it.name != "style.md"], ids=str)
+def test_a_page_has_none_of_the_words(page: Path) -> None:
+    assert found(prose(page.read_text())) == []
+
+
+@pytest.mark.parametrize("file", MODULES, ids=str)
+def test_a_docstring_has_none_of_the_words(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            where = getattr(node, "name", "the module")
+            assert found(ast.get_docstring(node) or "") == [], where
+
+
+def test_what_is_left_out_is_there() -> None:
+    assert all(Path("reactive_runtime", name).exists() for name in NOT_YET)
