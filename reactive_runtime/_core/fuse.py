@@ -26,8 +26,8 @@ What an operator remembers from element to element is kept in a local variable t
 where one might still hold what it held for the element before, it is unbound first.
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
-reaches a pipeline that drops everything (3.12). A `pull` then yields PENDING, which gives the drain a chance to
-look; a `drive` returns.
+reaches a pipeline that drops everything (3.12). So does every turn of a loop in `each`. A `pull` then yields PENDING,
+which gives the drain a chance to look; a `drive` returns.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
@@ -245,6 +245,8 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
             continue
         if (yield from _given(step, step.each(element))) is STOP:
             return
+        if subscription._stop:
+            yield PENDING
     if type(step).end is not Step.end:
         step.done = True
         for element in _given(step, step.end()):
@@ -429,9 +431,11 @@ class _Writer:
         return lines
 
     def _tail(self) -> list[str]:
-        if not self.first:
-            return []
-        return ["if subscription._stop:", "    return False" if self.drive else "    yield PENDING"]
+        return self._look().splitlines() if self.first else []
+
+    def _look(self) -> str:
+        """At the end of a turn: is there an end to it?"""
+        return f"if subscription._stop:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
     def _element(self, index: int) -> str:
         arguments = self.stages[index].each.tree.args
@@ -452,7 +456,8 @@ class _Writer:
         stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
         module = f"g{index}" if method is stage.each else f"g{index}_end"
         self.namespace[module] = names_of(method.scope)
-        rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped)
+        look = self._look() if method is stage.each else ""
+        rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped, look)
         # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []
         for name in method.loose:
@@ -518,7 +523,15 @@ class _Rename(ast.NodeTransformer):
     """Gives a stage's names a number of their own, and puts the next body where it yields."""
 
     def __init__(
-        self, index: int, method: Method, stage: _Stage, module: str, names: Any, into: Sink, stopped: ast.stmt
+        self,
+        index: int,
+        method: Method,
+        stage: _Stage,
+        module: str,
+        names: Any,
+        into: Sink,
+        stopped: ast.stmt,
+        look: str,
     ) -> None:
         self.index = index
         self.method = method
@@ -527,6 +540,7 @@ class _Rename(ast.NodeTransformer):
         self.names = names
         self.into = into
         self.stopped = stopped
+        self.look = look
         self.scopes: list[tuple[set[str], bool]] = []  # of comprehensions and lambdas: their own names; is it a lambda
         self.later = 0  # inside of a lambda, which may run later: attributes are read as they are then
 
@@ -658,6 +672,21 @@ class _Rename(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         return self.stopped
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        return self._looping(node)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        return self._looping(node)
+
+    def visit_Continue(self, node: ast.Continue) -> list[ast.stmt]:
+        return [*ast.parse(self.look).body, node]
+
+    def _looping(self, node: ast.For | ast.While) -> ast.AST:
+        """One element may become any number, and all of them may be dropped further down: each turn looks (3.12)."""
+        self.generic_visit(node)
+        node.body += ast.parse(self.look).body
+        return node
 
 
 def _handed(variables: list[str], function: ast.expr) -> ast.expr:

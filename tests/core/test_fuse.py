@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
@@ -226,3 +227,44 @@ def test_steps_whose_source_is_not_at_hand_run_unfused(monkeypatch: pytest.Monke
     sink = Sink()
     Flow.range(3)._then(Hidden()).subscribe(sink)
     assert sink.elements == [0, 2, 4]
+
+
+DROPPING: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
+    "filter": lambda flow: flow.filter(lambda _: False),
+    "sum": lambda flow: flow.sum(),
+    "ignore_elements": lambda flow: flow.ignore_elements(),
+    "skip": lambda flow: flow.skip(10**9),
+    "in the next loop": lambda flow: functools.reduce(lambda it, _: it.map(abs), range(20), flow).filter(
+        lambda _: False
+    ),
+    "flattened again": lambda flow: flow.flat_map_iterable(lambda n: (n,)).filter(lambda _: False),
+}
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("demand", [1, MAX_DEMAND])
+@pytest.mark.parametrize("flattening", ["flat_map_iterable", "flatten"])
+@pytest.mark.parametrize("dropping", DROPPING)
+def test_spec312_a_cancel_ends_what_one_element_has_become(
+    dropping: str, flattening: str, demand: int, fused: bool
+) -> None:
+    """All that it becomes is dropped further down, so that nothing else looks."""
+    pulled: list[int] = []
+
+    def numbers() -> Iterator[Any]:
+        for n in range(1000):
+            pulled.append(n)
+            if n == 10:
+                sink.subscription.cancel()
+            yield n
+
+    sink = Sink(demand=0)
+    with fuse.fusing(fused):
+        if flattening == "flatten":
+            flow: Flow[Any] = Flow.just(numbers()).flatten()
+        else:
+            flow = Flow.just(0).flat_map_iterable(lambda _: numbers())
+        DROPPING[dropping](flow).subscribe(sink)
+        sink.subscription.request(demand)
+    assert len(pulled) <= 12
+    assert sink.end is None
