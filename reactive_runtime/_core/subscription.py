@@ -375,6 +375,7 @@ class PulledSubscription(Host):
             name_source(outcome, self._feed.where)
         error = fault
         if isinstance(outcome, Exception):
+            self._failed = outcome
             blame_step(outcome)
             if self._feed is not None:
                 self._feed.blame_source(outcome)

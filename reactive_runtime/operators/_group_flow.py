@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather
 from reactive_runtime._core.origin import Origin, Part, Plan, flow_of
@@ -46,7 +47,7 @@ class Group:
             self.box.ask_ahead(prefetch)
             return self.box
         refused = Outbox(1)
-        refused.end(RejectedError(refusal))
+        refused.end(Failure(RejectedError(refusal), kept=True))
         return refused
 
     def abandon(self, refusal: str) -> bool:
