@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, an_executor, at_least, not_none, seconds_of
-from reactive_runtime._core.failure import Failure, SharedFailure
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.hub import Emission, Hub, wake_all
 from reactive_runtime._core.origin import Hot
@@ -406,15 +406,17 @@ class SubmissionPublisher(Flow[T]):
                 return
             self._closed, self._error = True, error
             boxes, self._boxes = self._boxes, {}
-            failure = None if error is None else SharedFailure(error, len(boxes) + 1)  # held here as well, for now
-            late = [box for box in boxes if not box.end(failure)]  # they are about to leave
+            spread = Spread()
+            late: list[Failure] = []  # of those that are about to leave
             for box in boxes:
                 box.line.clear()
+                failure = None if error is None else Failure(error, spread)
+                if not box.end(failure) and failure is not None:
+                    late.append(failure)
             self._changed.notify_all()
         _wake(boxes)
-        if failure is not None and len(late) < len(boxes):  # without a subscriber it is kept for those who come later
-            for _ in (*late, self):
-                failure.left(None)
+        for failure in late:
+            failure.left(None)
 
     def is_closed(self) -> bool:
         """Whether `close` or `close_exceptionally` was called."""

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.exits import Unwinding, goes_up
-from reactive_runtime._core.failure import SharedFailure
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
@@ -78,6 +79,7 @@ class Reader(Feed):
         "__weakref__",
         "_asking",
         "_entered",
+        "_failure",
         "_host",
         "_hub",
         "_node",
@@ -100,6 +102,7 @@ class Reader(Feed):
         self._host: Host | None = None  # the hub's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
         self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
+        self._failure: Failure | None = None  # the hub's lock; set once, when the hub has failed
         self.gone: bool = False  # the hub's lock; the subscriber wants no more
         self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
@@ -139,10 +142,10 @@ class Reader(Feed):
                     self._asking = True
             elif not hub._over:
                 return PENDING
-            elif hub._failure is None:
+            elif self._failure is None:
                 raise StopIteration
             else:
-                raise hub._failure.reached(self._host)
+                raise self._failure.reached(self._host)
         if ask and self._host is not None:
             self._host._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
         return node.element
@@ -211,7 +214,7 @@ class Hub:
         self._standing: dict[int, int] = {}  # _lock; how many readers stand at each number, where there are any
         self._least = 0  # _lock; the least number with a reader, or _end; _end - _least <= capacity + _outstanding
         self._over = False  # _lock; final
-        self._failure: SharedFailure | None = None  # _lock; it ended with this
+        self._failed: Callable[[], Failure] | None = None  # _lock; it ended with this: makes it for one more reader
         self._upstream: Upstream | None = None  # _lock; set once
         self._released = False  # _lock; final: the upstream is not wanted any more
         self._outstanding = 0  # _lock; asked of the upstream, and not yet here
@@ -222,8 +225,8 @@ class Hub:
         """The feed of one more subscriber, which begins with what is replayed."""
         with self._lock:
             reader = Reader(self, self._first, self._first_number, self._end)
-            if self._failure is not None:
-                self._failure.hold()
+            if self._failed is not None:
+                reader._failure = self._failed()
             if not self._over:
                 if not self._readers:
                     self._least = self._end
@@ -232,13 +235,13 @@ class Hub:
                 self._stand(self._end, 1)
         return reader
 
-    def leave(self, reader: Reader) -> tuple[list[Any], SharedFailure | None]:
+    def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
         """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
         with self._lock:
             reader.gone = True
             number = max(reader._position, reader._entered)
             left = self._waiting_for(reader)
-            failure = self._failure
+            failure = reader._failure
             was_there = reader in self._readers
             if was_there:
                 del self._readers[reader]
@@ -353,7 +356,11 @@ class Hub:
         """Called with the lock held. `kept`: the error does not go to the hook when the last subscriber leaves."""
         kept = kept or not self._readers or (self.replay != 0 and not self.forgets)
         self._over = True
-        self._failure = None if error is None else SharedFailure(error, len(self._readers), kept=kept)
+        if error is not None:
+            spread = None if kept else Spread()
+            self._failed = partial(Failure, error, spread, kept=kept)
+            for reader in self._readers:
+                reader._failure = self._failed()
         self._readers = {}
         self._woken = ()
         self._standing = {}

@@ -27,7 +27,7 @@ from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.exits import Unwinding, goes_up
-from reactive_runtime._core.failure import Failure
+from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, none_element
 from reactive_runtime._core.host import WORK, Host
@@ -165,7 +165,7 @@ class Inbox(Feed):
             self.on_error(fault)
             return
         if not isinstance(error, Unwinding):
-            self._ended(fault)
+            self._ended(Failure(fault, kept=True))
         raise error
 
     def open(self) -> Iterator[Any]:
@@ -307,7 +307,7 @@ class Inbox(Feed):
         wanted = self._overflow.drop != "error"
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
-        if self._overflow.drop == "error" and dropped and self._ended(full):
+        if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
             with self._drain._lock:
                 upstream = self._upstream
             if upstream is not None:
@@ -451,13 +451,27 @@ class Inbox(Feed):
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
-        if not self._ended(error):
-            hooks.error_dropped("an error after its stream had ended", error)
+        failure = self._failure_of(error)
+        if not self._ended(failure):
+            failure.reached(None)
+            failure.dropped("an error after its stream had ended", error)
+
+    def _failure_of(self, error: BaseException) -> Failure:
+        """What the upstream has signalled; one of ours may have it from a source with many readers."""
+        if comes_too_late(error, self._drain):
+            return Failure(error, kept=True)
+        with self._drain._lock:
+            upstream = self._upstream
+        subscription: Any = None if upstream is None else upstream.subscription()
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        failed = subscription._failed if isinstance(subscription, Host) else None  # its owner signals here
+        return Failure(error) if failed is None else failed.passed_on(error)
 
     def on_complete(self) -> None:
         self._ended(None)
 
-    def _ended(self, error: BaseException | None) -> bool:
+    def _ended(self, failure: Failure | None) -> bool:
         drain = self._drain
         with drain._lock:
             upstream = self._upstream
@@ -466,8 +480,7 @@ class Inbox(Feed):
                 if self._closed:
                     self._upstream = None
             else:
-                already, self._done = False, True
-                self._failure = None if error is None else Failure(error)
+                already, self._done, self._failure = False, True, failure
                 self._arrived()
         if upstream is not None:
             upstream.ended()
@@ -532,6 +545,11 @@ class Upstream(Drain):
             self._cancel_now()
         else:
             self._add(0)
+
+    def subscription(self) -> Subscription | None:
+        """The upstream's, until it is cancelled."""
+        with self._lock:
+            return self._subscription
 
     def ended(self) -> None:
         """It has signalled its end."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.exits import contained, goes_up, submitted
-from reactive_runtime._core.failure import Failure
+from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.host import Host
@@ -175,11 +175,12 @@ class Single(Feed):
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         host = self._host
+        kept = error is not None and comes_too_late(error, host)
         with host._lock:
             late = self._closed
             if not late:
                 self._items, self._over = items, True
-                self._failure = None if error is None else Failure(error)
+                self._failure = None if error is None else Failure(error, kept=kept)
                 if self._told is not None:
                     told, who = self._told
                     self._told = None

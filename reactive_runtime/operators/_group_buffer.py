@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.failure import SharedFailure
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import PENDING
 from reactive_runtime._core.host import Host
@@ -33,6 +34,7 @@ class Box(Feed):
 
     __slots__ = (
         "_ahead",
+        "_fail",
         "_failure",
         "_gone",
         "_host",
@@ -58,8 +60,9 @@ class Box(Feed):
         self._items: deque[Any] = deque()  # _lock; len <= capacity
         self._left: list[Any] = []  # _lock; what waited when the subscriber cancelled
         self._over = False  # _lock; there will be no more
-        self._failure: SharedFailure | None = None  # _lock; and this is why
-        self._taken = False  # _lock; it has a subscriber, or is about to have one, which holds the failure
+        self._fail: Callable[[], Failure] | None = None  # _lock; makes what it has ended with
+        self._failure: Failure | None = None  # _lock; that, once the box has a subscriber, or is about to
+        self._taken = False  # _lock; it has a subscriber, or is about to
         self._host: Host | None = None  # _lock; set once, by attach
         self._ahead: int | None = None  # _lock; how many may wait, whatever is demanded; None: what is demanded
         self._short = False  # _lock; it could take no more, and the source's drain has not heard that it can
@@ -80,13 +83,14 @@ class Box(Feed):
                 self._items.append(element)
             return not self._short
 
-    def end(self, failure: SharedFailure | None = None) -> None:
+    def end(self, error: BaseException | None = None, spread: Spread | None = None) -> None:
         """There will be no more."""
         with self._lock:
             if not (self._over or self._gone):
-                self._over, self._failure = True, failure
-                if failure is not None and self._taken:
-                    failure.hold()
+                self._over = True
+                if error is not None:
+                    self._fail = partial(Failure, error, spread)
+                    self._failure = self._fail() if self._taken else None
 
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
@@ -166,8 +170,7 @@ class Box(Feed):
         """It has a subscriber, or is about to."""
         with self._lock:
             self._taken = True
-            if self._failure is not None:
-                self._failure.hold()
+            self._failure = self._fail and self._fail()
 
     def attach(self, host: Host) -> None:
         way = way_of(host)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.failure import SharedFailure
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.subscription import PulledSubscription
@@ -292,10 +292,10 @@ class Split(Gather):
         waiting = (box.lag() for box, group in self.boxes.items() if group.taken())
         return not self.forsaken and (self.outer.lag() > 0 or any(waiting))
 
-    def _end_groups(self, failure: SharedFailure | None) -> None:
+    def _end_groups(self, error: BaseException | None, spread: Spread | None = None) -> None:
         groups, self.open_groups = self.open_groups, {}
         for group in groups.values():
-            group.box.end(failure)
+            group.box.end(error, spread)
             group.box.wake()
 
     def _cancel(self) -> None:
@@ -305,12 +305,13 @@ class Split(Gather):
 
     def finish(self, error: BaseException | None) -> None:
         """The drain has ended."""
-        failure = None if error is None else SharedFailure(error, 1)  # held from here, until all of them have it
-        self._end_groups(failure)
-        self.outer.end(failure)
+        spread = None if error is None else Spread()
+        here = None if error is None else Failure(error, spread)  # until all of them have it
+        self._end_groups(error, spread)
+        self.outer.end(error, spread)
         self.outer.wake()
-        if failure is not None:
-            failure.left(None)
+        if here is not None:
+            here.left(None)
 
     def closed(self) -> None:
         with self._lock:
