@@ -68,11 +68,11 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def an_error_that_comes_to_none_goes_to_the_hook_once(self) -> None:
-        for error, lost in self.failures.items():
+        for error in self.failures:
             before = self.before(error)
             if before and not any(member.ended or not member.gone for member in before):
-                self.failures[error] = lost = True
-            assert self.dropped.count(error) == lost
+                self.failures[error] = True
+            assert self.dropped.count(error) == self.failures[error]
 
     def came(self, expected: Expected) -> None:
         """The model of one more subscriber."""
