@@ -78,6 +78,11 @@ class Taken(Origin[Any]):
     def plan(self) -> Plan:
         return Plan(self.take, (), self.executor, pulls=False)
 
+    def through_boundary(self, prefetch: int) -> Plan | None:
+        # Else the thread that fills the box, or the one that asks, would run what stands before the boundary.
+        take = self.take
+        return None if self.executor else Plan(lambda _: take(prefetch), (), None, pulls=False)
+
     def on(self, executor: Executor) -> Taken:
         return self if self.executor else replace(self, executor=executor)
 
