@@ -312,6 +312,23 @@ def test_where_the_pool_of_both_sides_refuses_the_subscriber_hears_of_it_once(
     assert errors_of(dropped) == []
 
 
+@pytest.mark.parametrize("refused_first", [True, False])
+def test_a_refusal_is_news_only_to_a_stream_that_goes_on(
+    refused_first: bool, clock: VirtualTimeExecutor, dropped: list[Dropped]
+) -> None:
+    """It means that work will not be done, which one that is cancelled has no use for."""
+    sink, other = Sink(0), VirtualTimeExecutor()
+    Flow.range(9).subscribe_on(other).publish_on(clock).subscribe(sink)
+    if not refused_first:
+        sink.subscription.cancel()
+    other.shutdown(cancel_futures=True)
+    if refused_first:
+        sink.subscription.cancel()
+    pass_time(clock)
+    assert sink.end is None
+    assert [type(error) for error in errors_of(dropped)] == [RejectedError] * refused_first
+
+
 def test_a_refusal_downstream_drops_the_error_that_waits_once(
     clock: VirtualTimeExecutor, dropped: list[Dropped]
 ) -> None:
