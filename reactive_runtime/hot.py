@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, an_executor, at_least, not_none, seconds_of
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.hub import Emission, Hub, wake_all
 from reactive_runtime._core.origin import Hot
@@ -181,7 +182,8 @@ class UnicastProcessor(_HotProcessor[T]):
         if not refused:
             return self._reader
         outbox = Outbox(1)
-        outbox.end(RejectedError("this UnicastProcessor has its one subscriber already"))
+        refusal = RejectedError("this UnicastProcessor has its one subscriber already")
+        outbox.end(Failure(refusal, kept=True))
         return outbox
 
     def emit(self, element: T, /) -> Emission:
@@ -286,7 +288,7 @@ class SubmissionPublisher(Flow[T]):
         box.on_room, box.on_gone = partial(self._serve, box), partial(self._leave, box)
         with self._changed:
             if self._closed:
-                box.end(self._error)
+                box.end(None if self._error is None else Failure(self._error, kept=True))
             else:
                 self._boxes[box] = None
         return box
@@ -404,11 +406,17 @@ class SubmissionPublisher(Flow[T]):
                 return
             self._closed, self._error = True, error
             boxes, self._boxes = self._boxes, {}
+            spread = Spread()
+            late: list[Failure] = []  # of those that are about to leave
             for box in boxes:
                 box.line.clear()
-                box.end(error)
+                failure = None if error is None else Failure(error, spread)
+                if not box.end(failure) and failure is not None:
+                    late.append(failure)
             self._changed.notify_all()
         _wake(boxes)
+        for failure in late:
+            failure.left(None)
 
     def is_closed(self) -> bool:
         """Whether `close` or `close_exceptionally` was called."""

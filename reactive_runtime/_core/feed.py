@@ -65,7 +65,10 @@ class Feed:
         """Note on an error that came out of the iterator where the source was put into the flow."""
 
     def failure(self) -> BaseException | None:
-        """The error that the upstream has ended with, as far as that is known, also where elements wait before it."""
+        """The error that the upstream has ended with, as far as that is known, also where elements wait before it.
+
+        It counts as taken: the caller raises it.
+        """
         return None
 
     def pump(self) -> None:

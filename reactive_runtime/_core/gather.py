@@ -531,7 +531,7 @@ class Gather(Feed):
         self.elsewhere: bool = False  # a lane had nothing to give at once, or may have: it will be heard from later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
-        self._error: Exception | None = None  # it raised this, while there was no demand
+        self._error: Exception | None = None  # it raised this while there was no demand, or put it off
 
     def elements(self) -> Elements:
         """The operator."""
@@ -595,6 +595,13 @@ class Gather(Feed):
         self.timers.append(timer)
         return timer
 
+    def put_off(self, error: Exception | None) -> None:
+        """End with `error` when `elements` has returned; the hook gets it if the stream is closed before that.
+
+        For an error that comes after what is at hand. None: it is dealt with.
+        """
+        self._error = error
+
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a user's function; an error that comes out of it says where this operator was put into the flow."""
         try:
@@ -639,6 +646,7 @@ class Gather(Feed):
         try:
             element = next(self._run, END)
         except Exception as error:
+            self._drop_error()  # this one was put off
             self._over, self._error = True, error
             return
         if element is END:
@@ -671,9 +679,12 @@ class Gather(Feed):
                     each([lane.close for lane in lanes])
             finally:
                 self._quietly(self.closed)
-                error, self._error = self._error, None
-                if error is not None:
-                    hooks.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
+                self._drop_error()
+
+    def _drop_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            hooks.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
         """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""

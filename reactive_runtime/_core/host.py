@@ -30,6 +30,7 @@ from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained, each
 
 if TYPE_CHECKING:
+    from reactive_runtime._core.failure import Failure
     from reactive_runtime._core.inbox import Inbox
 
 __all__ = ["WORK", "Host"]
@@ -47,6 +48,7 @@ class Host(Drain):
         "_coming",
         "_context",
         "_endings",
+        "_failed",
         "_heard",
         "_over",
         "_raised",
@@ -67,6 +69,7 @@ class Host(Drain):
         self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
+        self._failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
         self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
         self._root: Host | None = None  # set once, before it starts, and dropped at the end; see `root`
         self.demanded: bool = True  # the owner's; False while the feed is only looked after, and no element can go on
@@ -187,6 +190,7 @@ class Host(Drain):
 
     def _end_for_good(self) -> None:
         """It is closed, and the end was signalled."""
+        self._failed = None
         with self._lock:
             self._over = True
 

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
+from functools import partial
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.exits import Unwinding, goes_up
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
@@ -78,6 +79,7 @@ class Reader(Feed):
         "__weakref__",
         "_asking",
         "_entered",
+        "_failure",
         "_host",
         "_hub",
         "_node",
@@ -100,6 +102,7 @@ class Reader(Feed):
         self._host: Host | None = None  # the hub's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
         self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
+        self._failure: Failure | None = None  # the hub's lock; set once, when the hub has failed
         self.gone: bool = False  # the hub's lock; the subscriber wants no more
         self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
@@ -139,10 +142,10 @@ class Reader(Feed):
                     self._asking = True
             elif not hub._over:
                 return PENDING
-            elif hub._error is None:
+            elif self._failure is None:
                 raise StopIteration
             else:
-                raise an_exception(hub._error)
+                raise self._failure.reached(self._host)
         if ask and self._host is not None:
             self._host._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
         return node.element
@@ -158,14 +161,16 @@ class Reader(Feed):
 
     def close(self) -> None:
         hub, host = self._hub, self._host
-        left, error, traceback = hub.leave(self)
-        if error is not None and host is not None:
-            host._raised = error, traceback
+        left, failure = hub.leave(self)
         try:
             hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
-            if self.on_gone is not None:
-                self.on_gone()
+            try:
+                if failure is not None:
+                    failure.left(host)
+            finally:
+                if self.on_gone is not None:
+                    self.on_gone()
 
 
 class Hub:
@@ -179,19 +184,24 @@ class Hub:
         waits: bool = True,
         forgets: bool = False,
         lets_go: bool = False,
+        anew: bool = False,
     ) -> None:
         """`capacity`: how many elements may wait for each subscriber. None: any number, and the slowest holds up none.
 
         `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
         upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
         subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber
-        leaves, the upstream is cancelled, and that is the end.
+        leaves, the upstream is cancelled, and that is the end. `anew`: those who come after the end have another hub.
+
+        An error that the last subscriber leaves behind goes to the hook, as its elements do; where elements are kept
+        for late ones, the error is too.
         """
         self.capacity = capacity
         self.replay = replay
         self.waits = waits
         self.forgets = forgets
         self.lets_go = lets_go
+        self.anew = anew
         # 2.1: the upstream is asked in batches, of three quarters at least while something is under way.
         self._batch = 0 if capacity is None else capacity - (capacity >> 2)
         self._lock = primitives.Lock()
@@ -204,8 +214,7 @@ class Hub:
         self._standing: dict[int, int] = {}  # _lock; how many readers stand at each number, where there are any
         self._least = 0  # _lock; the least number with a reader, or _end; _end - _least <= capacity + _outstanding
         self._over = False  # _lock; final
-        self._error: BaseException | None = None  # _lock; it ended with this
-        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
+        self._failed: Callable[[], Failure] | None = None  # _lock; it ended with this: makes it for one more reader
         self._upstream: Upstream | None = None  # _lock; set once
         self._released = False  # _lock; final: the upstream is not wanted any more
         self._outstanding = 0  # _lock; asked of the upstream, and not yet here
@@ -216,6 +225,8 @@ class Hub:
         """The feed of one more subscriber, which begins with what is replayed."""
         with self._lock:
             reader = Reader(self, self._first, self._first_number, self._end)
+            if self._failed is not None:
+                reader._failure = self._failed()
             if not self._over:
                 if not self._readers:
                     self._least = self._end
@@ -224,13 +235,13 @@ class Hub:
                 self._stand(self._end, 1)
         return reader
 
-    def leave(self, reader: Reader) -> tuple[list[Any], BaseException | None, TracebackType | None]:
+    def leave(self, reader: Reader) -> tuple[list[Any], Failure | None]:
         """The subscriber wants no more. Returns what waited for it and is kept for no other, and how it ended."""
         with self._lock:
             reader.gone = True
             number = max(reader._position, reader._entered)
             left = self._waiting_for(reader)
-            error, traceback = (self._error, self._traceback) if self._over else (None, None)
+            failure = reader._failure
             was_there = reader in self._readers
             if was_there:
                 del self._readers[reader]
@@ -245,7 +256,7 @@ class Hub:
             upstream.cancel()
         elif was_there:
             self.more_room()
-        return left, error, traceback
+        return left, failure
 
     def _waiting_for(self, reader: Reader) -> list[Any]:
         """Called with the lock held. What is replayed to others is not lost."""
@@ -326,22 +337,30 @@ class Hub:
             return MAX_DEMAND
         return self.capacity - (self._end - self._least if self._readers else 0)
 
-    def end(self, error: BaseException | None = None) -> bool:
-        """No more elements; False: it had ended."""
+    def end(self, error: BaseException | None = None, *, raised: bool = False) -> bool:
+        """No more elements; False: it had ended. `raised`: the error, or what it is made of, goes up to a caller."""
         with self._lock:
             if self._over:
                 return False
             hosts, upstream = self._to_wake(), self._upstream
-            self._finish(error)
+            unheard = error is not None and not (raised or self._readers) and (self.anew or self._released)
+            self._finish(error, kept=raised)
         if upstream is not None:
             upstream.ended()
+        if error is not None and unheard:
+            hooks.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
         wake_all(hosts)
         return True
 
-    def _finish(self, error: BaseException | None) -> None:
-        """Called with the lock held."""
-        self._over, self._error = True, error
-        self._traceback = None if error is None else error.__traceback__
+    def _finish(self, error: BaseException | None, *, kept: bool = False) -> None:
+        """Called with the lock held. `kept`: the error does not go to the hook when the last subscriber leaves."""
+        kept = kept or not self._readers or (self.replay != 0 and not self.forgets)
+        self._over = True
+        if error is not None:
+            spread = None if kept else Spread()
+            self._failed = partial(Failure, error, spread, kept=kept)
+            for reader in self._readers:
+                reader._failure = self._failed()
         self._readers = {}
         self._woken = ()
         self._standing = {}
@@ -379,7 +398,7 @@ class Hub:
             wake_all(hosts)
         except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
             if not isinstance(error, Unwinding):
-                self.end(an_exception(error))
+                self.end(an_exception(error), raised=True)
             raise
         if emission is not Emission.OK:
             hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
@@ -404,7 +423,7 @@ class Hub:
         )
         lost.__cause__ = error
         self.disconnect()
-        self.end(lost)
+        self.end(lost, raised=True)
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
@@ -420,7 +439,7 @@ class Hub:
             self.on_error(fault)
             return
         if not isinstance(error, Unwinding):
-            self.end(fault)
+            self.end(fault, raised=True)
         raise error
 
     def disconnect(self) -> None:

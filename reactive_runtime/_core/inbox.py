@@ -21,17 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.exits import Unwinding, goes_up
+from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, none_element
 from reactive_runtime._core.host import WORK, Host
-from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -58,7 +57,7 @@ class Inbox(Feed):
         "_done",
         "_drain",
         "_elements",
-        "_error",
+        "_failure",
         "_items",
         "_most",
         "_on_drain",
@@ -69,7 +68,6 @@ class Inbox(Feed):
         "_room",
         "_subscribe",
         "_told",
-        "_traceback",
         "_unasked",
         "_upstream",
         "_worked",
@@ -104,8 +102,7 @@ class Inbox(Feed):
         self._room = 0  # drain lock; elements that may still arrive (1.1)
         self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
         self._done = False  # drain lock; the upstream has ended
-        self._error: BaseException | None = None  # drain lock; it ended with this
-        self._traceback: TracebackType | None = None  # drain lock; of that error, as it came
+        self._failure: Failure | None = None  # drain lock; it ended with this
         self._closed = False  # drain lock; the downstream has no use for elements any more
         self._coming = False  # drain lock; it is not yet subscribed to the upstream; see `Host.rests`
         self._told: tuple[list[Any], Any] | None = None  # drain lock; who is put where, once, when there is news
@@ -123,6 +120,7 @@ class Inbox(Feed):
     def attach(self, host: Host) -> None:
         self._drain = host
         self._coming = True
+        host._failed = None  # what was raised before is dealt with
         host._expect()
 
     def is_here(self) -> bool:
@@ -167,7 +165,7 @@ class Inbox(Feed):
             self.on_error(fault)
             return
         if not isinstance(error, Unwinding):
-            self._ended(fault)
+            self._ended(Failure(fault, kept=True))
         raise error
 
     def open(self) -> Iterator[Any]:
@@ -187,7 +185,7 @@ class Inbox(Feed):
                     self._items = []
                 else:
                     items, self._items = items[:most], items[most:]
-                done, error = self._done, self._error
+                done, failure = self._done, self._failure
             if items:
                 self._chunk = iter(items)
                 yield self._chunk
@@ -200,8 +198,8 @@ class Inbox(Feed):
                     yield iter((PENDING,))
             elif not done:
                 yield iter((PENDING,))
-            elif error is not None:
-                raise an_exception(error)
+            elif failure is not None:
+                raise failure.reached(self._drain)
             else:
                 return
 
@@ -223,7 +221,8 @@ class Inbox(Feed):
 
     def failure(self) -> BaseException | None:
         with self._drain._lock:
-            return self._error
+            failure = self._failure
+        return None if failure is None else failure.reached(self._drain)
 
     def want(self, n: int) -> None:
         if self._prefetch is not None:
@@ -308,7 +307,7 @@ class Inbox(Feed):
         wanted = self._overflow.drop != "error"
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
-        if self._overflow.drop == "error" and dropped and self._ended(full):
+        if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
             with self._drain._lock:
                 upstream = self._upstream
             if upstream is not None:
@@ -319,19 +318,21 @@ class Inbox(Feed):
             self._closed = True
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
-            error, traceback = self._error, self._traceback
+            failure = self._failure
             self._subscribe = None  # the source goes with whoever holds it, not with the circle of the two ends here
             if done:
                 self._upstream = None
-        if error is not None:
-            self._drain._raised = error, traceback
         left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
         self.came()
         try:
             if upstream is not None and not done:
                 upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         finally:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            try:
+                hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            finally:
+                if failure is not None:
+                    failure.left(self._drain)
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
 
@@ -450,13 +451,27 @@ class Inbox(Feed):
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
-        if not self._ended(error):
-            hooks.error_dropped("an error after its stream had ended", error)
+        failure = self._failure_of(error)
+        if not self._ended(failure):
+            failure.reached(None)
+            failure.dropped("an error after its stream had ended", error)
+
+    def _failure_of(self, error: BaseException) -> Failure:
+        """What the upstream has signalled; one of ours may have it from a source with many readers."""
+        if comes_too_late(error, self._drain):
+            return Failure(error, kept=True)
+        with self._drain._lock:
+            upstream = self._upstream
+        subscription: Any = None if upstream is None else upstream.subscription()
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        failed = subscription._failed if isinstance(subscription, Host) else None  # its owner signals here
+        return Failure(error) if failed is None else failed.passed_on(error)
 
     def on_complete(self) -> None:
         self._ended(None)
 
-    def _ended(self, error: BaseException | None) -> bool:
+    def _ended(self, failure: Failure | None) -> bool:
         drain = self._drain
         with drain._lock:
             upstream = self._upstream
@@ -465,9 +480,8 @@ class Inbox(Feed):
                 if self._closed:
                     self._upstream = None
             else:
-                already, self._done, self._error = False, True, error
+                already, self._done, self._failure = False, True, failure
                 self._arrived()
-                self._traceback = None if error is None else error.__traceback__
         if upstream is not None:
             upstream.ended()
         if not already:
@@ -531,6 +545,11 @@ class Upstream(Drain):
             self._cancel_now()
         else:
             self._add(0)
+
+    def subscription(self) -> Subscription | None:
+        """The upstream's, until it is cancelled."""
+        with self._lock:
+            return self._subscription
 
     def ended(self) -> None:
         """It has signalled its end."""

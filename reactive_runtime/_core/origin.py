@@ -114,6 +114,13 @@ class Origin(Generic[T]):
         """Whether it is pulled, and has no executor: it runs on the thread that asks."""
         return False
 
+    def through_boundary(self, prefetch: int) -> Plan | None:
+        """What a boundary subscribes with, to take the elements itself, on its own executor; None: it needs an inbox.
+
+        `prefetch`: how many elements may wait for it, of a source that does not wait to be asked.
+        """
+        return self.plan() if self.free() else None
+
 
 def parts_of(flow: FlowBase[Any]) -> list[Part]:
     """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
@@ -224,10 +231,10 @@ class Boundary(Origin[T]):
     prefetch: int
 
     def plan(self) -> Plan:
-        if self.source._origin.free():
+        above = self.source._origin.through_boundary(self.prefetch)
+        if above is not None:
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
-            # is pulled straight through the boundary, with no buffer at all.
-            above = self.source._origin.plan()
+            # is pulled straight through the boundary, with no buffer at all, or out of the one that it has.
             return above._replace(steps=(*above.steps, *self.source._steps), executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
         return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.place import an_exception
 from reactive_runtime.spec import MAX_DEMAND
 
 __all__ = ["Outbox"]
@@ -36,7 +35,7 @@ class Outbox(Feed):
 
     __slots__ = (
         "__weakref__",
-        "_error",
+        "_failure",
         "_full",
         "_given",
         "_handed",
@@ -44,7 +43,6 @@ class Outbox(Feed):
         "_items",
         "_lock",
         "_over",
-        "_traceback",
         "capacity",
         "gone",
         "on_connect",
@@ -71,8 +69,7 @@ class Outbox(Feed):
         self._items: deque[Any] = deque()  # _lock; len <= capacity
         self._full = False  # _lock; there was no room for somebody, who has not heard of any since
         self._over = False  # _lock; there will be no more
-        self._error: BaseException | None = None  # _lock; and this is why
-        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
+        self._failure: Failure | None = None  # _lock; and this is why
         self.gone: bool = False  # _lock; the subscriber wants no more
         self._host: Host | None = None  # _lock; set once, by attach
         self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the host's demand
@@ -105,13 +102,12 @@ class Outbox(Feed):
         with self._lock:
             return [self._items.popleft()] if self._items else []
 
-    def end(self, error: BaseException | None = None) -> bool:
+    def end(self, failure: Failure | None = None) -> bool:
         """There will be no more; False: that was known."""
         with self._lock:
             if self._over or self.gone:
                 return False
-            self._over, self._error = True, error
-            self._traceback = None if error is None else error.__traceback__
+            self._over, self._failure = True, failure
             return True
 
     def over(self) -> bool:
@@ -196,10 +192,10 @@ class Outbox(Feed):
                 self._handed += 1
             elif not self._over:
                 return PENDING
-            elif self._error is None:
+            elif self._failure is None:
                 raise StopIteration
             else:
-                raise an_exception(self._error)
+                raise self._failure.reached(self._host)
         self._given += 1
         if full:
             self._freed()
@@ -212,7 +208,8 @@ class Outbox(Feed):
 
     def failure(self) -> BaseException | None:
         with self._lock:
-            return self._error
+            host, failure = self._host, self._failure
+        return None if failure is None else failure.reached(host)
 
     def want(self, n: int) -> None:
         with self._lock:
@@ -228,10 +225,12 @@ class Outbox(Feed):
             self.gone = True
             items = list(self._items)
             self._items.clear()
-            host, error, traceback = self._host, self._error, self._traceback
-        if error is not None and host is not None:
-            host._raised = error, traceback
+            host, failure = self._host, self._failure
         try:
             hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)
         finally:
-            self.on_gone()
+            try:
+                if failure is not None:
+                    failure.left(host)
+            finally:
+                self.on_gone()

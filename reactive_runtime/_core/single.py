@@ -10,16 +10,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import Any
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.exits import contained, goes_up, submitted
+from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
 
@@ -33,8 +32,8 @@ class Single(Feed):
     """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
 
     __slots__ = (
-        "_at_once", "_begun", "_chunk", "_closed", "_error", "_executor", "_future", "_host", "_items", "_over",
-        "_steps", "_supplier", "_told", "_traceback",
+        "_at_once", "_begun", "_chunk", "_closed", "_executor", "_failure", "_future", "_host", "_items", "_over",
+        "_steps", "_supplier", "_told",
     )  # fmt: skip
 
     waits = True
@@ -56,8 +55,7 @@ class Single(Feed):
         self._future: Future[Outcome] | None = None  # the host's lock
         self._items: list[Any] = []  # the host's lock
         self._over = False  # the host's lock; the task is done
-        self._error: BaseException | None = None  # the host's lock; it raised this
-        self._traceback: TracebackType | None = None  # the host's lock; of that error, as it came
+        self._failure: Failure | None = None  # the host's lock; it raised this
         self._closed = False  # the host's lock
         self._told: tuple[list[Any], Any] | None = None  # the host's lock; see Inbox.tell
         self._chunk: Iterator[Any] = iter(())  # the owner's
@@ -85,15 +83,15 @@ class Single(Feed):
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         while True:
             with self._host._lock:
-                over, error = self._over, self._error
+                over, failure = self._over, self._failure
                 items, self._items = self._items, []
             if not over:
                 yield iter((PENDING,))
                 continue
             self._chunk = iter(items)
             yield self._chunk
-            if error is not None:
-                raise error
+            if failure is not None:
+                raise failure.reached(self._host)
             return
 
     def exhausted(self) -> bool:
@@ -111,16 +109,18 @@ class Single(Feed):
         with self._host._lock:
             self._closed = True
             items, self._items = self._items, []
-            future, error, traceback = self._future, self._error, self._traceback
+            future, failure = self._future, self._failure
             self._future = None  # which refers to this, and has the elements: a circle, and nobody needs it any more
-        if error is not None:
-            self._host._raised = error, traceback
         left, self._chunk = chain(self._chunk, items), iter(())
         try:
             if future is not None:
                 future.cancel()
         finally:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            try:
+                hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            finally:
+                if failure is not None:
+                    failure.left(self._host)
 
     # -- the task ----------------------------------------------------------------------------------------------
 
@@ -175,12 +175,12 @@ class Single(Feed):
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         host = self._host
+        kept = error is not None and comes_too_late(error, host)
         with host._lock:
             late = self._closed
             if not late:
                 self._items, self._over = items, True
-                self._error = None if error is None else an_exception(error)
-                self._traceback = None if error is None else error.__traceback__
+                self._failure = None if error is None else Failure(error, kept=kept)
                 if self._told is not None:
                     told, who = self._told
                     self._told = None

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED
 from reactive_runtime._core.exits import Unwinding, goes_up
+from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
 from reactive_runtime._core.host import Host
@@ -379,6 +380,8 @@ class PulledSubscription(Host):
             if self._feed is not None:
                 self._feed.blame_source(outcome)
             error = no_end(outcome)
+            if self._failed is None or not self._failed.is_signalled_as(error):
+                self._failed = Failure(error)
         try:
             self._close()
         finally:  # an exit out of closing does not keep the subscriber from its end
@@ -386,7 +389,8 @@ class PulledSubscription(Host):
                 if not cancelled:
                     self._signal_end(subscriber, error, completed=outcome == "complete")
                 elif error is not None:
-                    hooks.error_dropped("an error after the subscriber had cancelled", error)
+                    reason = "an error after the subscriber had cancelled"
+                    (self._failed or Failure(error)).dropped(reason, error)
             finally:
                 self._end_for_good()
         return CLOSED

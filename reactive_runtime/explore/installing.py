@@ -39,7 +39,8 @@ _NAMES: Final[dict[str, Any]] = {
     "Event": waiting.Event,
     "Semaphore": waiting.Semaphore,
 }
-_REAL_LOCK: Final = type(threading.Lock())
+_new_lock: Final = threading.Lock
+_REAL_LOCK: Final = type(_new_lock())
 _REAL_RLOCK: Final = type(threading.RLock())
 
 
@@ -49,7 +50,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
         yield threading, name, it
         yield primitives, name, it
     yield threading, "BoundedSemaphore", waiting.bounded
-    yield threading, "_allocate_lock", standins.Lock
+    yield threading, "_allocate_lock", _for_waiting
     yield threading, "_time", threads.monotonic
     yield threading, "current_thread", threads.current_thread
     yield threading.Thread, "start", threads.start
@@ -80,6 +81,11 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
         yield asyncio, "new_event_loop", _event_loop
         if hasattr(asyncio, "runners"):
             yield asyncio.runners, "run", _event_loop
+
+
+def _for_waiting() -> Any:
+    """What `wait` of a condition sleeps on. Conditions of before work on, for threads of before: with real locks."""
+    return _new_lock() if standins.foreign() else standins.Lock()
 
 
 def _outside(report: Callable[..., object]) -> Callable[..., None]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import PENDING
 from reactive_runtime._core.host import Host
@@ -33,7 +34,8 @@ class Box(Feed):
 
     __slots__ = (
         "_ahead",
-        "_error",
+        "_fail",
+        "_failure",
         "_gone",
         "_host",
         "_items",
@@ -43,8 +45,8 @@ class Box(Feed):
         "_over",
         "_short",
         "_split",
+        "_taken",
         "_told",
-        "_traceback",
         "_way",
         "capacity",
     )
@@ -58,8 +60,9 @@ class Box(Feed):
         self._items: deque[Any] = deque()  # _lock; len <= capacity
         self._left: list[Any] = []  # _lock; what waited when the subscriber cancelled
         self._over = False  # _lock; there will be no more
-        self._error: BaseException | None = None  # _lock; and this is why
-        self._traceback: TracebackType | None = None  # _lock; of that error, as it came
+        self._fail: Callable[[], Failure] | None = None  # _lock; makes what it has ended with
+        self._failure: Failure | None = None  # _lock; that, once the box has a subscriber, or is about to
+        self._taken = False  # _lock; it has a subscriber, or is about to
         self._host: Host | None = None  # _lock; set once, by attach
         self._ahead: int | None = None  # _lock; how many may wait, whatever is demanded; None: what is demanded
         self._short = False  # _lock; it could take no more, and the source's drain has not heard that it can
@@ -80,12 +83,14 @@ class Box(Feed):
                 self._items.append(element)
             return not self._short
 
-    def end(self, error: BaseException | None = None) -> None:
+    def end(self, error: BaseException | None = None, spread: Spread | None = None) -> None:
         """There will be no more."""
         with self._lock:
             if not (self._over or self._gone):
-                self._over, self._error = True, error
-                self._traceback = None if error is None else error.__traceback__
+                self._over = True
+                if error is not None:
+                    self._fail = partial(Failure, error, spread)
+                    self._failure = self._fail() if self._taken else None
 
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
@@ -159,6 +164,13 @@ class Box(Feed):
         """Let so many wait, at most, whatever is demanded. Called before `attach`."""
         with self._lock:
             self._ahead = n
+        self.taken()
+
+    def taken(self) -> None:
+        """It has a subscriber, or is about to."""
+        with self._lock:
+            self._taken = True
+            self._failure = self._fail and self._fail()
 
     def attach(self, host: Host) -> None:
         way = way_of(host)
@@ -179,8 +191,8 @@ class Box(Feed):
             if not self._items:
                 if not self._over:
                     return PENDING
-                if self._error is not None:
-                    raise self._error
+                if self._failure is not None:
+                    raise self._failure.reached(self._host)
                 raise StopIteration
             element = self._items.popleft()
             short, self._short = self._short, False
@@ -214,11 +226,13 @@ class Box(Feed):
             self._gone = True
             self._left = list(self._items)
             self._items.clear()
-            host, error, traceback = self._host, self._error, self._traceback
-        if error is not None and host is not None:
-            host._raised = error, traceback
-        if self._split.departed(self):
-            self._rouse()
+            host, failure = self._host, self._failure
+        try:
+            if failure is not None:
+                failure.left(host)
+        finally:
+            if self._split.departed(self):
+                self._rouse()
 
     def _rouse(self, *, owned: bool = True) -> None:
         """Have the source's drain look at this. `owned`: called by the owner of the subscriber's drain."""

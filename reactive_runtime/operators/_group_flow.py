@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather
 from reactive_runtime._core.origin import Origin, Part, Plan, flow_of
@@ -46,7 +47,7 @@ class Group:
             self.box.ask_ahead(prefetch)
             return self.box
         refused = Outbox(1)
-        refused.end(RejectedError(refusal))
+        refused.end(Failure(RejectedError(refusal), kept=True))
         return refused
 
     def abandon(self, refusal: str) -> bool:
@@ -76,6 +77,11 @@ class Taken(Origin[Any]):
 
     def plan(self) -> Plan:
         return Plan(self.take, (), self.executor, pulls=False)
+
+    def through_boundary(self, prefetch: int) -> Plan | None:
+        # Else the thread that fills the box, or the one that asks, would run what stands before the boundary.
+        take = self.take
+        return None if self.executor else Plan(lambda _: take(prefetch), (), None, pulls=False)
 
     def on(self, executor: Executor) -> Taken:
         return self if self.executor else replace(self, executor=executor)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.subscription import PulledSubscription
@@ -33,6 +34,7 @@ class Split(Gather):
         super().__init__()
         self.source = source
         self.outer = Box(self, MAX_DEMAND)
+        self.outer.taken()
         self._lock = primitives.Lock()
         self._wanted = 0  # _lock; groups that are demanded, and not given
         self._departed: list[Box] = []  # _lock; subscribers that have cancelled, and were not looked at
@@ -290,10 +292,10 @@ class Split(Gather):
         waiting = (box.lag() for box, group in self.boxes.items() if group.taken())
         return not self.forsaken and (self.outer.lag() > 0 or any(waiting))
 
-    def _end_groups(self, error: BaseException | None) -> None:
+    def _end_groups(self, error: BaseException | None, spread: Spread | None = None) -> None:
         groups, self.open_groups = self.open_groups, {}
         for group in groups.values():
-            group.box.end(error)
+            group.box.end(error, spread)
             group.box.wake()
 
     def _cancel(self) -> None:
@@ -303,9 +305,13 @@ class Split(Gather):
 
     def finish(self, error: BaseException | None) -> None:
         """The drain has ended."""
-        self._end_groups(error)
-        self.outer.end(error)
+        spread = None if error is None else Spread()
+        here = None if error is None else Failure(error, spread)  # until all of them have it
+        self._end_groups(error, spread)
+        self.outer.end(error, spread)
         self.outer.wake()
+        if here is not None:
+            here.left(None)
 
     def closed(self) -> None:
         with self._lock:

@@ -262,14 +262,14 @@ class _Sequential(_FlatMap):
     def elements(self) -> Elements:
         line: deque[Lane] = deque()
         outer = self.outer()
-        failure: Exception | None = None  # of the function, or of the source: what is at hand comes before it
+        failing = False  # the function, or the source, has failed: what is at hand comes before the error
         while True:
             element: Any = PENDING
             news: Any = PENDING
             try:
                 if line and line[0].spent() and line[0].look() is END:  # cancelled before the source is asked for more
                     self.leave(line.popleft())
-                if failure is None:
+                if not failing:
                     try:
                         news = self.news(outer, len(line))
                         if news is not PENDING and news is not END:
@@ -278,7 +278,8 @@ class _Sequential(_FlatMap):
                         if self.delay_error:
                             self.delayed.append(error)
                         else:
-                            failure = error
+                            failing = True
+                            self.put_off(error)
                 if line:
                     element = line[0].poll()
             except Exception as error:
@@ -290,8 +291,8 @@ class _Sequential(_FlatMap):
                 self.leave(line.popleft())
             elif element is not PENDING:
                 yield element
-            elif failure is not None and not (line and self.after(line[0])):
-                raise failure
+            elif failing and not (line and self.after(line[0])):
+                return
             elif outer.over and not line:
                 break
             elif news is PENDING or news is END:
@@ -310,7 +311,7 @@ class _ConcatMap(_OfPublishers):
     def elements(self) -> Elements:
         outer = self.lane(self.source, 2)
         lane: Lane | None = None
-        failure: Exception | None = None  # of the source: what is at hand comes before it
+        failing = False  # the source has failed: what is at hand comes before its error
         while True:
             try:
                 element = outer.poll() if lane is None else lane.poll()
@@ -320,14 +321,15 @@ class _ConcatMap(_OfPublishers):
                     if element is not PENDING:
                         lane = self.inner(element)
                         continue
-                elif element is PENDING and failure is None:
+                elif element is PENDING and not failing:
                     try:
                         outer.look()
                     except Exception as error:
                         if self.delay_error:
                             self.delayed.append(error)
                         else:
-                            failure = error
+                            failing = True
+                            self.put_off(error)
                         continue  # the look may have brought something to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
@@ -338,8 +340,8 @@ class _ConcatMap(_OfPublishers):
             if lane is not None and element is END:
                 self.leave(lane)
                 lane = None
-            if failure is not None and (lane is None or (element is PENDING and not self.after(lane))):
-                raise failure
+            if failing and (lane is None or (element is PENDING and not self.after(lane))):
+                return
             if element is not END:
                 yield element
         self.raise_delayed()

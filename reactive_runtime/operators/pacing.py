@@ -209,22 +209,20 @@ class _Buffer(_Passing):
         # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
         pulled = self.source._origin.free()
         lane = self.lane(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
-        failure: Exception | None = None
         while True:
             try:
                 element = PENDING if self.waiting and self.host.demanded else self._next(lane)
             except Exception as error:
-                element, failure = END, error
+                element = END
+                self.put_off(error)
             if element is END and not self.waiting:
-                break
+                return
             if element is not PENDING and element is not END:
                 self.keep(element)
             elif self.waiting and self.host.demanded:
                 yield self.waiting.popleft()
             else:
                 yield PENDING
-        if failure is not None:
-            raise failure
 
     def _next(self, lane: Any) -> Any:
         """Without demand, what has come by itself; a source that is pulled is left alone."""

@@ -13,6 +13,7 @@ from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
+from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
 from reactive_runtime._core.origin import Hot, flow_of, gathered
@@ -174,7 +175,7 @@ class Emitter(Generic[T]):
         return ended
 
     def _end(self, error: BaseException | None) -> bool:
-        ended = self._outbox.end(error)
+        ended = self._outbox.end(None if error is None else Failure(error))
         self._outbox.wake()
         return ended
 
@@ -388,7 +389,7 @@ class _OfAsync(Gather):
                     await close()
         except BaseException as error:
             blame(error, self.title, self.place)
-            if not self.outbox.end(an_exception(error)) and not isinstance(error, asyncio.CancelledError):
+            if not self.outbox.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:
             self.outbox.end()

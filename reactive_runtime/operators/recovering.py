@@ -199,9 +199,14 @@ class _Again(Gather):
             failure = error
             self._shorten(error)
         self.leave(lane)
-        if self.host._stop or self.host._missed:
-            yield PENDING  # a cancel, or another note, gets its chance, however quickly the sources end
+        if failure is None:
+            yield from self.pause()
         return failure
+
+    def pause(self) -> Elements:
+        """A cancel, or another note, gets its chance, however quickly the sources end."""
+        if self.host._stop or self.host._missed:
+            yield PENDING
 
     def _shorten(self, error: Exception) -> None:
         """Where one instance is raised again and again, its traceback is that of the last time only."""
@@ -301,6 +306,7 @@ class _Retry(_Again):
             if attempt == self.n or not self.asked(self.when, failure):
                 raise failure
             attempt += 1
+            yield from self.pause()
             yield from self.before(attempt, failure)
             hooks.retried(self.host._context)
 

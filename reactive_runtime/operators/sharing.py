@@ -49,7 +49,7 @@ class SharingOperators(FlowBase[T_co]):
         b 1
         """
         at_least("publish", "capacity", 1, capacity)
-        return connectable_of(Line(f"{self} publish()", self, lambda: Hub(capacity)))
+        return connectable_of(Line(f"{self} publish()", self, lambda: Hub(capacity, anew=True)))
 
     def replay(self, n: int, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
         """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
@@ -79,7 +79,7 @@ class SharingOperators(FlowBase[T_co]):
         [0, 1, 2]
         """
         at_least("share", "capacity", 1, capacity)
-        return Line(f"{self} share()", self, lambda: Hub(capacity)).ref_count(1)
+        return Line(f"{self} share()", self, lambda: Hub(capacity, anew=True)).ref_count(1)
 
     def cache(self) -> Flow[T_co]:
         """The source is run once, for the first subscriber; all get all of its elements, however late they come.

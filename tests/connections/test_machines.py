@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from connections.parties import Expected, Hand, Held, Listener
-from reactive_runtime import Flow
+from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
@@ -35,8 +35,7 @@ EFFORT = settings(max_examples=60, stateful_step_count=30, deadline=None)
 DEMANDS = st.sampled_from([0, 1, 2, 3, MAX_DEMAND])
 CANCELS_IN = st.sampled_from([-1, -1, -1, 0, 1, 2])
 PICK = st.integers(0, 9)
-FAILURE = OSError("broken")
-ENDS = st.sampled_from([None, FAILURE])
+ENDS = st.builds(lambda fails: OSError("broken") if fails else None, st.booleans())  # each its own error
 
 
 def end_of(error: BaseException | None) -> Any:
@@ -51,6 +50,29 @@ class Machine(RuleBasedStateMachine):
         self.flow: Any = None
         self.members: list[Expected] = []
         self.number = 0
+        self.dropped: list[BaseException | None] = []
+        self.failures: dict[BaseException, bool] = {}  # and whether it has to be at the hook
+        self.handler = hooks.set_handler(lambda dropped: self.dropped.append(dropped.error))
+
+    def teardown(self) -> None:
+        hooks.set_handler(self.handler)
+
+    def fails(self, error: BaseException | None, *, lost: bool = False) -> None:
+        """The source does; `lost`: there is no subscriber, nor will there be one that gets the error."""
+        if error is not None:
+            self.failures[error] = lost
+
+    def before(self, error: BaseException) -> list[Expected] | None:
+        """Those that have the error before them, or had; None: it is kept for those who come later."""
+        return [member for member in self.members if member.end is error]
+
+    @invariant()
+    def an_error_that_comes_to_none_goes_to_the_hook_once(self) -> None:
+        for error in self.failures:
+            before = self.before(error)
+            if before and not any(member.ended or not member.gone for member in before):
+                self.failures[error] = True
+            assert self.dropped.count(error) == self.failures[error]
 
     def came(self, expected: Expected) -> None:
         """The model of one more subscriber."""
@@ -203,8 +225,12 @@ class Sharing(Machine):
     def end(self, error: BaseException | None) -> None:
         held = self.hand.live()[0]
         self.ends(next(it for it in self.connections if it.held is held), error)
+        self.fails(error, lost=not self.keeps and not any(member.end is error for member in self.members))
         held.end(error)
         self.settle()
+
+    def before(self, error: BaseException) -> list[Expected] | None:
+        return None if self.keeps else super().before(error)
 
     @rule(empty=st.booleans())
     def the_next_source_is_empty(self, empty: bool) -> None:
@@ -401,6 +427,9 @@ class Processing(Machine):
         self.held.emit(element)
         self.settle()
 
+    def before(self, error: BaseException) -> list[Expected] | None:
+        return None if self.replay and not self.forgets else super().before(error)
+
     def ends(self, error: BaseException | None) -> None:
         for member in self.present():
             member.end = end_of(error)
@@ -413,6 +442,7 @@ class Processing(Machine):
     def upstream_ends(self, error: BaseException | None) -> None:
         assert self.held is not None
         self.ends(error)
+        self.fails(error)
         self.held.end(error)
         self.settle()
 
@@ -420,6 +450,7 @@ class Processing(Machine):
     @rule(error=ENDS)
     def end_by_hand(self, error: BaseException | None) -> None:
         self.ends(error)
+        self.fails(error)
         if error is None:
             self.flow.on_complete()
         else:
@@ -531,8 +562,7 @@ class Pushed(Machine):
     @rule(pick=PICK, error=ENDS)
     def end(self, pick: int, error: BaseException | None) -> None:
         member, emitter = self.one(pick)
-        if error is not None and (member.gone or member.end is not None):
-            return  # goes to the hook
+        self.fails(error, lost=member.gone or member.end is not None)
         ended = emitter.complete() if error is None else emitter.error(error)
         assert ended == (not member.gone and member.end is None)
         if ended:
@@ -598,6 +628,8 @@ class Submitted(Machine):
     @precondition(lambda self: self.over is None)
     @rule(error=ENDS)
     def close(self, error: BaseException | None) -> None:
+        self.early = self.present()
+        self.fails(error)
         for member in self.present():
             member.end = end_of(error)
         self.over = end_of(error)
@@ -606,6 +638,9 @@ class Submitted(Machine):
         else:
             self.publisher.close_exceptionally(error)
         self.settle()
+
+    def before(self, error: BaseException) -> list[Expected] | None:
+        return self.early
 
     @invariant()
     def it_knows_its_subscribers(self) -> None:
@@ -658,6 +693,9 @@ class Alone(Processing):
     def ends(self, error: BaseException | None) -> None:
         self.seat.end = end_of(error)
         super().ends(error)
+
+    def before(self, error: BaseException) -> list[Expected] | None:
+        return [self.seat]
 
     @rule()
     def attach(self) -> None:

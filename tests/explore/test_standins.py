@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -479,6 +480,35 @@ class Finalised:
         with self.lock:
             pass
         raise ValueError("as planned")
+
+
+def test_a_thread_of_before_waits_as_ever_while_something_is_explored() -> None:
+    """Not part of it, and so are its conditions: a writer of traces, a watchdog, a logger of another test."""
+    wake, over = threading.Event(), threading.Event()
+    waits: list[BaseException | None] = []
+
+    def wait_again_and_again() -> None:
+        while not over.is_set():
+            try:
+                wake.wait(0.0001)
+            except BaseException as error:
+                waits.append(error)
+            else:
+                waits.append(None)
+
+    def program() -> None:
+        many = len(waits) + 3  # one that begins and ends while the program runs, at the least
+        while len(waits) < many:
+            os.sched_yield()
+
+    waiting = threading.Thread(target=wait_again_and_again)
+    waiting.start()
+    try:
+        explore(program, schedules=3).assert_holds()
+    finally:
+        over.set()
+        waiting.join()
+    assert set(waits) == {None}
 
 
 def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import RejectedError
+from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import Recorder, TestPublisher, check
@@ -301,6 +302,52 @@ def test_a_full_group_is_an_error_where_groups_are_taken_one_after_the_other(
     TAKEN_ONE_BY_ONE[way](source.group_by(third), pool).concat_map(lambda it: it[1].count()).subscribe(sink)
     assert isinstance(sink.wait().error, OverflowError)
     assert "nobody has subscribed to it" in str(sink.error)
+
+
+# -- a boundary in a group ------------------------------------------------------------------------------------------
+
+INTO_GROUPS: dict[str, Callable[[Flow[int]], Flow[Flow[int]]]] = {
+    "group_by": lambda flow: flow.group_by(third).map(lambda it: it[1]),
+    "window": lambda flow: flow.window(3),
+}
+
+
+@pytest.mark.parametrize("split", INTO_GROUPS)
+def test_what_stands_before_a_boundary_in_a_group_runs_on_its_executor(split: str) -> None:
+    """It has no executor of its own: neither the thread that deals the elements out runs it, nor the one that asks."""
+    clock = VirtualTimeExecutor()
+    on_the_clock: list[bool] = []
+
+    def work(n: int) -> int:
+        on_the_clock.append(clock.runs_here())
+        return n
+
+    sink = Sink(3)
+    INTO_GROUPS[split](Flow.range(60)).flat_map(lambda group: group.map(work).publish_on(clock, 2), 99).subscribe(sink)
+    for _ in range(10):
+        sink.subscription.request(6)
+        clock.advance()
+    assert sink.end == ("on_complete",)
+    assert sorted(sink.elements) == list(range(60))
+    assert on_the_clock == [True] * 60
+
+
+@pytest.mark.parametrize("split", INTO_GROUPS)
+def test_who_waits_with_a_timeout_is_not_kept_by_a_group_with_a_boundary(split: str, pool: ThreadPoolExecutor) -> None:
+    go = threading.Event()
+
+    def work(n: int) -> int:
+        if threading.current_thread() is threading.main_thread():
+            raise AssertionError("on the thread that waits")
+        assert go.wait(PATIENCE)
+        return n
+
+    groups = INTO_GROUPS[split](Flow.range(60))
+    try:
+        with pytest.raises(TimeoutError):
+            groups.flat_map(lambda group: group.map(work).publish_on(pool)).block(0.05)
+    finally:
+        go.set()
 
 
 # -- a full group, while what could bring it a subscriber is under way on another thread -----------------------
