@@ -29,7 +29,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
@@ -37,10 +37,13 @@ from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Upstream
+from reactive_runtime._core.inbox import Relayed, Upstream
 from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Emission", "Hub", "Reader", "wake_all"]
 
@@ -357,6 +360,9 @@ class Hub:
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
+        host = Relayed.unwrapped(subscription)
+        if isinstance(host, Host):
+            host._waiter = self
         with self._lock:
             refused = self._upstream is not None or self._over or self._released
             if not refused:
@@ -422,6 +428,14 @@ class Hub:
         if not isinstance(error, Unwinding):
             self.end(fault)
         raise error
+
+    def begins(self, source: FlowBase[Any], operator: str) -> None:
+        """See `_core.host.Waiter`: whichever of the subscribers wait on a thread."""
+        with self._lock:
+            hosts = self._to_wake()
+        for host in hosts:
+            if host._waiter is not None:
+                host._waiter.begins(source, operator)
 
     def disconnect(self) -> None:
         """Cancel the upstream, or the one that is about to come; not one that has ended (2.3, 2.4)."""

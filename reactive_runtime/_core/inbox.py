@@ -490,11 +490,17 @@ class Relayed:
     subscriber: Subscriber[Any]
     subscription: Subscription
 
+    @staticmethod
+    def unwrapped(subscription: Subscription) -> Subscription:
+        """The one that all of these stand before."""
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        return subscription
+
 
 def ours(subscription: Subscription, inbox: Inbox) -> bool:
     """Whether it is a host of ours that signals to `inbox`, and says when it has subscribed to its upstreams."""
-    while isinstance(subscription, Relayed):
-        subscription = subscription.subscription
+    subscription = Relayed.unwrapped(subscription)
     return isinstance(subscription, Host) and subscription._behind is inbox  # by its owner: it is not yet closed
 
 
