@@ -19,7 +19,7 @@ from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Relayed
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.origin import Use, resources_of, uses_of
+from reactive_runtime._core.origin import Cold, Use, resources_of, uses_of
 from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
@@ -326,11 +326,11 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
         seconds_of(sink, "timeout", timeout)
     wait = _Wait(sink, source)
     last = _Last[T](wait)
-    last.future.add_done_callback(lambda _: wait.wake())
     running = source._run(last)
     try:
-        wait.until(last.future.done, timeout)
-        return last.future.result(0)
+        if not last.future.done():
+            wait.until(last.future, timeout)
+        return last.future.result()
     except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = waited_for(running) if late else ""
@@ -456,6 +456,7 @@ class _Waiting(_Puller):
     __slots__ = ("_wait",)
 
     def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait) -> None:
+        wait.prepare()
         self._wait = wait
         super().__init__(source, prefetch, wait)
 
@@ -614,7 +615,7 @@ class _Wait:
         """RuntimeError where the flow needs this thread, as far as its plan says."""
         self._sink = sink
         self._source = source
-        self._awake = primitives.Semaphore(0)
+        self._awake: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
         self._lock = primitives.Lock()
         self._over = blocking_is_allowed()  # _lock; there is nothing to look for any more
         self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; made flows, and the operators that they are for
@@ -625,6 +626,9 @@ class _Wait:
     def begins(self, source: FlowBase[Any], operator: str) -> None:
         """See `_core.host.Waiter`."""
         seen = self._seen
+        origin = source._origin
+        if type(origin) is Cold and origin.executor in seen:  # most are; what follows would find the same
+            return
         for resource in resources_of(source):
             if resource not in seen:
                 with self._lock:
@@ -632,24 +636,35 @@ class _Wait:
                         continue
                     self._seen = (*self._seen[1 - SEEN :], resource)
                     self._news.append((source, operator))
-                self._awake.release()
+                    awake = self._awake
+                if awake is not None:
+                    awake.release()
+
+    def prepare(self) -> None:
+        """It is going to wait, and may be woken from now on."""
+        with self._lock:
+            self._awake = primitives.Semaphore(0)
 
     def wake(self) -> None:
-        """The flow has something, or has ended. Any thread."""
+        """The flow has something, or has ended. Any thread, after `prepare`."""
+        assert self._awake is not None
         self._awake.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
         """Wait until it is woken; False: so many seconds have passed. RuntimeError where the flow needs this thread."""
-        if self._news:  # a look without the lock: for each there is a wake that has not been taken
+        if self._news:  # a look without the lock: what comes now wakes it
             self._look()
+        assert self._awake is not None
         return self._awake.acquire(timeout=seconds)
 
-    def until(self, done: Callable[[], bool], seconds: float | None) -> None:
+    def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
         """Wait until it is done; TimeoutError when so many seconds have passed."""
         end = None if seconds is None else primitives.monotonic() + seconds
-        while not done():
+        self.prepare()
+        future.add_done_callback(lambda _: self.wake())
+        while not future.done():
             left = None if end is None else max(0.0, end - primitives.monotonic())
-            if not self.a_moment(left) and not done():
+            if not self.a_moment(left) and not future.done():
                 raise TimeoutError
 
     def over(self) -> None:
