@@ -37,7 +37,7 @@ from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Relayed, Upstream
+from reactive_runtime._core.inbox import NoneSignalled, Relayed, Upstream
 from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
@@ -373,7 +373,8 @@ class Hub:
             self.more_room()
 
     def on_next(self, element: Any, /) -> None:
-        not_none("on_next", element)
+        if element is None:
+            raise NoneSignalled(self, "the publisher")
         with self._lock:
             promised = self._outstanding > 0
             if promised and self._outstanding != MAX_DEMAND:
@@ -422,6 +423,7 @@ class Hub:
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        fault = NoneSignalled.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
 from typing import Any, Literal, Protocol
+from weakref import ref
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
@@ -35,7 +36,7 @@ from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox", "Overflow", "Relayed", "Upstream"]
+__all__ = ["Inbox", "NoneSignalled", "Overflow", "Relayed", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,13 @@ class Inbox(Feed):
         if self.is_here():
             self._drain._came()
 
+    def _publisher(self) -> str:
+        """Who signals, for a message."""
+        with self._drain._lock:
+            subscribe = self._subscribe
+        owner = getattr(subscribe, "__self__", None)
+        return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
+
     def host(self) -> Host:
         """The drain that it feeds."""
         return self._drain
@@ -163,6 +171,7 @@ class Inbox(Feed):
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        fault = NoneSignalled.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return
@@ -358,7 +367,7 @@ class Inbox(Feed):
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
-            not_none("on_next", element)
+            raise NoneSignalled(self, self._publisher())
         drain = self._drain
         with drain._lock:
             accepted = not (self._closed or self._done) and self._room > 0
@@ -474,6 +483,23 @@ class Inbox(Feed):
             self.came()
             drain._add(0)
         return not already
+
+
+class NoneSignalled(TypeError):
+    """What a publisher gets that signals None. It may come back out of the call that was made on it."""
+
+    def __init__(self, to: object, publisher: str) -> None:
+        super().__init__(f"{publisher} called on_next(None), and None is not an element (2.13)")
+        self._to = ref(to)
+
+    @staticmethod
+    def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
+        """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
+        if not isinstance(error, NoneSignalled) or error._to() is not to:
+            return fault
+        wrong = ProtocolError(str(error))
+        wrong.__cause__ = error
+        return wrong
 
 
 class Told(Protocol):

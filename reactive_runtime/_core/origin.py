@@ -162,7 +162,7 @@ class Cold(Origin[T]):
         if self.executor:
             return self
         # Written out: `replace` costs three times this, and a flow of one element for each task comes by here.
-        return Cold(self.title, self.supplier, executor, self.single, self.at_hand)
+        return Cold(self.title, self.supplier, executor, self.single, self.at_hand, self.place)
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]

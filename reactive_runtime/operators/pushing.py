@@ -13,6 +13,7 @@ from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
+from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
 from reactive_runtime._core.origin import Hot, flow_of, gathered
@@ -222,16 +223,23 @@ class _OfFuture(Gather):
         self.waiting = _waiting_for(self.future)
         self.waiting.add(self)
         while not self.future.done():
-            self.waiting.check()
+            try:
+                self.waiting.check()
+            except RuntimeError as error:
+                raise self.fault(error)  # noqa: B904  # it is the same
             yield PENDING
         if self.future.cancelled():
-            raise concurrent.futures.CancelledError("from_future: the future was cancelled")
+            raise self.fault(concurrent.futures.CancelledError("from_future: the future was cancelled"))
         if (error := self.future.exception()) is not None:
-            raise an_exception(error)
+            raise self.fault(an_exception(error))
         result = self.future.result()
         if result is not None:
             yield from self.demand()
             yield result
+
+    def waits_for(self) -> str:
+        """See `Gather.waits_for`."""
+        return f"its future, {self.future!r}"
 
     def wake(self) -> None:
         """The future is done."""
@@ -366,7 +374,8 @@ class _OfAsync(Gather):
             try:
                 async for element in iterator:
                     self.asking = False
-                    not_none("from_async", element)
+                    if element is None:
+                        raise none_element()
                     while not self.outbox.put(element):
                         if self.outbox.gone:
                             self.discard(element)
@@ -387,6 +396,7 @@ class _OfAsync(Gather):
                 if close is not None:
                     await close()
         except BaseException as error:
+            name_source(error, lambda: f"the source {self.title} at index {given}")
             blame(error, self.title, self.place)
             if not self.outbox.end(an_exception(error)) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)

@@ -131,9 +131,7 @@ def serial(pool: Executor) -> Executor:
     [(lambda: ThreadPoolExecutor(1), serial), (lambda: Threads(1), lambda it: it), (Timers, lambda it: it)],
     ids=["a serial executor", "Threads", "Timers"],
 )
-def test_it_is_the_thread_that_counts(
-    make: Callable[[], Executor], below: Callable[[Executor], Executor]
-) -> None:
+def test_it_is_the_thread_that_counts(make: Callable[[], Executor], below: Callable[[Executor], Executor]) -> None:
     with make() as executor:
         flow = Flow.just(1).concat_map(lambda n: Flow.just(n).subscribe_on(below(executor)))
         with pytest.raises(RuntimeError, match="which the flow needs for"):
