@@ -37,7 +37,7 @@ from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import NoneSignalled, Relayed, Upstream
+from reactive_runtime._core.inbox import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
@@ -374,7 +374,7 @@ class Hub:
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
-            raise NoneSignalled(self, "the publisher")
+            raise NoneSignalledError(self, "the publisher")
         with self._lock:
             promised = self._outstanding > 0
             if promised and self._outstanding != MAX_DEMAND:
@@ -423,7 +423,7 @@ class Hub:
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
-        fault = NoneSignalled.or_else(fault, error, self)
+        fault = NoneSignalledError.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return

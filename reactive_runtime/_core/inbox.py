@@ -36,7 +36,7 @@ from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox", "NoneSignalled", "Overflow", "Relayed", "Upstream"]
+__all__ = ["Inbox", "NoneSignalledError", "Overflow", "Relayed", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Inbox(Feed):
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
-        fault = NoneSignalled.or_else(fault, error, self)
+        fault = NoneSignalledError.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return
@@ -367,7 +367,7 @@ class Inbox(Feed):
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
-            raise NoneSignalled(self, self._publisher())
+            raise NoneSignalledError(self, self._publisher())
         drain = self._drain
         with drain._lock:
             accepted = not (self._closed or self._done) and self._room > 0
@@ -485,7 +485,7 @@ class Inbox(Feed):
         return not already
 
 
-class NoneSignalled(TypeError):
+class NoneSignalledError(TypeError):
     """What a publisher gets that signals None. It may come back out of the call that was made on it."""
 
     def __init__(self, to: object, publisher: str) -> None:
@@ -495,7 +495,7 @@ class NoneSignalled(TypeError):
     @staticmethod
     def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
         """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
-        if not isinstance(error, NoneSignalled) or error._to() is not to:
+        if not isinstance(error, NoneSignalledError) or error._to() is not to:
             return fault
         wrong = ProtocolError(str(error))
         wrong.__cause__ = error

@@ -48,8 +48,14 @@ class CreatingSources:
 
         For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
         whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel`
-        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin:
-        `create` of Rx.
+        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`.
+
+        Demand without bound does not mean that no element waits. They do where they are taken on another thread
+        (`subscribe_on`, `publish_on`), by an operator that asks for a bounded number (`map_parallel`, `race`), or
+        beside other sources of the same thread (`merge`, `flat_map`, `zip`), which have their turns when `fn` has
+        returned. A function that emits a burst needs a `capacity` for it; one that may wait for room takes
+        `overflow="newest"`, and emits again where `emit` returns `OVERFLOW`; what can be pulled is better pulled
+        (`from_supplier`). Origin: `create` of Rx.
 
         >>> from reactive_runtime import Flow
         >>> def two(emitter):
@@ -66,7 +72,7 @@ class CreatingSources:
 
         def enter() -> Outbox:
             outbox = Outbox(capacity)
-            emitter = Emitter[T](outbox, overflow)
+            emitter = Emitter[T](outbox, overflow, partial(blame, operator=title, place=place))
 
             def begin() -> None:
                 if emitter.is_cancelled():
@@ -132,8 +138,10 @@ class CreatingSources:
 class Emitter(Generic[T]):
     """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
 
-    def __init__(self, outbox: Outbox, overflow: str) -> None:
+    def __init__(self, outbox: Outbox, overflow: str, blame: Callable[[BaseException], None]) -> None:
+        """`blame` notes on an error of its own where it was put into the flow."""
         self._outbox = outbox
+        self._blame = blame
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
@@ -159,7 +167,12 @@ class Emitter(Generic[T]):
             return Emission.TERMINATED
         hooks.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
         if self._overflow == "error":
-            self.error(OverflowError(f"create: more than {outbox.capacity} elements wait to be asked for"))
+            full = OverflowError(
+                f"create: more than {outbox.capacity} elements wait to be asked for, or to be taken: give it a capacity"
+                ' for as many as it emits at once, or overflow="newest" or "oldest", and heed what emit returns'
+            )
+            self._blame(full)
+            self.error(full)
         return Emission.OVERFLOW
 
     def complete(self) -> bool:
@@ -225,8 +238,8 @@ class _OfFuture(Gather):
         while not self.future.done():
             try:
                 self.waiting.check()
-            except RuntimeError as error:
-                raise self.fault(error)  # noqa: B904  # it is the same
+            except RuntimeError as refused:
+                raise self.fault(refused)  # noqa: B904  # it is the same
             yield PENDING
         if self.future.cancelled():
             raise self.fault(concurrent.futures.CancelledError("from_future: the future was cancelled"))
