@@ -21,6 +21,7 @@ Place = tuple[str, int]
 _PACKAGE: Final = __name__.partition(".")[0]
 _STEP: Final = re.compile(r"\bs(\d+)(?:_|\b)")
 _OTHER: Final = re.compile(r"\b[vg](\d+)(?:_|\b)")
+_SOURCE: Final = re.compile(r"^    for \w+ in upstream:")
 _VARIABLE: Final = re.compile(r"\bv\d+_(\w+)")
 _NOTE: Final = "assembled at "
 _NOWHERE: Final = "in the flow: "
@@ -121,7 +122,7 @@ def blame_step(error: BaseException) -> None:
         line = linecache.getline(code.co_filename, trace.tb_lineno)
         # A step that hands an element on to the next one names its own variables, and binds that of the next.
         numbers = _STEP.findall(line)[:1] or sorted(_OTHER.findall(line), key=int)
-        if numbers:
+        if numbers and not _SOURCE.search(line):
             step = trace.tb_frame.f_locals["steps"][int(numbers[0])]
             blame(error, step, step.place)
         return

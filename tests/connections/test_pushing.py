@@ -105,7 +105,7 @@ def test_under_demand_without_bound_a_burst_alone_on_its_thread_needs_no_capacit
         assert flow.count().block(PATIENCE) == MANY
 
 
-BESIDE = {
+BESIDE: dict[str, Callable[[Flow[Any], Executor], Flow[Any]]] = {
     "merge": lambda it, pool: Flow.merge(it, it).count(),
     "flat_map": lambda it, pool: Flow.range(2).flat_map(lambda _: it).count(),
     "flat_map_sequential": lambda it, pool: Flow.range(2).flat_map_sequential(lambda _: it).count(),
@@ -115,7 +115,7 @@ BESIDE = {
     "map_parallel": lambda it, pool: it.map_parallel(abs, pool).count().map(lambda n: 2 * n),
     "subscribe_on": lambda it, pool: it.subscribe_on(pool).count().map(lambda n: 2 * n),
     "publish_on": lambda it, pool: it.publish_on(pool).count().map(lambda n: 2 * n),
-}  # type: dict[str, Callable[[Flow[int], Executor], Flow[int]]]
+}
 
 
 @pytest.mark.parametrize("way", list(BESIDE))
