@@ -108,7 +108,8 @@ class TerminalOperators(FlowBase[T_co]):
 
         `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow
         it is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is
-        not interrupted. On a thread that the flow needs, a RuntimeError: see `executors.blocking_allowed`.
+        not interrupted. On a thread that the flow needs, a RuntimeError, at once or when an operator begins a flow that
+        needs it: see `executors.blocking_allowed`.
 
         >>> from reactive_runtime import Flow
         >>> Flow.range(5).to_list().block(timeout=10)
