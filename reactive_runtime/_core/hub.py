@@ -432,12 +432,20 @@ class Hub:
         raise error
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.host.Waiter`: whichever of the subscribers wait on a thread."""
-        with self._lock:
-            hosts = self._to_wake()
-        for host in hosts:
-            if host._waiter is not None:
-                host._waiter.begins(source, operator)
+        """See `_core.host.Waiter`: those subscribers that wait on a thread. Hubs may feed one another in a circle."""
+        hubs: dict[Hub, None] = {self: None}
+        left = [self]
+        while left:
+            hub = left.pop()
+            with hub._lock:
+                hosts = hub._to_wake()
+            for waiter in [host._waiter for host in hosts]:
+                if not isinstance(waiter, Hub):
+                    if waiter is not None:
+                        waiter.begins(source, operator)
+                elif waiter not in hubs:
+                    hubs[waiter] = None
+                    left.append(waiter)
 
     def disconnect(self) -> None:
         """Cancel the upstream, or the one that is about to come; not one that has ended (2.3, 2.4)."""

@@ -627,6 +627,8 @@ class _Wait:
     def begins(self, source: FlowBase[Any], operator: str) -> None:
         """See `_core.host.Waiter`."""
         seen = self._seen
+        if self._over:  # a look without the lock: it saves what follows
+            return
         origin = source._origin
         if type(origin) is Cold and origin.executor in seen:  # most are; what follows would find the same
             return

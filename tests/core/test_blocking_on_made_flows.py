@@ -20,7 +20,7 @@ from reactive_runtime.executors import (
     VirtualTimeExecutor,
     blocking_allowed,
 )
-from reactive_runtime.hot import SubmissionPublisher
+from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
 from reactive_runtime.travelling import Threads, Timers
 
 Made = Callable[[], Flow[Any]]
@@ -215,6 +215,22 @@ def test_where_it_is_allowed_a_pool_with_a_thread_to_spare_serves_it() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert pool.submit(total, pool).result(PATIENCE) == 6
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_wait_behind_a_hub_that_feeds_itself_is_refused_too(needed: bool) -> None:
+    ring = PublishProcessor[int]()
+    ring.concat_map(lambda n: Flow.defer(lambda: Flow.just(n + 1)) if n < 5 else Flow.never()).subscribe(ring)
+    with ThreadPoolExecutor(1, "mine") as pool:
+        steps = ring.concat_map(lambda n: Flow.just(n).subscribe_on(pool) if needed and n == 4 else Flow.just(n))
+        waiting = pool.submit(steps.take_while(lambda n: n < 5).count().block, PATIENCE / 2)
+        wait_until(lambda: ring.subscribers() == 2)
+        ring.emit(0)
+        if needed:
+            with pytest.raises(RuntimeError, match="which the flow needs"):
+                waiting.result(PATIENCE)
+        else:
+            assert waiting.result(PATIENCE) == 5
 
 
 def test_many_executors_are_looked_at_and_not_kept() -> None:
