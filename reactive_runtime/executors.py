@@ -32,6 +32,7 @@ __all__ = [
     "blocking_allowed",
     "blocking_is_allowed",
     "runs_here",
+    "threads_of",
 ]
 
 T = TypeVar("T")
@@ -145,6 +146,10 @@ class SerialExecutor(Executor):
     def runs_here(self) -> bool:
         """Whether this thread is one of the other executor's."""
         return runs_here(self._line._executor)
+
+    def threads(self) -> int | None:
+        """How many threads can run the next task: inside of one, this thread only."""
+        return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line._executor)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them."""
@@ -368,6 +373,10 @@ class ScheduledExecutor(_TimedExecutor):
         with self._changed:
             return self._thread is primitives.current_thread()
 
+    def threads(self) -> int:
+        """How many threads it has."""
+        return 1
+
     def _run(self) -> None:
         while (task := self._wait_for_one()) is not None:
             task.run()
@@ -426,6 +435,10 @@ class VirtualTimeExecutor(_TimedExecutor):
         with self._changed:
             return self._advancing == primitives.get_ident()
 
+    def threads(self) -> int:
+        """How many threads run tasks at once."""
+        return 1
+
     def now(self) -> float:
         """Virtual seconds, from `start`."""
         with self._changed:
@@ -482,6 +495,16 @@ def runs_here(executor: Any) -> bool:
     return here in getattr(executor, "_threads", ()) or (name is not None and here.name.rpartition("_")[0] == name)
 
 
+def threads_of(executor: Any) -> int | None:
+    """How many threads run the executor's tasks, where this is one of them; None: that cannot be known.
+
+    An executor that knows it has a method `threads()`, or is a pool of the standard library.
+    """
+    knows = getattr(executor, "threads", None)
+    threads = knows() if callable(knows) else getattr(executor, "_max_workers", None)
+    return threads if isinstance(threads, int) else None
+
+
 _allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)
 
 
@@ -489,7 +512,9 @@ _allowed: ContextVar[bool] = ContextVar("blocking_allowed", default=False)
 def blocking_allowed() -> Iterator[None]:
     """Within the block, a sink may wait on a thread of the very executor that its flow needs.
 
-    Otherwise it is refused, since on a pool that has no other thread to spare it waits for ever.
+    Otherwise it is refused, whatever the number of threads: where no other is to spare, it waits for ever. Where the
+    plan needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when
+    that is begun, unless the flow ends before the sink would wait.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> from reactive_runtime import Flow

@@ -19,9 +19,11 @@ from reactive_runtime._core.arguments import a_function, an_executor, at_least, 
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.hub import Emission, Hub, wake_all
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.origin import Hot
 from reactive_runtime._core.outbox import Outbox
 from reactive_runtime.errors import RejectedError
+from reactive_runtime.executors import blocking_is_allowed, runs_here, threads_of
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Subscription
 
@@ -239,13 +241,14 @@ class _Box(Outbox):
 class _Offer:
     """One item for one subscriber. The publisher's `_changed` owns it while others can see it."""
 
-    __slots__ = ("box", "given", "item", "number")
+    __slots__ = ("box", "given", "here", "item", "number")
 
     def __init__(self, item: Any, number: int, box: _Box) -> None:
         self.item = item
         self.number = number
         self.box = box
         self.given = False
+        self.here = False  # a thread of the publisher's executor waits for it
 
 
 def _wake(boxes: Iterable[_Box]) -> None:
@@ -269,7 +272,16 @@ class SubmissionPublisher(Flow[T]):
     10
     """
 
-    __slots__ = ("__weakref__", "_boxes", "_changed", "_closed", "_error", "_max_buffer", "_submitted")
+    __slots__ = (
+        "__weakref__",
+        "_boxes",
+        "_changed",
+        "_closed",
+        "_error",
+        "_executor",
+        "_max_buffer",
+        "_submitted",
+    )
 
     def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
         """`max_buffer` (1 or more): how many elements may wait for each subscriber."""
@@ -281,6 +293,7 @@ class SubmissionPublisher(Flow[T]):
         self._closed = False  # _changed; final
         self._error: BaseException | None = None  # _changed; closed with this
         self._max_buffer = max_buffer
+        self._executor = executor
         self._begin(Hot("SubmissionPublisher()", self._enter, executor))
 
     def _enter(self) -> Outbox:
@@ -313,7 +326,8 @@ class SubmissionPublisher(Flow[T]):
 
         Those who wait are served in the order in which they came. Returns the most that now wait for any. RuntimeError
         after `close`, and when a `close` comes before every subscriber has the item: it is dropped then, to the hook.
-        On a thread of the pool that the subscribers need, it may wait for ever.
+        RuntimeError as well on a thread of `executor` where each of its other threads waits here already: there is none
+        left to make room. The item is dropped for those who have none, to the hook.
         """
         return max(0, self._give(item, None, None))
 
@@ -362,13 +376,37 @@ class SubmissionPublisher(Flow[T]):
 
     def _wait_for(self, late: list[_Offer], deadline: float | None) -> None:
         """Until all of them are given, or have nothing to wait for, or the time is over."""
+        if not late:
+            return
+        threads = threads_of(self._executor) if deadline is None and self._is_here() else None
         with self._changed:
+            for offer in late:
+                offer.here = threads is not None
             while any(offer in offer.box.line for offer in late):
                 left = None if deadline is None else deadline - primitives.monotonic()
                 if left is not None and left <= 0:
                     break
+                if threads is not None and self._waiting_here() >= threads:
+                    raise self._no_thread_left()
                 self._changed.wait(left)
         self._give_up(late)
+
+    def _waiting_here(self) -> int:
+        """How many threads of the executor wait in `submit`. Called with the lock held."""
+        return len({offer.number for box in self._boxes for offer in box.line if offer.here})
+
+    def _is_here(self) -> bool:
+        """Whether this thread is one of the executor's, and would have to make the room that it waits for."""
+        return not blocking_is_allowed() and runs_here(self._executor)
+
+    def _no_thread_left(self) -> RuntimeError:
+        return RuntimeError(
+            f"submit: a subscriber has no room ({self._max_buffer} wait for it), and this thread,"
+            f" {primitives.current_thread().name}, is the last one of {executor_name(self._executor)}, on which"
+            " subscribers are called: to wait here would be for ever. Submit on another thread, give the publisher an"
+            " executor of its own or a larger max_buffer, or use offer"
+            " (executors.blocking_allowed() switches this check off)"
+        )
 
     def _give_up(self, late: list[_Offer]) -> None:
         """Leave the lines."""

@@ -281,6 +281,10 @@ class _Failing:
 class _Nothing:
     """The subscription of a publisher that never has an element."""
 
+    def __repr__(self) -> str:
+        """As what is waited for."""
+        return "a source that has no element"
+
     def request(self, n: int, /) -> None:
         pass
 

@@ -114,6 +114,10 @@ class Threads(Executor):
             pool = self._pool
         return pool is not None and runs_here(pool)
 
+    def threads(self) -> int:
+        """How many threads it has."""
+        return self._n
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Threads, (self._n,)
 
@@ -158,6 +162,10 @@ class Timers(Executor):
         with self._lock:
             clock = self._clock
         return clock is not None and clock.runs_here()
+
+    def threads(self) -> int:
+        """How many threads it has."""
+        return 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Timers, ()

@@ -94,6 +94,12 @@ class Loop:
 
         return asyncio._get_running_loop() is self._loop
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loop) and other._loop is self._loop
+
+    def __hash__(self) -> int:
+        return hash(self._loop)
+
     def __repr__(self) -> str:
         return "<the event loop of coroutines>" if self._loop is None else repr(self._loop)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
 from reactive_runtime._core.origin import Cold, Origin, Part, _flow_type, _new, flow_of, lengthened, parts_of
 from reactive_runtime._core.place import assembled
-from reactive_runtime._core.step import Step
+from reactive_runtime._core.step import Step, own_method
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.spec import Subscriber
 
@@ -51,7 +51,9 @@ class FlowBase(Generic[T_co]):
         return cast("Flow[T_co]", self)
 
     def _then(self, step: Step[Any, R]) -> Flow[R]:
-        """This flow, and one step more."""
+        """This flow, and one step more. TypeError where an instance has been given a method of its own."""
+        if "each" in step.__dict__ or "end" in step.__dict__:
+            raise own_method(step)
         step.place = assembled()
         flow: Flow[R] = _new(_flow_type[0])  # written out, as `flow_of` does it
         flow._origin, flow._steps = lengthened(self, step)

@@ -559,6 +559,8 @@ class Gather(Feed):
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = source._on(self.sources_on)
+        if (waiter := self.host._waiter) is not None and not source._origin.free():
+            waiter.begins(source, self.title)
         apart = self.apart if apart is None else apart
         lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)
         self.lanes[lane] = None

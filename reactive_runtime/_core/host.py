@@ -23,7 +23,7 @@ from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import Drain
@@ -31,12 +31,20 @@ from reactive_runtime._core.exits import contained, each
 
 if TYPE_CHECKING:
     from reactive_runtime._core.failure import Failure
+    from reactive_runtime._core.flow_base import FlowBase
     from reactive_runtime._core.inbox import Inbox
 
-__all__ = ["WORK", "Host"]
+__all__ = ["WORK", "Host", "Waiter"]
 
 WORK: Final = 1024
 """Elements that the tree works on, delivered or not, after which it gives way."""
+
+
+class Waiter(Protocol):
+    """What waits, on a thread of its own, for what a tree of operators gives."""
+
+    def begins(self, source: FlowBase[object], operator: str) -> None:
+        """`operator` is going to subscribe to `source`. Any thread, without a lock."""
 
 
 class Host(Drain):
@@ -54,6 +62,7 @@ class Host(Drain):
         "_raised",
         "_root",
         "_stop",
+        "_waiter",
         "_work",
         "demanded",
     )
@@ -72,6 +81,7 @@ class Host(Drain):
         self._failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
         self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
         self._root: Host | None = None  # set once, before it starts, and dropped at the end; see `root`
+        self._waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
         self.demanded: bool = True  # the owner's; False while the feed is only looked after, and no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
@@ -38,10 +38,13 @@ from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Upstream
+from reactive_runtime._core.inbox import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.flow_base import FlowBase
 
 __all__ = ["Emission", "Hub", "Reader", "wake_all"]
 
@@ -376,6 +379,9 @@ class Hub:
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
+        host = Relayed.unwrapped(subscription)
+        if isinstance(host, Host):
+            host._waiter = self
         with self._lock:
             refused = self._upstream is not None or self._over or self._released
             if not refused:
@@ -386,7 +392,8 @@ class Hub:
             self.more_room()
 
     def on_next(self, element: Any, /) -> None:
-        not_none("on_next", element)
+        if element is None:
+            raise NoneSignalledError(self, "the publisher")
         with self._lock:
             promised = self._outstanding > 0
             if promised and self._outstanding != MAX_DEMAND:
@@ -435,12 +442,29 @@ class Hub:
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        fault = NoneSignalledError.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return
         if not isinstance(error, Unwinding):
             self.end(fault, raised=True)
         raise error
+
+    def begins(self, source: FlowBase[Any], operator: str) -> None:
+        """See `_core.host.Waiter`: those subscribers that wait on a thread. Hubs may feed one another in a circle."""
+        hubs: dict[Hub, None] = {self: None}
+        left = [self]
+        while left:
+            hub = left.pop()
+            with hub._lock:
+                hosts = hub._to_wake()
+            for waiter in [host._waiter for host in hosts]:
+                if not isinstance(waiter, Hub):
+                    if waiter is not None:
+                        waiter.begins(source, operator)
+                elif waiter not in hubs:
+                    hubs[waiter] = None
+                    left.append(waiter)
 
     def disconnect(self) -> None:
         """Cancel the upstream, or the one that is about to come; not one that has ended (2.3, 2.4)."""

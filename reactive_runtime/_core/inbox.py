@@ -22,6 +22,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, Protocol
+from weakref import ref
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
@@ -34,7 +35,7 @@ from reactive_runtime._core.host import WORK, Host
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox", "Overflow", "Relayed", "Upstream"]
+__all__ = ["Inbox", "NoneSignalledError", "Overflow", "Relayed", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,13 @@ class Inbox(Feed):
         if self.is_here():
             self._drain._came()
 
+    def _publisher(self) -> str:
+        """Who signals, for a message."""
+        with self._drain._lock:
+            subscribe = self._subscribe
+        owner = getattr(subscribe, "__self__", None)
+        return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
+
     def host(self) -> Host:
         """The drain that it feeds."""
         return self._drain
@@ -161,6 +169,7 @@ class Inbox(Feed):
 
     def _raised(self, error: BaseException, fault: Exception) -> None:
         """A call on the upstream raised `error`; an exit on its way up has signalled already, if it is from within."""
+        fault = NoneSignalledError.or_else(fault, error, self)
         if not goes_up(error):
             self.on_error(fault)
             return
@@ -359,7 +368,7 @@ class Inbox(Feed):
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
-            not_none("on_next", element)
+            raise NoneSignalledError(self, self._publisher())
         drain = self._drain
         with drain._lock:
             accepted = not (self._closed or self._done) and self._room > 0
@@ -490,6 +499,23 @@ class Inbox(Feed):
         return not already
 
 
+class NoneSignalledError(TypeError):
+    """What a publisher gets that signals None. It may come back out of the call that was made on it."""
+
+    def __init__(self, to: object, publisher: str) -> None:
+        super().__init__(f"{publisher} called on_next(None), and None is not an element (2.13)")
+        self._to = ref(to)
+
+    @staticmethod
+    def or_else(fault: Exception, error: BaseException, to: object) -> Exception:
+        """`fault`, of a call that raised `error`; where that came out of `on_next` of `to`, what is wrong is that."""
+        if not isinstance(error, NoneSignalledError) or error._to() is not to:
+            return fault
+        wrong = ProtocolError(str(error))
+        wrong.__cause__ = error
+        return wrong
+
+
 class Told(Protocol):
     """Who hears of an upstream that raises."""
 
@@ -504,11 +530,17 @@ class Relayed:
     subscriber: Subscriber[Any]
     subscription: Subscription
 
+    @staticmethod
+    def unwrapped(subscription: Subscription) -> Subscription:
+        """The one that all of these stand before."""
+        while isinstance(subscription, Relayed):
+            subscription = subscription.subscription
+        return subscription
+
 
 def ours(subscription: Subscription, inbox: Inbox) -> bool:
     """Whether it is a host of ours that signals to `inbox`, and says when it has subscribed to its upstreams."""
-    while isinstance(subscription, Relayed):
-        subscription = subscription.subscription
+    subscription = Relayed.unwrapped(subscription)
     return isinstance(subscription, Host) and subscription._behind is inbox  # by its owner: it is not yet closed
 
 

@@ -6,7 +6,7 @@ the feed to drain, the steps that come with it, and the executor to drain it on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
@@ -42,6 +42,7 @@ __all__ = [
     "lengthened",
     "make_flows_of",
     "parts_of",
+    "resources_of",
     "uses_of",
 ]
 
@@ -168,7 +169,7 @@ class Cold(Origin[T]):
         if self.executor:
             return self
         # Written out: `replace` costs three times this, and a flow of one element for each task comes by here.
-        return Cold(self.title, self.supplier, executor, self.single, self.at_hand)
+        return Cold(self.title, self.supplier, executor, self.single, self.at_hand, self.place)
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
         return [Part(_line(self.title, steps), self.executor)]
@@ -354,6 +355,19 @@ def uses_of(*sources: FlowBase[Any]) -> tuple[Use, ...]:
     """What has to have a thread for them, each once."""
     uses = (use for source in sources for part in parts_of(source) for use in part.uses())
     return tuple({(use.what, id(use.resource)): use for use in uses}.values())
+
+
+def resources_of(source: FlowBase[Any]) -> Iterator[Any]:
+    """The resources of `uses_of`, without the words, and perhaps more than once: for each flow that is made."""
+    at: FlowBase[Any] | None = source
+    while at is not None:
+        origin = at._origin
+        executor = getattr(origin, "executor", None)
+        if executor is not None:
+            yield executor
+        for use in getattr(origin, "beside", ()):
+            yield use.resource
+        at = origin.upstream()
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:

@@ -20,7 +20,11 @@ Place = tuple[str, int]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 _STEP: Final = re.compile(r"\bs(\d+)(?:_|\b)")
+_OTHER: Final = re.compile(r"\b[vg](\d+)(?:_|\b)")
+_SOURCE: Final = re.compile(r"^    for \w+ in upstream:")
+_VARIABLE: Final = re.compile(r"\bv\d+_(\w+)")
 _NOTE: Final = "assembled at "
+_NOWHERE: Final = "in the flow: "
 _UNFUSED: Final = f"{_PACKAGE}._core.fuse"
 
 
@@ -93,10 +97,9 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 def blame(error: BaseException, operator: object, place: Place | None) -> None:
     """Note on `error` which operator it came out of, unless it is known already."""
-    if any(_NOTE in note for note in getattr(error, "__notes__", ())):
+    if any(_NOTE in note or note.startswith(_NOWHERE) for note in getattr(error, "__notes__", ())):
         return
-    where = f"{place[0]}:{place[1]}" if place else "a place that is not known"
-    error.add_note(f"in {operator}, {_NOTE}{where}")
+    error.add_note(f"in {operator}, {_NOTE}{place[0]}:{place[1]}" if place else f"{_NOWHERE}{operator}")
 
 
 def blame_step(error: BaseException) -> None:
@@ -104,6 +107,8 @@ def blame_step(error: BaseException) -> None:
     stop = _wrapped(error)
     if stop is not None:
         _note_as(stop, error)
+    if isinstance(error, NameError):
+        _name_as_written(error)
     for trace in reversed(list(_frames((stop or error).__traceback__))):
         frame = trace.tb_frame
         code = frame.f_code
@@ -114,11 +119,23 @@ def blame_step(error: BaseException) -> None:
             return  # out of the source
         if not code.co_filename.startswith("<fused") or code.co_name != "loop":  # a comprehension has its own frame
             continue
-        named = _STEP.search(linecache.getline(code.co_filename, trace.tb_lineno))
-        if named is not None:
-            step = trace.tb_frame.f_locals["steps"][int(named[1])]
+        line = linecache.getline(code.co_filename, trace.tb_lineno)
+        # A step that hands an element on to the next one names its own variables, and binds that of the next.
+        numbers = _STEP.findall(line)[:1] or sorted(_OTHER.findall(line), key=int)
+        if numbers and not _SOURCE.search(line):
+            step = trace.tb_frame.f_locals["steps"][int(numbers[0])]
             blame(error, step, step.place)
         return
+
+
+def _name_as_written(error: NameError) -> None:
+    """A variable that has no value, of a step in a loop: by the name that it has in the step."""
+    frames = list(_frames(error.__traceback__))
+    if not frames or not frames[-1].tb_frame.f_code.co_filename.startswith("<fused"):
+        return
+    error.args = tuple(_VARIABLE.sub(r"\1", it) if isinstance(it, str) else it for it in error.args)
+    if isinstance(error.name, str):
+        error.name = _VARIABLE.sub(r"\1", error.name)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -20,6 +20,7 @@ import inspect
 import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final, NoReturn, TypeGuard
@@ -73,6 +74,13 @@ def refuse(kind: type[Step[Any, Any]]) -> None:
         for node, fault in _Faults(method).found():
             _refuse(kind, method.function.__name__, fault, method.function.__code__.co_filename, node.lineno)
     for name, function in _methods(kind):
+        stores: list[ast.Attribute] = []
+        with suppress(OSError):  # of a function that does not stand alone nothing is known
+            stores = [it for it in _attribute_stores(_tree(function)) if is_attribute_of_self(it)]
+        for store in stores:
+            if store.attr in ("each", "end"):
+                fault = f"assigns `self.{store.attr}`, and what is put into a loop is the method of the class"
+                _refuse(kind, name, fault, function.__code__.co_filename, store.lineno)
         if name == "begin":
             for it in _handed_out(_tree(function)):
                 _refuse(kind, name, _HANDED_OUT, function.__code__.co_filename, it.lineno)

@@ -14,7 +14,7 @@ To write one:
 - What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
   a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
   the class, a function inside of `each`; an attribute that `each` is the first to assign; `self` handed to somebody
-  else, who might write to it.
+  else, who might write to it; an instance that is given an `each` or `end` of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from reactive_runtime._core import hooks
 from reactive_runtime._core.exits import goes_up
 from reactive_runtime._core.place import Place
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go"]
+__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go", "own_method"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -140,6 +140,15 @@ def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hook
         if step.hears is not None:
             heard = (step.hears, *heard)
     return heard
+
+
+def own_method(step: Step[Any, Any]) -> TypeError:
+    """The error of a step whose `each` or `end` is an attribute of the instance."""
+    name = "each" if "each" in step.__dict__ else "end"
+    return TypeError(
+        f"{type(step).__qualname__}: `{name}` was assigned to an instance, and what is put into a loop is the method"
+        f" of the class: define {name} there, and let it call what the instance has"
+    )
 
 
 def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:

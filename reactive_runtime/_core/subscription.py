@@ -79,6 +79,7 @@ class PulledSubscription(Host):
         self._behind = _inbox_of(subscriber)
         if self._behind is not None:
             self._coming = 1  # itself, until it has subscribed to what it begins with
+            self._waiter = self._behind.host()._waiter
         if type(subscriber) is Inbox and subscriber.own:
             self._root = subscriber._drain.root()
         if self._steps:

@@ -7,18 +7,22 @@ moment old, or gone, and then it is left out. Nothing depends on it but the word
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.gather import Gather, Lane
 from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.hub import Reader
+from reactive_runtime._core.inbox import Inbox, Relayed, Upstream
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.outbox import Outbox
 from reactive_runtime._core.single import Single
 from reactive_runtime._core.subscription import PulledSubscription
 
 __all__ = ["waited_for"]
+
+_PACKAGE: Final = __name__.partition(".")[0]
 
 DEPTH = 50
 """So many stages upstream are looked at."""
@@ -48,14 +52,28 @@ def _of(subscription: PulledSubscription, depth: int) -> str:
 
 def _feed(feed: Feed, host: Host, depth: int) -> str:
     if depth and isinstance(feed, Inbox):
-        upstream = feed._upstream
-        above = None if upstream is None else upstream._subscription
-        if isinstance(above, PulledSubscription):
-            return _of(above, depth - 1)
-        return _text(feed) if isinstance(above, Drain | None) else f"an upstream of somebody else's, {above!r}"
+        return _above(feed._upstream, _text(feed), depth - 1)
+    if depth and isinstance(feed, Reader):
+        if feed._hub._upstream is None:
+            return "a hub that no source is connected to"
+        return f"a hub, which waited for {_above(feed._hub._upstream, _text(feed), depth - 1)}"
     if depth and isinstance(feed, Gather):
         return f"{_text(feed)}, which waited for {_lanes(feed, host, depth - 1)}"
+    if isinstance(feed, Outbox):
+        return "what is pushed to it"
     return _text(feed)
+
+
+def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
+    """What an upstream waited for."""
+    above = None if upstream is None or upstream._subscription is None else Relayed.unwrapped(upstream._subscription)
+    if isinstance(above, PulledSubscription):
+        return _of(above, depth)
+    if above is None or isinstance(above, Drain):
+        return otherwise
+    if type(above).__module__.partition(".")[0] == _PACKAGE:
+        return repr(above)
+    return f"a publisher that is not of this package: its subscription is {above!r}"
 
 
 def _lanes(gather: Gather, host: Host, depth: int) -> str:

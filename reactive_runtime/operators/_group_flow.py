@@ -106,6 +106,7 @@ class Given(Gather):
         split.title, split.place, split.apart = self.title, self.place, True
         executor = self.sources_on or self.host._executor
         drain = self.host._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor)
+        drain._waiter = self.host._waiter
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.host._later(drain.start)
         lane = self.lane(flow_of(Taken("", lambda prefetch: split.outer)), made=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,11 @@ __all__ = ["Flight", "Tasks"]
 class Flight:
     """One task, and what became of it."""
 
-    __slots__ = ("element", "error", "results", "task")
+    __slots__ = ("element", "error", "index", "results", "task")
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Any, index: int) -> None:
         self.element = element
+        self.index = index  # in the source
         self.task: Any = None  # the owner's
         self.results: deque[Any] | None = None  # the host's lock; set once: it is done
         self.error: BaseException | None = None  # the host's lock; instead, or after them
@@ -51,6 +53,7 @@ class Tasks(Bounded):
         self.delay_error = delay_error
         self.after = after
         self.flying: dict[Flight, None] = {}  # in the order of the source
+        self.index = 0  # the owner's; how many elements have been taken
         self.landed: list[Flight] = []  # the host's lock; done, and not yet looked at
         self.shut = False  # the host's lock; nobody wants to know any more
 
@@ -58,9 +61,17 @@ class Tasks(Bounded):
         """Begin; `land` when it is done."""
         raise NotImplementedError
 
+    def count(self, news: Any) -> int:
+        """How many elements of the source a task is made of."""
+        return 1
+
     def waits_for(self) -> str:
         """See `Gather.waits_for`."""
         return f"{len(self.flying)} calls on {self.where()}" if self.flying else ""
+
+    def given(self, flight: Flight, number: int) -> str:
+        """What the result of that number was made of, for a message."""
+        return f"{reprlib.repr(flight.element)} at index {flight.index} of the source"
 
     def where(self) -> str:
         """What the calls run on."""
@@ -95,7 +106,8 @@ class Tasks(Bounded):
                 continue
             started = news is not PENDING and news is not END
             if started:
-                flight = Flight(news)
+                flight = Flight(news, self.index)
+                self.index += self.count(news)
                 self.flying[flight] = None
                 self.launch(flight)
             with self.host._lock:
@@ -129,11 +141,14 @@ class Tasks(Bounded):
 
     def _results(self, flight: Flight) -> Elements:
         results = flight.results
+        number = 0
         while results:
             if results[0] is None:
-                raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
+                what = f"{self.title}: the function returned None for {self.given(flight, number)}"
+                raise self.fault(TypeError(f"{what}, and None is not an element (2.13)"))
             yield from self.demand()
             yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
+            number += 1
         error, flight.error = flight.error, None
         if error is not None:
             raise error

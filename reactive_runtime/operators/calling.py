@@ -137,6 +137,13 @@ class _Calls(Tasks):
     def where(self) -> str:
         return executor_name(self.workers)
 
+    def count(self, news: Any) -> int:
+        return len(news)
+
+    def given(self, flight: Flight, number: int) -> str:
+        chunk = f", element {number + 1} of a chunk of {len(flight.element)}" if self.chunk > 1 else ""
+        return f"{reprlib.repr(flight.element[number])} at index {flight.index + number} of the source{chunk}"
+
     def pulled(self, outer: Lane) -> Any:
         while (news := outer.signal()) is not PENDING and news is not END:
             self.gathered.append(news)

@@ -316,6 +316,10 @@ class _Pausable(_Passing):
                 return
             yield element
 
+    def waits_for(self) -> str:
+        """See `Gather.waits_for`."""
+        return "its valve, which is paused" if self.valve.is_paused() else super().waits_for()
+
     def want(self, n: int) -> None:
         if not self.valve.is_paused():
             super().want(n)

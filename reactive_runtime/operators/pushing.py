@@ -14,6 +14,7 @@ from reactive_runtime._core.arguments import a_function, at_least, not_none, one
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.failure import Failure
+from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.gather import PENDING, Elements, Gather
 from reactive_runtime._core.hub import Emission
 from reactive_runtime._core.origin import Hot, flow_of, gathered
@@ -48,8 +49,14 @@ class CreatingSources:
 
         For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
         whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel`
-        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`. Origin:
-        `create` of Rx.
+        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`.
+
+        Demand without bound does not mean that no element waits. They do where they are taken on another thread
+        (`subscribe_on`, `publish_on`), by an operator that asks for a bounded number (`map_parallel`, `race`), or
+        beside other sources of the same thread (`merge`, `flat_map`, `zip`), which have their turns when `fn` has
+        returned. A function that emits a burst needs a `capacity` for it; one that may wait for room takes
+        `overflow="newest"`, and emits again where `emit` returns `OVERFLOW`; what can be pulled is better pulled
+        (`from_supplier`). Origin: `create` of Rx.
 
         >>> from reactive_runtime import Flow
         >>> def two(emitter):
@@ -66,7 +73,7 @@ class CreatingSources:
 
         def enter() -> Outbox:
             outbox = Outbox(capacity)
-            emitter = Emitter[T](outbox, overflow)
+            emitter = Emitter[T](outbox, overflow, partial(blame, operator=title, place=place))
 
             def begin() -> None:
                 if emitter.is_cancelled():
@@ -132,8 +139,10 @@ class CreatingSources:
 class Emitter(Generic[T]):
     """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
 
-    def __init__(self, outbox: Outbox, overflow: str) -> None:
+    def __init__(self, outbox: Outbox, overflow: str, blame: Callable[[BaseException], None]) -> None:
+        """`blame` notes on an error of its own where it was put into the flow."""
         self._outbox = outbox
+        self._blame = blame
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
@@ -159,7 +168,12 @@ class Emitter(Generic[T]):
             return Emission.TERMINATED
         hooks.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
         if self._overflow == "error":
-            self.error(OverflowError(f"create: more than {outbox.capacity} elements wait to be asked for"))
+            full = OverflowError(
+                f"create: more than {outbox.capacity} elements wait to be asked for, or to be taken: give it a capacity"
+                ' for as many as it emits at once, or overflow="newest" or "oldest", and heed what emit returns'
+            )
+            self._blame(full)
+            self.error(full)
         return Emission.OVERFLOW
 
     def complete(self) -> bool:
@@ -223,16 +237,23 @@ class _OfFuture(Gather):
         self.waiting = _waiting_for(self.future)
         self.waiting.add(self)
         while not self.future.done():
-            self.waiting.check()
+            try:
+                self.waiting.check()
+            except RuntimeError as refused:
+                raise self.fault(refused)  # noqa: B904  # it is the same
             yield PENDING
         if self.future.cancelled():
-            raise concurrent.futures.CancelledError("from_future: the future was cancelled")
+            raise self.fault(concurrent.futures.CancelledError("from_future: the future was cancelled"))
         if (error := self.future.exception()) is not None:
-            raise an_exception(error)
+            raise self.fault(an_exception(error))
         result = self.future.result()
         if result is not None:
             yield from self.demand()
             yield result
+
+    def waits_for(self) -> str:
+        """See `Gather.waits_for`."""
+        return f"its future, {self.future!r}"
 
     def wake(self) -> None:
         """The future is done."""
@@ -367,7 +388,8 @@ class _OfAsync(Gather):
             try:
                 async for element in iterator:
                     self.asking = False
-                    not_none("from_async", element)
+                    if element is None:
+                        raise none_element()
                     while not self.outbox.put(element):
                         if self.outbox.gone:
                             self.discard(element)
@@ -388,6 +410,7 @@ class _OfAsync(Gather):
                 if close is not None:
                     await close()
         except BaseException as error:
+            name_source(error, lambda: f"the source {self.title} at index {given}")
             blame(error, self.title, self.place)
             if not self.outbox.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)

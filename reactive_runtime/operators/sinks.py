@@ -6,9 +6,9 @@ cancels the flow.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import a_function, at_least, not_none, seconds_of
@@ -17,7 +17,9 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.gather import END, Lane
 from reactive_runtime._core.host import Host
+from reactive_runtime._core.inbox import Relayed
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.origin import Cold, Use, resources_of, uses_of
 from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
@@ -35,6 +37,9 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 PREFETCH = 256
+
+SEEN: Final = 16
+"""So many executors a sink that waits remembers: it looks at each of the others whenever a flow begins there."""
 
 
 class TerminalOperators(FlowBase[T_co]):
@@ -103,7 +108,8 @@ class TerminalOperators(FlowBase[T_co]):
 
         `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow
         it is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is
-        not interrupted. On a thread that the flow needs, a RuntimeError: see `executors.blocking_allowed`.
+        not interrupted. On a thread that the flow needs, a RuntimeError, at once or when an operator begins a flow that
+        needs it: see `executors.blocking_allowed`.
 
         >>> from reactive_runtime import Flow
         >>> Flow.range(5).to_list().block(timeout=10)
@@ -276,10 +282,12 @@ class _Functions(Generic[T]):
 class _Last(Generic[T]):
     """Keeps the last element for a future."""
 
-    __slots__ = ("_element", "_subscription", "future", "number")
+    __slots__ = ("_element", "_subscription", "_wait", "future", "number")
 
-    def __init__(self) -> None:
+    def __init__(self, wait: _Wait | None = None) -> None:
+        """`wait`: of the thread that waits for the future."""
         self.future: primitives.Future[T | None] = primitives.Future()
+        self._wait = wait
         self._element: T | None = None  # serial signals own it (1.3)
         self._subscription: Subscription | None = None
         self.number = 0  # serial signals own it; how many elements have come. Looked at by `block`
@@ -290,6 +298,9 @@ class _Last(Generic[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
+        host = Relayed.unwrapped(subscription)
+        if isinstance(host, Host):
+            host._waiter = self._wait
         self.future.add_done_callback(lambda future: subscription.cancel() if future.cancelled() else None)
         subscription.request(MAX_DEMAND)
 
@@ -314,11 +325,13 @@ class _Last(Generic[T]):
 def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float | None) -> T | None:
     if timeout is not None:
         seconds_of(sink, "timeout", timeout)
-    refuse_to_wait(sink, source)
-    last = _Last[T]()
+    wait = _Wait(sink, source)
+    last = _Last[T](wait)
     running = source._run(last)
     try:
-        return last.future.result(timeout)
+        if not last.future.done():
+            wait.until(last.future, timeout)
+        return last.future.result()
     except BaseException as error:  # a timeout, a Ctrl-C; for the flow's own error the cancel does nothing
         late = isinstance(error, TimeoutError) and not last.future.done()
         waited = waited_for(running) if late else ""
@@ -329,6 +342,8 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
             raise
         came = f"{last.number} element{'s' * (last.number != 1)} had come"
         raise TimeoutError(f"{sink}: `{shown}` had not ended in {timeout:g} s: {came}; {waited}") from None
+    finally:
+        wait.over()
 
 
 def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
@@ -357,8 +372,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
 
 
 def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
-    refuse_to_wait("for", source)
-    waiting = _Waiting(source, prefetch)
+    waiting = _Waiting(source, prefetch, _Wait("for", source))
     try:
         while (element := waiting.next()) is not END:
             yield element
@@ -386,8 +400,9 @@ class _Puller(Host):
 
     __slots__ = ("_failure", "_lane")
 
-    def __init__(self, source: FlowBase[Any], prefetch: int) -> None:
+    def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait | None = None) -> None:
         super().__init__()
+        self._waiter = wait
         self._failure: Exception | None = None  # _lock; ends the loop
         self._lane = Lane(self, source, prefetch, heard=self._heard)
 
@@ -439,20 +454,25 @@ class _Puller(Host):
 class _Waiting(_Puller):
     """The owner is the thread of a `for` loop, which sleeps when there is nothing."""
 
-    __slots__ = ("_awake",)
+    __slots__ = ("_wait",)
 
-    def __init__(self, source: FlowBase[Any], prefetch: int) -> None:
-        self._awake = primitives.Semaphore(0)
-        super().__init__(source, prefetch)
+    def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait) -> None:
+        wait.prepare()
+        self._wait = wait
+        super().__init__(source, prefetch, wait)
 
     def _launch(self) -> None:
-        self._awake.release()
+        self._wait.wake()
 
     def next(self) -> Any:
         """The next element, waited for; END at the end. Raises the error that the flow ended with."""
         while (element := self.poll()) is PENDING:
-            self._awake.acquire()
+            self._wait.a_moment()
         return element
+
+    def close(self) -> None:
+        self._wait.over()
+        super().close()
 
 
 class _Awaiting(_Puller):
@@ -581,14 +601,93 @@ class _Putting:
         return True
 
 
-def refuse_to_wait(sink: str, source: FlowBase[Any]) -> None:
-    """RuntimeError where the flow needs the very thread that is about to wait for it."""
-    for part in source._parts():
-        for what, resource in part.uses():
-            if runs_here(resource) and not blocking_is_allowed():
+class _Wait:
+    """One sink's waiting for its flow, on the thread that makes this.
+
+    A flow that needs the very thread that waits for it may never end. What the flow needs is known from its plan, but
+    for the flows that a user's function makes: an operator that is about to subscribe to one says so (`begins`), on
+    whichever thread it is. Whether this thread is one of those that it needs, only this thread can tell: it is woken
+    for each executor that is new, and looks (`_look`).
+    """
+
+    __slots__ = ("_awake", "_lock", "_news", "_over", "_seen", "_sink", "_source")
+
+    def __init__(self, sink: str, source: FlowBase[Any]) -> None:
+        """RuntimeError where the flow needs this thread, as far as its plan says."""
+        self._sink = sink
+        self._source = source
+        self._awake: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
+        self._lock = primitives.Lock()
+        self._over = blocking_is_allowed()  # _lock; there is nothing to look for any more
+        self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; made flows, and the operators that they are for
+        self._seen: tuple[Any, ...] = ()  # _lock; executors that were looked at; read without
+        if not self._over:
+            self._refuse((use for part in source._parts() for use in part.uses()), "")
+
+    def begins(self, source: FlowBase[Any], operator: str) -> None:
+        """See `_core.host.Waiter`."""
+        seen = self._seen
+        if self._over:  # a look without the lock: it saves what follows
+            return
+        origin = source._origin
+        if type(origin) is Cold and origin.executor in seen:  # most are; what follows would find the same
+            return
+        for resource in resources_of(source):
+            if resource not in seen:
+                with self._lock:
+                    if self._over or resource in self._seen:
+                        continue
+                    self._seen = (*self._seen[1 - SEEN :], resource)
+                    self._news.append((source, operator))
+                    awake = self._awake
+                if awake is not None:
+                    awake.release()
+
+    def prepare(self) -> None:
+        """It is going to wait, and may be woken from now on."""
+        with self._lock:
+            self._awake = primitives.Semaphore(0)
+
+    def wake(self) -> None:
+        """The flow has something, or has ended. Any thread, after `prepare`."""
+        assert self._awake is not None
+        self._awake.release()
+
+    def a_moment(self, seconds: float | None = None) -> bool:
+        """Wait until it is woken; False: so many seconds have passed. RuntimeError where the flow needs this thread."""
+        if self._news:  # a look without the lock: what comes now wakes it
+            self._look()
+        assert self._awake is not None
+        return self._awake.acquire(timeout=seconds)
+
+    def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
+        """Wait until it is done; TimeoutError when so many seconds have passed."""
+        end = None if seconds is None else primitives.monotonic() + seconds
+        self.prepare()
+        future.add_done_callback(lambda _: self.wake())
+        while not future.done():
+            left = None if end is None else max(0.0, end - primitives.monotonic())
+            if not self.a_moment(left) and not future.done():
+                raise TimeoutError
+
+    def over(self) -> None:
+        """It waits no more."""
+        with self._lock:
+            self._over = True
+            self._news, self._seen = [], ()
+
+    def _look(self) -> None:
+        with self._lock:
+            news, self._news = self._news, []
+        for source, operator in news:
+            self._refuse(uses_of(source), f", a flow that `{operator}` has begun")
+
+    def _refuse(self, uses: Iterable[Use], begun: str) -> None:
+        for what, resource in uses:
+            if runs_here(resource):
                 here = primitives.current_thread().name
                 raise RuntimeError(
-                    f"{sink}: this thread, {here}, belongs to {executor_name(resource)}, which the flow needs for"
-                    f" `{what}`: to wait here for the elements of `{source}` can be for ever. Subscribe instead, or"
-                    " wait on another thread (executors.blocking_allowed() switches this check off)"
+                    f"{self._sink}: this thread, {here}, belongs to {executor_name(resource)}, which the flow needs for"
+                    f" `{what}`{begun}: to wait here for the elements of `{self._source}` can be for ever. Subscribe"
+                    " instead, or wait on another thread (executors.blocking_allowed() switches this check off)"
                 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
+from operator import length_hint
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core.arguments import a_function, at_least
@@ -315,7 +317,7 @@ class _FlatMapIterable(_Many[T, R]):
             raise _not_iterable(f"{self}", items, error) from error
         for item in self.iterator:
             if item is None:
-                raise TypeError(f"{self}: None is not an element (2.13)")
+                raise _none_among(f"{self}", items, self.iterator, element)
             yield item
         self.iterator = NO_ITEMS
 
@@ -333,12 +335,20 @@ class _Flatten(_Many[Iterable[R], R]):
             raise _not_iterable(f"{self}", element, error) from error
         for item in self.iterator:
             if item is None:
-                raise TypeError(f"{self}: None is not an element (2.13)")
+                raise _none_among(f"{self}", element, self.iterator, element)
             yield item
         self.iterator = NO_ITEMS
 
     def __str__(self) -> str:
         return "flatten()"
+
+
+def _none_among(step: str, items: Any, iterator: Iterator[Any], element: object) -> TypeError:
+    """The error of an iterable that has None; where it has a length, and its iterator knows how much is left: where."""
+    left = length_hint(iterator, -1)
+    there = isinstance(items, Sized) and iterator is not items and left >= 0
+    at = f" at index {len(items) - left - 1}" if there else ""
+    return TypeError(f"{step}: None came out{at} for {reprlib.repr(element)}, and None is not an element (2.13)")
 
 
 def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:

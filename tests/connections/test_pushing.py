@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from sinks import PATIENCE
+from sinks import PATIENCE, Sink
 
 from connections.parties import Listener
 from reactive_runtime import Flow, hooks
@@ -79,6 +80,70 @@ class Newest:
 
 def test_in_every_schedule_the_newest_is_kept() -> None:
     explore(Newest, strategy="bounded", bound=2).assert_holds()
+
+
+MANY = 1_000
+
+
+def burst(emitter: Emitter[int]) -> None:
+    for n in range(MANY):
+        emitter.emit(n)
+    emitter.complete()
+
+
+@pytest.mark.parametrize("capacity", [1, 256])
+def test_under_demand_without_bound_a_burst_alone_on_its_thread_needs_no_capacity(capacity: int) -> None:
+    source = Flow.create(burst, capacity=capacity)
+    for flow in (
+        source,
+        source.map(str),
+        source.concat_map(Flow.just),
+        source.batch(1),
+        source.share(),
+        source.retry(1),
+    ):
+        assert flow.count().block(PATIENCE) == MANY
+
+
+BESIDE: dict[str, Callable[[Flow[Any], Executor], Flow[Any]]] = {
+    "merge": lambda it, pool: Flow.merge(it, it).count(),
+    "flat_map": lambda it, pool: Flow.range(2).flat_map(lambda _: it).count(),
+    "flat_map_sequential": lambda it, pool: Flow.range(2).flat_map_sequential(lambda _: it).count(),
+    "zip": lambda it, pool: Flow.zip(it, it).count().map(lambda n: 2 * n),
+    "combine_latest": lambda it, pool: Flow.combine_latest(it, it).last().map(lambda last: sum(last) + 2),
+    "race": lambda it, pool: Flow.race(it, it).count().map(lambda n: 2 * n),
+    "map_parallel": lambda it, pool: it.map_parallel(abs, pool).count().map(lambda n: 2 * n),
+    "subscribe_on": lambda it, pool: it.subscribe_on(pool).count().map(lambda n: 2 * n),
+    "publish_on": lambda it, pool: it.publish_on(pool).count().map(lambda n: 2 * n),
+}
+
+
+@pytest.mark.parametrize("way", list(BESIDE))
+def test_a_burst_has_room_in_a_capacity_for_all_of_it_or_waits_for_it(way: str, dropped: list[hooks.Dropped]) -> None:
+    def waits(emitter: Emitter[int]) -> None:
+        def emits() -> None:
+            for n in range(MANY):
+                while emitter.emit(n) is Emission.OVERFLOW:
+                    turn.wait(0.0001)
+            emitter.complete()
+
+        others.submit(emits)
+
+    turn = threading.Event()
+    with ThreadPoolExecutor(2) as pool, ThreadPoolExecutor(2) as others:
+        assert BESIDE[way](Flow.create(burst, capacity=MANY), pool).block(PATIENCE) == 2 * MANY
+        assert BESIDE[way](Flow.create(waits, "newest", 8), pool).block(PATIENCE) == 2 * MANY
+    assert all(drop.error is None for drop in dropped)
+
+
+def test_where_there_is_no_room_the_error_says_what_to_do(dropped: list[hooks.Dropped]) -> None:
+    sink = Sink(demand=0)
+    Flow.create(burst, capacity=9).subscribe(sink)
+    sink.subscription.request(MANY)
+    assert len(sink.wait().elements) == 9
+    assert isinstance(sink.error, OverflowError)
+    assert "give it a capacity" in str(sink.error)
+    assert any("in create(burst), assembled at" in note for note in sink.error.__notes__)
 
 
 def test_all_that_is_to_be_called_at_the_end_is_called_in_order() -> None:

@@ -222,7 +222,7 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
             Flow.range(4).map_parallel(slow, pool, 2): ("`map_parallel(slow, 2)`", f"1 calls on {nine}"),
             Flow.timer(99, clock): ("`timer(99 s)`", "a timer of ScheduledExecutor"),
             Flow.just(1).flat_map(never): ("`flat_map(", "1 calls on the event loop of coroutines"),
-            Flow.never(): ("`never()`", "somebody else's"),
+            Flow.never(): ("`never()`", "a source that has no element"),
         }
         try:
             for flow, parts in waits.items():

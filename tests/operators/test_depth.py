@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sinks import PATIENCE, Sink
+from sinks import PATIENCE
 
 from operators.catalogue import CASES, Case, Place
 from reactive_runtime import Flow
@@ -91,17 +92,117 @@ MULTIPLY |= {"flat_map_sequential", "handle", "flat_map_iterable", "expand", "st
 """What makes two of one, or takes other things than it gives: a thousand of them would never end, or mean nothing."""
 
 
+def run(flow: Flow[Any], place: Place) -> tuple[list[Any], BaseException | None]:
+    """What comes of it, to its end; its clock goes on meanwhile."""
+    elements: list[Any] = []
+    errors: list[BaseException] = []
+    ended = threading.Event()
+
+    def fails(error: BaseException) -> None:
+        errors.append(error)
+        ended.set()
+
+    flow.subscribe(elements.append, fails, ended.set)
+    for _ in range(int(PATIENCE * 100)):
+        if ended.is_set() or ended.wait(0.001):
+            break
+        place.clock.advance(1)
+    assert ended.is_set()
+    return elements, errors[0] if errors else None
+
+
+def leaves(element: Any) -> list[str]:
+    """What an element is made of: it may be a thousand lists deep."""
+    texts: list[str] = []
+    left = [element]
+    while left:
+        it = left.pop()
+        if isinstance(it, list | tuple):
+            texts.append(f"{type(it).__name__} of {len(it)}")
+            left.extend(reversed(it))
+        else:
+            texts.append(repr(it))
+    return texts
+
+
+def in_words(elements: list[Any], case: Case) -> list[list[str]]:
+    """The elements, in order, where that is promised."""
+    texts = list(map(leaves, elements))
+    return texts if case.ordered else sorted(texts)
+
+
+GROWS: dict[str, list[Any]] = {
+    "concat": [-1] * LENGTH + [0, 1, 2],
+    "merge": [0, 1, 2] + [10, 11] * LENGTH,
+    "merge_comparing": [0, 1, 2] + [3] * LENGTH + [20] * LENGTH,
+}
+"""What those come to that get longer and longer: one by one they would take a million steps once more."""
+
+
+def one_by_one(case: Case, place: Place) -> tuple[list[Any], BaseException | None]:
+    """What a chain comes to, each operator on what the one before it has given, and no chain."""
+    elements: list[Any] = [0, 1, 2]
+    failure: BaseException | None = None
+    if case.name in GROWS:
+        return GROWS[case.name], None
+    for at in range(LENGTH):
+        source: Flow[Any] = Flow.from_iterable(elements)
+        before = in_words(elements[:4], case), failure
+        if failure is not None:
+            source = source.concat_with(Flow.error(failure))
+        elements, failure = run(case.apply(source, place), place)
+        if at < 9 and len(elements) < 4 and (in_words(elements, case), failure) == before:
+            break  # so it goes on
+    return elements, failure
+
+
 @pytest.mark.parametrize("case", [it for it in CASES if it.name not in MULTIPLY], ids=lambda case: case.name)
 def test_a_chain_of_a_thousand_runs(case: Case, place: Place) -> None:
     """To its end, whichever that is for what has been through so many of them."""
-    sink = Sink()
-    chain(lambda it: case.apply(it, place), Flow.range(3)).subscribe(sink)
-    for _ in range(int(PATIENCE * 100)):
-        if sink.ended.wait(0.0 if sink.ended.is_set() else 0.001):
-            break
-        place.clock.advance(1)
-    assert sink.end is not None
-    reason: BaseException | None = sink.end[1] if sink.end[0] == "on_error" else None
+    elements, reason = run(chain(lambda it: case.apply(it, place), Flow.range(3)), place)
+    expected, failure = one_by_one(case, place)
+    if not case.lossy:
+        assert in_words(elements, case) == in_words(expected, case)
+        assert type(reason) is type(failure)
     while reason is not None:
         assert not isinstance(reason, RecursionError)
         reason = reason.__cause__ or reason.__context__
+
+
+ONE_EACH: dict[str, Callable[[Flow[Any], Place], Flow[Any]]] = {
+    "repeat": lambda f, p: f.map(plus).repeat(1),
+    "repeat_when": lambda f, p: f.map(plus).repeat_when(lambda runs: Flow.empty()),
+    "flat_map": lambda f, p: f.flat_map(lambda n: Flow.just(n + 1)),
+    "flat_map of a flow that is an operator": lambda f, p: f.flat_map(
+        lambda n: Flow.just(n).concat_with(Flow.empty()).map(plus)
+    ),
+    "flat_map (on a pool)": lambda f, p: f.flat_map(lambda n: Flow.just(n + 1).subscribe_on(p.pool)),
+    "flat_map_sequential": lambda f, p: f.flat_map_sequential(lambda n: Flow.just(n + 1)),
+    "flat_map_sequential (on a pool)": lambda f, p: f.flat_map_sequential(
+        lambda n: Flow.just(n + 1).subscribe_on(p.pool)
+    ),
+    "concat_map": lambda f, p: f.concat_map(lambda n: Flow.just(n + 1)),
+    "concat_map (on a pool)": lambda f, p: f.concat_map(lambda n: Flow.just(n + 1).subscribe_on(p.pool)),
+    "switch_map": lambda f, p: f.switch_map(lambda n: Flow.just(n + 1)),
+    "expand": lambda f, p: f.map(plus).expand(lambda n: Flow.empty()),
+    "handle": lambda f, p: f.handle(lambda n, emit: emit(n + 1)),
+    "flat_map_iterable": lambda f, p: f.flat_map_iterable(lambda n: [n + 1]),
+    "starmap": lambda f, p: f.map(lambda n: (n, 1)).starmap(lambda n, m: n + m),
+}
+"""Those, where each element becomes one."""
+
+
+def plus(n: int) -> int:
+    return n + 1
+
+
+def test_each_of_those_that_multiply_is_there() -> None:
+    assert set(ONE_EACH) >= MULTIPLY
+
+
+@pytest.mark.parametrize("name", list(ONE_EACH))
+def test_a_chain_of_a_thousand_that_make_one_of_one_gives_each(name: str, place: Place) -> None:
+    flow = chain(lambda it: ONE_EACH[name](it, place), Flow.range(3))
+    found = flow.to_list().block(PATIENCE)
+    assert found is not None
+    assert (sorted(found) if "flat_map" in name else found) == [LENGTH, LENGTH + 1, LENGTH + 2]
