@@ -238,7 +238,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("race", sources)
         return gathered("race", lambda: _Race(flows), *flows, inline=True)
 
-    def with_latest_from(self: FlowBase[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
+    def with_latest_from(self: FlowBase[A], other: Publisher[B]) -> Flow[tuple[A, B]]:
         """Each element of the source with the latest one of `other`; those before there is one go to the hook.
 
         Completes with the source. `other` is asked for everything, and only its latest element is kept. For each

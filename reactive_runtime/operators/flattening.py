@@ -45,8 +45,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Coroutine[Any, Any, R]],
         concurrency: int = ...,
-        prefetch: int = ...,
         *,
+        prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
 
@@ -55,8 +55,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Publisher[R]],
         concurrency: int = ...,
-        prefetch: int = ...,
         *,
+        prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
 
@@ -64,8 +64,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Any],
         concurrency: int = 16,
-        prefetch: int = PREFETCH,
         *,
+        prefetch: int = PREFETCH,
         delay_error: bool = False,
     ) -> Flow[Any]:
         """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
@@ -102,9 +102,9 @@ class FlatteningOperators(FlowBase[T_co]):
     def flat_map_sequential(
         self,
         fn: Callable[[T_co], Publisher[R]],
+        *,
         concurrency: int = 16,
         prefetch: int = PREFETCH,
-        *,
         delay_error: bool = False,
     ) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
@@ -137,7 +137,7 @@ class FlatteningOperators(FlowBase[T_co]):
         title = f"concat_map({describe(fn)})"
         return gathered(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
 
-    def switch_map(self, fn: Callable[[T_co], Publisher[R]], prefetch: int = PREFETCH) -> Flow[R]:
+    def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
 
         The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch`
@@ -154,7 +154,7 @@ class FlatteningOperators(FlowBase[T_co]):
         at_least("switch_map", "prefetch", 1, prefetch)
         return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(self, fn, prefetch), self)
 
-    def expand(self, fn: Callable[[T_co], Publisher[T_co]], concurrency: int = 16) -> Flow[T_co]:
+    def expand(self, fn: Callable[[T_co], Publisher[T_co]], *, concurrency: int = 16) -> Flow[T_co]:
         """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
 
         The next element is expanded when no publisher under way has anything to give: so sources that are pulled give

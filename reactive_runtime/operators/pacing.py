@@ -56,7 +56,7 @@ class BackpressureOperators(FlowBase[T_co]):
         at_least("limit_rate", "n", 1, n)
         return gathered(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
 
-    def on_overflow_buffer(self, n: int, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
+    def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
         """What comes without demand is kept, up to `n` elements (1 or more).
 
         One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with
@@ -161,7 +161,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return flow_of(Foreign("serialize()", self, above=self))
 
-    def parallel(self, n: int, prefetch: int = 256) -> ParallelFlow[T_co, T_co]:
+    def parallel(self, n: int, *, prefetch: int = 256) -> ParallelFlow[T_co, T_co]:
         """Deals the elements out to `n` rails (1 or more), which work at the same time.
 
         Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
@@ -420,22 +420,22 @@ class ParallelFlow(Generic[T, R]):
         self._executor = executor
         self._work = work
 
-    def run_on(self, executor: Executor, /) -> ParallelFlow[T, R]:
+    def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
         """Each rail works on `executor`, in tasks of its own."""
         an_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
-    def rails(self, fn: Callable[[Flow[R]], Flow[S]], /) -> ParallelFlow[T, S]:
+    def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
-    def map(self, fn: Callable[[R], S], /) -> ParallelFlow[T, S]:
+    def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
         """`map` on each rail."""
         a_function("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
 
-    def filter(self, predicate: Callable[[R], object], /) -> ParallelFlow[T, R]:
+    def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
         """`filter` on each rail."""
         a_function("filter", "predicate", predicate)
         return self.rails(lambda rail: rail.filter(predicate))

@@ -40,6 +40,7 @@ class CreatingSources:
     @staticmethod
     def create(
         fn: Callable[[Emitter[T]], object],
+        *,
         overflow: Literal["error", "newest", "oldest"] = "error",
         capacity: int = CAPACITY,
     ) -> Flow[T]:
@@ -106,7 +107,7 @@ class CreatingSources:
         )
 
     @staticmethod
-    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], prefetch: int = 16) -> Flow[T]:
+    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], *, prefetch: int = 16) -> Flow[T]:
         """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
 
         It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more)
@@ -138,7 +139,7 @@ class Emitter(Generic[T]):
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
         self._over = False  # _lock; the subscriber has gone, or was told the end
 
-    def emit(self, element: T, /) -> Emission:
+    def emit(self, element: T) -> Emission:
         """Push `element`; never blocks, never raises but TypeError for None (2.13).
 
         It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped ("newest"), or the flow
@@ -165,7 +166,7 @@ class Emitter(Generic[T]):
         """The end; False: there was one."""
         return self._end(None)
 
-    def error(self, error: BaseException, /) -> bool:
+    def error(self, error: BaseException) -> bool:
         """The end, by failure; False: there was an end, and this error goes to the hook."""
         not_none("error", error)
         ended = self._end(error)
@@ -187,7 +188,7 @@ class Emitter(Generic[T]):
         with self._lock:
             return self._over
 
-    def on_cancel(self, fn: Callable[[], object], /) -> None:
+    def on_cancel(self, fn: Callable[[], object]) -> None:
         """Call `fn()` once when the stream is over, whichever way; at once, if it is. Several: all, in order."""
         a_function("on_cancel", "fn", fn)
         with self._lock:

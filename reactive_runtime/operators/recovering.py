@@ -35,7 +35,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], when: When = Exception) -> Flow[T_co]:
+    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the publisher `fn(error)`, instead of the error.
 
         `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The
@@ -50,7 +50,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         wanted = failures("on_error_resume", when)
         return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
 
-    def on_error_return(self, fn: Callable[[Exception], T_co], when: When = Exception) -> Flow[T_co]:
+    def on_error_return(self, fn: Callable[[Exception], T_co], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
 
         `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
@@ -120,6 +120,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         self,
         n: int,
         clock: Clock,
+        *,
         first: float = 0.1,
         most: float = 30.0,
         jitter: float = 0.5,

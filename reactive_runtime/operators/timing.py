@@ -51,6 +51,7 @@ class TimingOperators(FlowBase[T_co]):
     def interval(
         seconds: float,
         clock: Clock,
+        *,
         overflow: Literal["drop", "buffer", "latest"] = "drop",
         capacity: int = WAITING,
     ) -> Flow[int]:
@@ -95,7 +96,7 @@ class TimingOperators(FlowBase[T_co]):
         a_clock("delay", clock)
         return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock,))
 
-    def timeout(self, seconds: float, clock: Clock, fallback: Publisher[T_co] | None = None) -> Flow[T_co]:
+    def timeout(self, seconds: float, clock: Clock, *, fallback: Publisher[T_co] | None = None) -> Flow[T_co]:
         """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
 
         The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
@@ -190,7 +191,7 @@ class TimingOperators(FlowBase[T_co]):
         a_clock("batch_by", clock)
         return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock,))
 
-    def rate_limit(self, n: int, clock: Clock, per: float = 1.0) -> Flow[T_co]:
+    def rate_limit(self, n: int, clock: Clock, *, per: float = 1.0) -> Flow[T_co]:
         """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
 
         More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its

@@ -45,7 +45,7 @@ class StepVerifier(Generic[T]):
     """
 
     def __init__(
-        self, publisher: Publisher[T], /, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
+        self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
     ) -> None:
         """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait."""
         self._publisher = publisher
@@ -63,12 +63,12 @@ class StepVerifier(Generic[T]):
             self._step(f"expect_next({element!r})", partial(_Run.expect, signal="on_next", value=element))
         return self
 
-    def expect_next_matches(self, predicate: Callable[[T], object], /) -> Self:
+    def expect_next_matches(self, predicate: Callable[[T], object]) -> Self:
         """The next element is one for which `predicate` is true."""
         a_function("expect_next_matches", "predicate", predicate)
         return self._step("expect_next_matches()", lambda run: run.expect_match(predicate))
 
-    def expect_next_count(self, n: int, /) -> Self:
+    def expect_next_count(self, n: int) -> Self:
         """The next signals are `n` elements, whichever."""
         at_least("expect_next_count", "n", 0, n)
         return self._step(f"expect_next_count({n})", lambda run: run.expect_count(n))
@@ -77,16 +77,16 @@ class StepVerifier(Generic[T]):
         """The next signal is the end."""
         return self._step("expect_complete()", lambda run: run.expect("on_complete", None))
 
-    def expect_error(self, kind: type[BaseException] = Exception, match: str = "", /) -> Self:
+    def expect_error(self, kind: type[BaseException] = Exception, *, match: str = "") -> Self:
         """The next signal is the end, by an error of `kind` whose text has `match` in it."""
-        return self._step(f"expect_error({kind.__name__})", lambda run: run.expect_error(kind, match))
+        return self._step(f"expect_error({kind.__name__})", lambda run: run.expect_error(kind, match=match))
 
-    def expect_no_event(self, seconds: float, /) -> Self:
+    def expect_no_event(self, seconds: float) -> Self:
         """Nothing is signalled for `seconds`; of the virtual clock, where there is one."""
         seconds_of("expect_no_event", "seconds", seconds)
         return self._step(f"expect_no_event({seconds:g})", lambda run: run.expect_silence(seconds))
 
-    def then_wait(self, seconds: float, /) -> Self:
+    def then_wait(self, seconds: float) -> Self:
         """Move the virtual clock on by `seconds`."""
         seconds_of("then_wait", "seconds", seconds)
         clock = self._clock
@@ -94,7 +94,7 @@ class StepVerifier(Generic[T]):
             raise ValueError("then_wait: there is no virtual clock to move: StepVerifier(..., clock=)")
         return self._step(f"then_wait({seconds:g})", lambda run: clock.advance(seconds))
 
-    def then_request(self, n: int, /) -> Self:
+    def then_request(self, n: int) -> Self:
         """Ask for `n` more elements."""
         return self._step(f"then_request({n})", lambda run: _call(partial(run.subscription.request, n)))
 
@@ -102,12 +102,12 @@ class StepVerifier(Generic[T]):
         """Cancel; nothing is expected after that."""
         return self._step("then_cancel()", lambda run: run.cancel())
 
-    def then(self, fn: Callable[[], object], /) -> Self:
+    def then(self, fn: Callable[[], object]) -> Self:
         """Call `fn()`."""
         a_function("then", "fn", fn)
         return self._step("then()", lambda run: _call(fn))
 
-    def verify(self, timeout: float = PATIENCE) -> None:
+    def verify(self, *, timeout: float = PATIENCE) -> None:
         """Subscribe, and take the steps; `timeout` seconds (of real time) for each signal that is waited for."""
         run = _Run(self._clock, timeout)
         self._publisher.subscribe(run.subscriber())

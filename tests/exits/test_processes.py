@@ -43,28 +43,28 @@ os.waitpid(pid, 0)
             "gate = threading.Event()\n"
             "async def held(n): await asyncio.get_running_loop().run_in_executor(None, gate.wait, 30); return n\n"
             "running = Flow.range(2).flat_map(held).to_list().to_future()",
-            "print(sorted(Flow.range(2).flat_map(plus).to_list().block(30)))",
+            "print(sorted(Flow.range(2).flat_map(plus).to_list().block(timeout=30)))",
             "gate.set(); print(sorted(running.result(30)))\n"
-            "print(sorted(Flow.range(2).flat_map(plus).to_list().block(30)))",
+            "print(sorted(Flow.range(2).flat_map(plus).to_list().block(timeout=30)))",
             "[1, 2]\n[0, 1]\n[1, 2]\n",
         ),
         (
-            "async def ticks():\n    yield 7\nprint(Flow.from_async(ticks).block(30)); sys.stdout.flush()",
-            "print(Flow.from_async(ticks).to_list().block(30))",
-            "print(Flow.from_async(ticks).to_list().block(30))",
+            "async def ticks():\n    yield 7\nprint(Flow.from_async(ticks).block(timeout=30)); sys.stdout.flush()",
+            "print(Flow.from_async(ticks).to_list().block(timeout=30))",
+            "print(Flow.from_async(ticks).to_list().block(timeout=30))",
             "7\n[7]\n[7]\n",
         ),
         (
             "clock = ScheduledExecutor(); late = clock.schedule(.3, lambda: os.getpid()); clock.submit(int).result()",
-            "print(Flow.timer(.01, clock).block(30)); clock.shutdown()",
-            "print(late.result(30) == os.getpid()); print(Flow.timer(.01, clock).block(30)); clock.shutdown()",
+            "print(Flow.timer(.01, clock).block(timeout=30)); clock.shutdown()",
+            "print(late.result(30) == os.getpid()); print(Flow.timer(.01, clock).block(timeout=30)); clock.shutdown()",
             "0\nTrue\n0\n",
         ),
         (  # the locks may be held by another thread at the fork
             "clock = ScheduledExecutor()\n"
             "def busy():\n    while True: clock.schedule(9, int).cancel(); Flow.just(1).flat_map(plus).block()\n"
             "threading.Thread(target=busy, daemon=True).start(); time.sleep(.05)",
-            "print(Flow.timer(.01, clock).block(30), Flow.just(1).flat_map(plus).block(30))",
+            "print(Flow.timer(.01, clock).block(timeout=30), Flow.just(1).flat_map(plus).block(timeout=30))",
             "print('parent'); sys.stdout.flush(); os._exit(0)",
             "0 2\nparent\n",
         ),

@@ -26,7 +26,7 @@ def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
         .then_wait(20)
         .expect_next_matches(lambda n: n == 1)
         .expect_next_count(1)
-        .expect_error(OSError, "no disk")
+        .expect_error(OSError, match="no disk")
         .verify()
     )
     StepVerifier(Flow.never()).expect_no_event(0.01).then_cancel().verify()
