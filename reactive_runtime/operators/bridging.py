@@ -61,10 +61,10 @@ class SparkOperators(FlowBase[T_co]):
         """The rows of a DataFrame of Spark, in the order of its partitions, for each subscriber anew.
 
         `form` says what an element is: "tuples", "dicts", or "batches" of Arrow with up to `batch_rows` rows (1 or
-        more). Partitions are fetched as Arrow, one Spark job each, up to `prefetch_partitions` (1 or more) ahead of
-        the one whose rows are being taken; the first when the first row is asked for. So `prefetch_partitions` + 1 of
-        them are in memory, at the most, and `batch_rows` rows as Python's objects. Jobs run on threads of the flow, which goes on there up to its
-        next boundary.
+        more). Partitions are fetched as Arrow, one Spark job each, up to `prefetch_partitions` (1 or more) ahead of the
+        one whose rows are being taken; the first when the first row is asked for. So `prefetch_partitions` + 1 of them
+        are in memory, at the most, and `batch_rows` rows as Python's objects. Jobs run on threads of the flow, which
+        goes on there up to its next boundary.
 
         Cancelling the flow cancels its jobs, which carry a tag of their own. An error of a job is a SparkError that
         begins with Spark's reason; the Java stack is its cause. TypeError for what is no DataFrame, or one of Spark
@@ -160,8 +160,9 @@ class SparkOperators(FlowBase[T_co]):
 
         `schema` is a `pyarrow.Schema`, a `StructType`, a DDL string, a dataclass, a TypedDict or a model of pydantic.
         Elements are mappings, sequences in the order of the fields, objects with these attributes, or Arrow batches.
-        They are gathered in micro-batches of `batch_rows` elements (1 or more), or of those there are `seconds` after the
-        first of them. While one is written the next is gathered, and another may wait; no more is asked of the source.
+        They are gathered in micro-batches of `batch_rows` elements (1 or more), or of those there are `seconds` after
+        the first of them. While one is written the next is gathered, and another may wait; no more is asked of the
+        source.
 
         A source that has no executor runs on a thread of the sink. An element that does not fit is a SparkError that
         names it and the field, and ends the flow; batches before it are written. TypeError or SparkError for what is no

@@ -3,8 +3,8 @@
     demand ──▶ rows of one partition ──▶ partition i+1 is fetched while those of i are taken ──▶ one Spark job each
 
 A DataFrame is planned once for each subscription; then each partition is a job of its own (a shuffle is computed by the
-first, and kept by Spark for the others), asked for no more than `prefetch_partitions` ahead. All jobs of a subscription carry one
-tag. A cancel, or an error, cancels what runs under it.
+first, and kept by Spark for the others), asked for no more than `prefetch_partitions` ahead. All jobs of a subscription
+carry one tag. A cancel, or an error, cancels what runs under it.
 """
 
 from __future__ import annotations

