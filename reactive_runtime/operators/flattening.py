@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
 from reactive_runtime._core.origin import as_flow, gathered
@@ -32,7 +32,8 @@ __all__ = ["FlatteningOperators"]
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
-PREFETCH = 32
+AT_HAND = 32
+"""How many elements `switch_map` takes from a publisher, at most, before it looks at its source again."""
 
 
 class FlatteningOperators(FlowBase[T_co]):
@@ -366,7 +367,7 @@ class _SwitchMap(_OfPublishers):
                 if current is not None:
                     self.leave(current)
                 current = self.inner(news)
-                first = PREFETCH
+                first = AT_HAND
                 continue
             if element is END:
                 assert current is not None

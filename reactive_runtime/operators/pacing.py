@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
+from reactive_runtime._core.arguments import PREFETCH, a_clock, a_function, an_executor, at_least, one_of, seconds_of
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
@@ -161,7 +161,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return flow_of(Foreign("serialize()", self, above=self))
 
-    def parallel(self, n: int, *, prefetch: int = 256) -> ParallelFlow[T_co, T_co]:
+    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
         """Deals the elements out to `n` rails (1 or more), which work at the same time.
 
         Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, one_of
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.gather import PENDING, Elements, Gather
@@ -107,7 +107,7 @@ class CreatingSources:
         )
 
     @staticmethod
-    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], *, prefetch: int = 16) -> Flow[T]:
+    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], *, prefetch: int = PREFETCH) -> Flow[T]:
         """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
 
         It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least, not_none, seconds_of
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, seconds_of
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
@@ -33,8 +33,6 @@ __all__ = ["FlowHandle", "TerminalOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-PREFETCH = 256
 
 
 class TerminalOperators(FlowBase[T_co]):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reactive_runtime import Flow
+from reactive_runtime._core.arguments import PREFETCH
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,
@@ -102,6 +103,12 @@ def test_data_by_position_or_by_name_and_options_by_name_only(method: str, param
         assert parameter.kind is Parameter.KEYWORD_ONLY
     else:
         assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+
+
+def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:
+    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "prefetch"]
+    assert len(defaults) > 12
+    assert set(defaults) == {PREFETCH}
 
 
 def test_each_exception_is_one() -> None:
