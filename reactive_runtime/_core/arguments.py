@@ -90,7 +90,9 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
 
 
 def a_clock(operator: str, value: C) -> C:
-    """`value`, or TypeError where it is no executor with a clock."""
+    """`value`, or TypeError where it is no executor with a clock; None is that of the subscription's context."""
+    if value is None:
+        return value
     made = not isinstance(value, type)
     if not (made and callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
         raise TypeError(

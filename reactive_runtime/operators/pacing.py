@@ -21,6 +21,7 @@ from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
 from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
+from reactive_runtime.executors import clock_in
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -338,7 +339,8 @@ class KillSwitch(_Handle):
         """Cancel the sources and complete; what is under way downstream is drained.
 
         The future is done when all flows have ended, each as far as its next boundary. Those that have not, `within`
-        seconds by `clock`, fail with a TimeoutError.
+        seconds by `clock`, fail with a TimeoutError. Without `clock`, by that of this context: see
+        `executors.clock_of`.
         """
         if within is not None:
             seconds_of("KillSwitch.throw", "within", within)
@@ -349,8 +351,8 @@ class KillSwitch(_Handle):
             self._wake()
         finally:  # an exit on its way up out of one flow does not keep the others from ending in time
             self._check()
-            if within is not None and clock is not None and not self._over.done():
-                timer = clock.schedule(within, partial(contained, self._too_late))
+            if within is not None and not self._over.done():
+                timer = (clock_in() if clock is None else clock).schedule(within, partial(contained, self._too_late))
                 self._over.add_done_callback(lambda _: timer.cancel())
         return self._over
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
-from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.blame import not_stopped
 from reactive_runtime.spark.jobs import Jobs
@@ -110,22 +109,15 @@ class SparkSink(Generic[T]):
     def _run(self, jobs: Jobs, write: Callable[[pyarrow.Table], int]) -> primitives.Future[int]:
         """Elements to batches to tables to calls of `write`, one at a time; the sum of what it returns."""
         rows = Elements("to_spark", self._schema)
-        clock = None if self._seconds is None else ScheduledExecutor()
         batches: Flow[list[T]]
-        if clock is None or self._seconds is None:
+        if self._seconds is None:
             batches = self._source.batch(self._batch_rows)
         else:
-            batches = self._source.batch_by(self._batch_rows, self._seconds, clock)
-
-        def leave() -> None:
-            jobs.leave()
-            if clock is not None:
-                clock.shutdown(wait=False)
-
+            batches = self._source.batch_by(self._batch_rows, self._seconds)
         # On a thread of ours, where nobody has chosen one: a batch is gathered, and one waits, while one is written.
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
-        return written.finalize(leave).sum().to_future()  # type: ignore[return-value]
+        return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]
 
 
 class SparkFeed:

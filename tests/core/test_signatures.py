@@ -111,6 +111,12 @@ def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:
     assert set(defaults) == {PREFETCH}
 
 
+def test_each_clock_may_be_left_out() -> None:
+    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "clock"]
+    assert len(defaults) > 9
+    assert set(defaults) == {None}
+
+
 def test_each_exception_is_one() -> None:
     optional = {
         f"{method}({parameter.name})"

@@ -199,6 +199,8 @@ PUBLISHERS = [
     Own("interval", lambda: Flow.interval(1, ScheduledExecutor(), overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
     Own("delay", shared(lambda p: on(p, 2).delay(1, ScheduledExecutor())), 2, reach=Reach.SAMPLED),
     Own("timeout", shared(lambda p: on(p, 2).timeout(1, ScheduledExecutor())), None, reach=Reach.SAMPLED),
+    Own("interval, shared clock", lambda: Flow.interval(1, overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
+    Own("timeout, shared clock", shared(lambda p: on(p, 2).timeout(1)), None, reach=Reach.SAMPLED),
     Own("create", pushed, 2, reach=Reach.SAMPLED),
     Own("from_future", lambda: Flow.from_future(pool().submit(same, 7)), 1, reach=Reach.SAMPLED),
     Own("PublishProcessor", lambda: fed(PublishProcessor(capacity=1)), None, reach=Reach.SAMPLED),

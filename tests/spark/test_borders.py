@@ -321,11 +321,11 @@ def test_what_a_stream_has_added_up_comes_in_the_mode_that_is_asked_for(spark: A
 
 
 def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:
-    options = (tmp_path / "checkpoint", {"availableNow": True})
+    options: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
     one = stream_of(spark, tmp_path / "in")
-    assert len(list(Flow.from_stream(one, *options))) == 21
+    assert len(list(Flow.from_stream(one, **options))) == 21
     words = r"^from_stream: .*; the checkpoint .*/checkpoint was there before: if it is that of another query, use"
     for other in (spark.readStream.format("rate").load(), one.union(one), stream_of(spark, tmp_path / "other")):
         with pytest.raises(SparkError, match=words):
-            list(Flow.from_stream(other, *options))
-    assert list(Flow.from_stream(one, *options)) == []  # its own query still can
+            list(Flow.from_stream(other, **options))
+    assert list(Flow.from_stream(one, **options)) == []  # its own query still can

@@ -43,7 +43,7 @@ doubled = map_flow(spark.range(0, 1000, 1, 4), lambda rows: rows.map_parallel(tw
 told(lambda: doubled.agg({"n": "sum"}).collect()[0][0])
 
 rows = Flow.range(100).map(lambda n: (n,))
-told(lambda: rows.to_spark(spark, "n long", 40).parquet(folder / "out").result())
+told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out").result())
 told(lambda: spark.read.parquet(str(folder / "out")).count())
 
 (folder / "file").touch()
