@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_function, at_least, seconds_of
-from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 
 __all__ = ["StepVerifier"]
@@ -36,18 +37,20 @@ class StepVerifier(Generic[T]):
     >>> from reactive_runtime.testing import StepVerifier
     >>> StepVerifier(Flow.range(3)).expect_next(0, 1).expect_next(2).expect_complete().verify()
 
-    Virtual time: give the clock to the flow, and to the verifier.
+    Virtual time: the verifier's clock is that of each operator that was given none, as with `executors.clock_of`.
 
     >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> hourly = StepVerifier(Flow.interval(3600, clock).take(1), clock=clock)
+    >>> hourly = StepVerifier(Flow.interval(3600).take(1), clock=VirtualTimeExecutor())
     >>> hourly.expect_no_event(3599).then_wait(1).expect_next(0).expect_complete().verify()
     """
 
     def __init__(
         self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
     ) -> None:
-        """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait."""
+        """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait.
+
+        The steps are taken with it as the clock of the context.
+        """
         self._publisher = publisher
         self._demand = at_least("StepVerifier", "demand", 0, demand)
         self._clock = clock
@@ -109,6 +112,10 @@ class StepVerifier(Generic[T]):
 
     def verify(self, *, timeout: float = PATIENCE) -> None:
         """Subscribe, and take the steps; `timeout` seconds (of real time) for each signal that is waited for."""
+        with nullcontext() if self._clock is None else clock_of(self._clock):
+            self._verify(timeout)
+
+    def _verify(self, timeout: float) -> None:
         run = _Run(self._clock, timeout)
         self._publisher.subscribe(run.subscriber())
         if self._demand:
