@@ -38,7 +38,6 @@ __all__ = [
     "blocking_is_allowed",
     "clock_in",
     "clock_of",
-    "clock_used",
     "runs_here",
 ]
 
