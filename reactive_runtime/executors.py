@@ -363,10 +363,15 @@ class ScheduledExecutor(_TimedExecutor):
 
     def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future = super().schedule(delay, fn, *args, **kwargs)
-        with self._changed:
-            if self._thread is None:
-                self._thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
-                self._thread.start()
+        try:
+            with self._changed:
+                if self._thread is None:
+                    thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
+                    thread.start()
+                    self._thread = thread
+        except RuntimeError:  # the machine gives no thread: the next task may have one
+            future.cancel()
+            raise
         return future
 
     schedule.__doc__ = _TimedExecutor.schedule.__doc__

@@ -40,6 +40,8 @@ class TimingOperators(FlowBase[T_co]):
     def timer(seconds: float, clock: Clock | None = None) -> Flow[int]:
         """One element, 0, when `seconds` have passed; it waits for demand.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -66,6 +68,8 @@ class TimingOperators(FlowBase[T_co]):
         ticks go to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no
         demand. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -88,6 +92,8 @@ class TimingOperators(FlowBase[T_co]):
         At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
         what waits then is dropped, to the hook. Origin: `delay` of Rx.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -108,6 +114,8 @@ class TimingOperators(FlowBase[T_co]):
         The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
         timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -127,6 +135,8 @@ class TimingOperators(FlowBase[T_co]):
         The source is asked for everything. The last element comes with the end. One that is due and
         has no demand waits, until a newer one is due. Cancellation passes through. Origin: `debounce` of Rx.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -145,6 +155,8 @@ class TimingOperators(FlowBase[T_co]):
         """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
 
         Cancellation passes through. Origin: `throttleFirst` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -188,6 +200,8 @@ class TimingOperators(FlowBase[T_co]):
         ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not full when the
         flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
 
+        Without `clock` it is that of the context: see `executors.clock_of`.
+
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
         >>> clock = VirtualTimeExecutor()
@@ -208,6 +222,8 @@ class TimingOperators(FlowBase[T_co]):
 
         More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
         demand. Cancellation passes through. Origin: the rate limiters of back-ends.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor

@@ -244,21 +244,20 @@ def test_a_kill_switch_without_a_clock_has_the_shared_one() -> None:
 # -- the threads behind it -------------------------------------------------------------------------------------
 
 
-def test_calls_that_are_more_than_the_threads_are_all_made() -> None:
-    workers, release = _Workers("many"), threading.Event()
+def test_each_thread_is_used_and_calls_that_are_more_than_they_are_all_made() -> None:
+    workers, together = _Workers("many"), threading.Barrier(_Workers.MOST)
     made, threads = threading.Semaphore(0), set[str]()
 
     def call() -> None:
         threads.add(threading.current_thread().name)
-        release.wait(PATIENCE)
+        together.wait(PATIENCE)
         made.release()
 
-    for _ in range(200):
+    for _ in range(20 * _Workers.MOST):
         workers.take(call)
-    release.set()
-    for _ in range(200):
+    for _ in range(20 * _Workers.MOST):
         assert made.acquire(timeout=PATIENCE)
-    assert 1 < len(threads) <= _Workers.MOST
+    assert len(threads) == _Workers.MOST
     assert not workers.runs_here()
 
 
@@ -271,6 +270,21 @@ def test_where_the_machine_gives_no_thread_the_call_is_made_all_the_same(monkeyp
     monkeypatch.setattr(primitives, "Thread", Refused)
     workers.take(lambda: calls.append(threading.current_thread().name))
     assert calls == [threading.current_thread().name]
+
+
+def test_a_clock_that_got_no_thread_for_one_task_gets_one_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with ScheduledExecutor() as clock:
+        sink = Sink()
+        with monkeypatch.context() as refusing:
+            refusing.setattr(primitives, "Thread", Refused)
+            Flow.timer(0, clock).subscribe(sink)
+        assert sink.end is not None
+        assert "will not run a stream's timer: can't start new thread" in str(sink.end[1])
+        assert Flow.timer(0, clock).block(timeout=PATIENCE) == 0
 
 
 def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
