@@ -67,6 +67,8 @@ def sources() -> None:
     assert_type(Flow.using(lambda: nullcontext(3), Flow.range), Flow[int])
     assert_type(Flow.interval(1, clock), Flow[int])
     assert_type(Flow.timer(1, clock), Flow[int])
+    assert_type(Flow.interval(0.1), Flow[int])
+    assert_type(Flow.timer(0.1), Flow[int])
     assert_type(Flow.concat(f, f), Flow[int])
     assert_type(Flow.merge(f, f), Flow[int])
     assert_type(Flow.merge_comparing(f, f), Flow[int])
@@ -158,6 +160,7 @@ def time() -> None:
     assert_type(f.sample(f), Flow[int])
     assert_type(f.throttle(1, clock), Flow[int])
     assert_type(f.timeout(1, clock, fallback=f), Flow[int])
+    assert_type(f.timeout(0.5).delay(0.1), Flow[int])
 
 
 def control() -> None:
