@@ -223,9 +223,9 @@ PROCESSORS: dict[str, Callable[[int], Any]] = {
 
 HOT_PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of merge": lambda size: FlowProcessor(lambda flow: Flow.merge(flow, Flow.empty(), prefetch=size)),
-    "PublishProcessor": PublishProcessor,
+    "PublishProcessor": lambda size: PublishProcessor(capacity=size),
     "ReplayProcessor": lambda size: ReplayProcessor(IN_MEMORY, capacity=size),
-    "UnicastProcessor": UnicastProcessor,
+    "UnicastProcessor": lambda size: UnicastProcessor(capacity=size),
 }
 """And more of them; for our own kit."""
 
