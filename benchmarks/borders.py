@@ -47,7 +47,7 @@ def out_of(df: Any) -> Iterator[tuple[str, float, float, str]]:
             pass
 
     def drained(rows: Any) -> Callable[[], object]:
-        return lambda: Flow.from_dataframe(df, rows=rows).count().block()
+        return lambda: Flow.from_dataframe(df, form=rows).count().block()
 
     by_hand = seconds(iterated)
     yield "from_dataframe, tuples", seconds(drained("tuples")), by_hand, "toLocalIterator(prefetchPartitions=True)"
@@ -86,7 +86,9 @@ def inside(df: Any) -> Iterator[tuple[str, float, float, str]]:
     calls = df.sparkSession.range(0, rows, 1, 2)
     nothing = seconds(lambda: map_flow(calls, lambda f: f, "id long").count())  # start-up
     took = seconds(
-        lambda: map_flow(calls, lambda f: f.map_parallel(slow, pool, FLIGHT, ordered=False), "id long").count()
+        lambda: map_flow(
+            calls, lambda f: f.map_parallel(slow, pool, concurrency=FLIGHT, ordered=False), "id long"
+        ).count()
     )
     yield f"map_flow, {FLIGHT} calls of 10 ms in flight", took - nothing, rows * CALL / FLIGHT / 2, "the ideal"
 
@@ -100,17 +102,21 @@ def into(spark: Any, df: Any, folder: Path) -> Iterator[tuple[str, float, float,
 
     whole = seconds(lambda: spark.createDataFrame(table).write.parquet(path()))
     batches = table.to_batches(max_chunksize=10_000)
-    sent = seconds(lambda: Flow.from_iterable(batches).to_spark(spark, table.schema, 50).parquet(path()).result())
+    sent = seconds(
+        lambda: Flow.from_iterable(batches).to_spark(spark, table.schema, batch_rows=50).parquet(path()).result()
+    )
     yield "to_spark, Arrow batches to Parquet", sent, whole, "createDataFrame(arrow).write of the whole"
     rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    sent = seconds(lambda: Flow.from_iterable(rows).to_spark(spark, table.schema, 500_000).parquet(path()).result())
+    sent = seconds(
+        lambda: Flow.from_iterable(rows).to_spark(spark, table.schema, batch_rows=500_000).parquet(path()).result()
+    )
     yield "to_spark, tuples to Parquet", sent, whole, "createDataFrame(arrow).write of the whole"
 
 
 def stream(spark: Any, folder: Path, rows: int) -> str:
     numbers = Flow.range(rows).map(lambda n: (n,))
     begin = time.perf_counter()
-    feed = numbers.to_spark(spark, "n long", 50_000).stream(folder / "feed", 4)
+    feed = numbers.to_spark(spark, "n long", batch_rows=50_000).stream(folder / "feed", segments=4)
     most = 0
     query = feed.dataframe.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).start()
     while not feed.done.done():
@@ -161,7 +167,7 @@ def memory(spark: Any, rows: int) -> Iterator[str]:
             if form == "batches" or next(seen) % 1_000 == 0:
                 most[0] = max(most[0], pa.total_allocated_bytes())
 
-        Flow.from_dataframe(df, rows=form).do_on_next(look).count().block()
+        Flow.from_dataframe(df, form=form).do_on_next(look).count().block()
         process = kept("VmHWM") - before
         yield f"    as {form}: at most {(most[0] - arrow) / one:.1f} as Arrow, {process / one:.1f} by the process"
 

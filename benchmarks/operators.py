@@ -143,8 +143,8 @@ def tasks() -> None:
 
     with ThreadPoolExecutor(32) as pool:
         list(pool.map(work, range(64)))
-        ordered = Flow.range(calls).map_parallel(work, pool, 32)
-        unordered = Flow.range(calls).map_parallel(work, pool, 32, ordered=False)
+        ordered = Flow.range(calls).map_parallel(work, pool, concurrency=32)
+        unordered = Flow.range(calls).map_parallel(work, pool, concurrency=32, ordered=False)
         flat = Flow.range(calls).flat_map(
             lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(pool), concurrency=32, prefetch=1
         )
@@ -219,8 +219,8 @@ def processes() -> None:
     with ProcessPoolExecutor(2) as two, ProcessPoolExecutor(1) as one:
         list(two.map(burn, range(8)))
         list(one.map(burn, range(8)))
-        flow = Flow.range(calls).map_parallel(burn, two, 8, chunk=50)
-        single = Flow.range(calls).map_parallel(burn, one, 8, chunk=50)
+        flow = Flow.range(calls).map_parallel(burn, two, concurrency=8, chunk=50)
+        single = Flow.range(calls).map_parallel(burn, one, concurrency=8, chunk=50)
         ways = {
             "ProcessPoolExecutor.map(chunksize=50)": lambda: list(two.map(burn, range(calls), chunksize=50)),
             "map_parallel, 2 workers": flow.run,

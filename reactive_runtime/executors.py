@@ -1,4 +1,4 @@
-"""Four executors: in order, on this very thread, at a time, and in virtual time.
+"""Four executors: in order, on this very thread, at a time, and in virtual time; and which clock a flow has.
 
 All are `concurrent.futures.Executor`s: what a task raises is its future's, `submit` after `shutdown` raises
 RuntimeError, and `shutdown(cancel_futures=True)` cancels what has not begun. No lock is held while a task, a
@@ -14,15 +14,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.arguments import a_clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
+from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
+
+if TYPE_CHECKING:
+    from reactive_runtime._core.gather import Clock
 
 __all__ = [
     "ScheduledExecutor",
@@ -31,12 +36,15 @@ __all__ = [
     "VirtualTimeExecutor",
     "blocking_allowed",
     "blocking_is_allowed",
+    "clock_in",
+    "clock_of",
     "runs_here",
     "threads_of",
 ]
 
 T = TypeVar("T")
 P = ParamSpec("P")
+C = TypeVar("C", bound="Clock")
 
 
 class _Task:
@@ -344,7 +352,7 @@ class ScheduledExecutor(_TimedExecutor):
         self._name = name
         self._thread: primitives.Thread | None = None  # _changed
         self._ending = False  # _changed
-        _clocks.add(self)
+        _with_threads.add(self)
 
     def _begin_anew(self) -> None:
         """In a child of `os.fork`, where no other thread is, and the locks may be held for ever."""
@@ -360,10 +368,15 @@ class ScheduledExecutor(_TimedExecutor):
 
     def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future = super().schedule(delay, fn, *args, **kwargs)
-        with self._changed:
-            if self._thread is None:
-                self._thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
-                self._thread.start()
+        try:
+            with self._changed:
+                if self._thread is None:
+                    thread = primitives.Thread(target=contained, args=(self._run,), name=self._name, daemon=True)
+                    thread.start()
+                    self._thread = thread
+        except RuntimeError:  # the machine gives no thread: the next task may have one
+            future.cancel()
+            raise
         return future
 
     schedule.__doc__ = _TimedExecutor.schedule.__doc__
@@ -403,12 +416,165 @@ class ScheduledExecutor(_TimedExecutor):
             thread.join()
 
 
-_clocks: WeakSet[ScheduledExecutor] = WeakSet()
+class _Workers:
+    """Daemon threads, a few at most, each begun when all others are at work, for what must not keep the timers'."""
+
+    MOST: ClassVar[int] = min(32, (os.cpu_count() or 1) + 4)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = primitives.Condition()
+        self._calls: deque[Callable[[], object]] = deque()  # _changed; those that no thread has taken yet
+        self._idle = 0  # _changed; threads that wait for a call
+        self._threads: set[primitives.Thread] = set()  # _changed
+        _with_threads.add(self)
+
+    def take(self, call: Callable[[], object]) -> None:
+        """Make this call on one of the threads, in the order of coming. What it raises goes to the hook."""
+        with self._changed:
+            self._calls.append(call)
+            if len(self._calls) <= self._idle:
+                self._changed.notify()
+                return
+            if len(self._threads) == self.MOST or self._begun() or self._threads:
+                return
+            call = self._calls.pop()
+        self._make(call)  # there is no thread to be had: here, and late for others, rather than never
+
+    def _begun(self) -> bool:
+        """One more thread; False where the machine gives none. Under _changed."""
+        name = f"{self._name}-{len(self._threads) + 1}"
+        thread = primitives.Thread(target=contained, args=(self._run,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._threads.add(thread)
+        return True
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._calls:
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                call = self._calls.popleft()
+            self._make(call)
+            del call  # it may be all that a stream was held by
+
+    def _make(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            hooks.raised("what a timer woke raised", error)
+
+    def runs_here(self) -> bool:
+        """Whether this is one of the threads."""
+        with self._changed:
+            return primitives.current_thread() in self._threads
+
+    def _begin_anew(self) -> None:
+        """In a child of `os.fork`: the one thread that may be here goes on, when its call has returned."""
+        self._changed = primitives.Condition()
+        self._calls.clear()
+        self._idle = 0
+        self._threads &= {primitives.current_thread()}
+
+
+class SharedClock:
+    """Real time for all flows that were given no clock. `clock_in` gives it; nothing of it begins before it is used.
+
+    One thread waits for what is due, and only hands it over: to a few others, which make the calls. So a subscriber
+    that keeps its thread holds up no other flow's timer, unless as many do as there are threads: slow work has its
+    place on an executor. All are daemons, and do not keep the interpreter. In a child of `os.fork` it begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._timers = ScheduledExecutor("reactive-timers")
+        self._workers = _Workers("reactive-timers")
+
+    def __repr__(self) -> str:
+        return "the shared clock"
+
+    def now(self) -> float:
+        """Monotonic seconds."""
+        return self._timers.now()
+
+    def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[None]:
+        """Run `fn` in `delay` seconds; the future's `cancel()` takes it back until then."""
+        return self._timers.schedule(delay, self._workers.take, fn)
+
+    def runs_here(self) -> bool:
+        """Whether this is one of its threads."""
+        return self._workers.runs_here() or self._timers.runs_here()
+
+
+_with_threads: WeakSet[ScheduledExecutor | _Workers] = WeakSet()
+_sharing = primitives.Lock()
+_shared: SharedClock | None = None  # _sharing; made at first use, and for each run of an exploration anew
+_clock: Final[ContextVar[Clock | None]] = ContextVar("clock", default=None)
+
+
+@contextmanager
+def clock_of(clock: C) -> Iterator[C]:
+    """Within the block, `clock` is that of each flow that is subscribed to, where its operators were given none.
+
+    A clock is an executor with a clock: `ScheduledExecutor`, `VirtualTimeExecutor`. It belongs to the context, as a
+    context variable does: a flow keeps the clock of the context it was subscribed to in, on whatever threads it goes
+    on. Without one, all flows share a clock of real time. TypeError for what is no clock.
+
+    >>> from reactive_runtime import Flow
+    >>> with clock_of(VirtualTimeExecutor()) as clock:
+    ...     _ = Flow.interval(60).take(2).subscribe(print)
+    >>> clock.advance(120)
+    0
+    1
+    """
+    if clock is None:
+        raise TypeError("clock_of: an executor with a clock is needed, not None")
+    token = _clock.set(a_clock("clock_of", clock))
+    try:
+        yield clock
+    finally:
+        _clock.reset(token)
+
+
+def clock_in(context: Context | None = None) -> Clock:
+    """The clock of a context (None: of this one): that of `clock_of`, or the one that all share."""
+    global _shared
+    chosen = _clock.get() if context is None else context.get(_clock)
+    if chosen is not None:
+        return chosen
+    with _sharing:
+        if _shared is None:
+            _shared = SharedClock()
+        return _shared
+
+
+class _ContextClock:
+    """Stands for the clock of whichever context a flow is subscribed to in, where a sink asks whose thread it is on."""
+
+    def runs_here(self) -> bool:
+        return runs_here(clock_in())
+
+    def __repr__(self) -> str:
+        return executor_name(clock_in())
+
+
+_context_clock: Final = _ContextClock()
+
+
+def clock_used(clock: Clock | None) -> object:
+    """What a flow with an operator that was given `clock` needs a thread of; see `uses` of `gathered`."""
+    return _context_clock if clock is None else clock
 
 
 def _begin_anew() -> None:
-    for clock in list(_clocks):
-        clock._begin_anew()
+    global _sharing
+    _sharing = primitives.Lock()
+    for it in list(_with_threads):
+        it._begin_anew()
 
 
 if hasattr(os, "register_at_fork"):

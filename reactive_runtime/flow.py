@@ -113,7 +113,7 @@ class ConnectableFlow(Flow[T]):
         """
         return FlowHandle(Connection(self._line.connect()))
 
-    def ref_count(self, n: int = 1, /) -> Flow[T]:
+    def ref_count(self, n: int = 1) -> Flow[T]:
         """A flow that connects when it has `n` subscribers (1 or more), and cancels the source when none is left."""
         return self._line.ref_count(at_least("ref_count", "n", 1, n))
 

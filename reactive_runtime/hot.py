@@ -53,7 +53,7 @@ class _HotProcessor(Flow[T]):
         self._begin(Hot(f"{type(self).__name__}()", enter))
         self._hub = hub
 
-    def emit(self, element: T, /) -> Emission:
+    def emit(self, element: T) -> Emission:
         """Give `element` to every subscriber, or, where one of them has no room, to none; see `Emission`.
 
         Thread-safe, never blocks, never raises but TypeError for None (2.13).
@@ -101,7 +101,7 @@ class PublishProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
+    def __init__(self, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity), lets_go=auto_cancel)
         super().__init__(hub, hub.enter)
 
@@ -123,7 +123,7 @@ class ReplayProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, n: int, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
+    def __init__(self, n: int, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         at_least("ReplayProcessor", "n", 0, n)
         hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, lets_go=auto_cancel)
         super().__init__(hub, hub.enter)
@@ -146,7 +146,7 @@ class BehaviorProcessor(_HotProcessor[T]):
 
     __slots__ = ()
 
-    def __init__(self, initial: T, capacity: int = CAPACITY, *, auto_cancel: bool = True) -> None:
+    def __init__(self, initial: T, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         not_none("BehaviorProcessor", initial)
         at_least("BehaviorProcessor", "capacity", 1, capacity)
         hub = Hub(capacity, 1, waits=False, forgets=True, lets_go=auto_cancel)
@@ -170,7 +170,7 @@ class UnicastProcessor(_HotProcessor[T]):
 
     __slots__ = ("_lock", "_reader", "_taken")
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, *, capacity: int = CAPACITY) -> None:
         hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity))
         self._lock = primitives.Lock()
         self._taken = False  # _lock; the subscriber has come
@@ -188,7 +188,7 @@ class UnicastProcessor(_HotProcessor[T]):
         outbox.end(Failure(refusal, kept=True))
         return outbox
 
-    def emit(self, element: T, /) -> Emission:
+    def emit(self, element: T) -> Emission:
         """Give `element` to the subscriber, or keep it until it comes; see `Emission`."""
         emission = super().emit(element)
         return Emission.CANCELLED if emission is Emission.NO_SUBSCRIBER else emission
@@ -321,7 +321,7 @@ class SubmissionPublisher(Flow[T]):
             box.line.clear()
             self._changed.notify_all()
 
-    def submit(self, item: T, /) -> int:
+    def submit(self, item: T) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
         Those who wait are served in the order in which they came. Returns the most that now wait for any. RuntimeError
@@ -335,8 +335,8 @@ class SubmissionPublisher(Flow[T]):
         self,
         item: T,
         timeout: float = 0.0,
+        *,
         on_drop: Callable[[T], object] | None = None,
-        /,
     ) -> int:
         """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), on any thread.
 
@@ -433,7 +433,7 @@ class SubmissionPublisher(Flow[T]):
         """Complete: each subscriber hears of it when it has had what waits for it."""
         self._end(None)
 
-    def close_exceptionally(self, error: BaseException, /) -> None:
+    def close_exceptionally(self, error: BaseException) -> None:
         """Fail with `error`: each subscriber hears of it when it has had what waits for it."""
         not_none("close_exceptionally", error)
         self._end(error)

@@ -170,7 +170,7 @@ class Sources:
         return called
 
     @staticmethod
-    def from_file(path: str | os.PathLike[str], encoding: str = "utf-8") -> Flow[str]:
+    def from_file(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Flow[str]:
         """The lines of a text file, without their ends; opened for each subscriber, when it is asked for the first.
 
         Reading blocks the thread that asks: give it one with `subscribe_on`. The file is closed when the flow ends or

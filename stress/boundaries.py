@@ -102,5 +102,8 @@ def the_latest_is_kept(rig: Rig) -> Publisher[int]:
 def the_oldest_is_dropped(rig: Rig) -> Publisher[int]:
     """`on_overflow_buffer` of 8, behind a boundary."""
     return (
-        Flow.range(300).subscribe_on(rig.pool(2, "A")).on_overflow_buffer(8, "oldest").publish_on(rig.pool(2, "B"), 2)
+        Flow.range(300)
+        .subscribe_on(rig.pool(2, "A"))
+        .on_overflow_buffer(8, drop="oldest")
+        .publish_on(rig.pool(2, "B"), prefetch=2)
     )

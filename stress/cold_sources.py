@@ -104,14 +104,14 @@ def nothing_at_all(rig: Rig) -> Publisher[int]:
 @scenario(elements=10, live=4)
 def ticks_kept(rig: Rig) -> Publisher[int]:
     """A clock whose ticks wait for demand."""
-    return Flow.interval(0.0005, rig.clock(), "buffer").take(10)
+    return Flow.interval(0.0005, rig.clock(), overflow="buffer").take(10)
 
 
 @scenario(elements=None, live=4, mix="unbounded")
 def ticks_dropped(rig: Rig) -> Publisher[int]:
     """A clock whose ticks nobody waits for."""
     return Flow.merge(
-        Flow.interval(0.0005, rig.clock(), "drop").take_until(Flow.timer(0.01, rig.clock())), Flow.empty()
+        Flow.interval(0.0005, rig.clock(), overflow="drop").take_until(Flow.timer(0.01, rig.clock())), Flow.empty()
     )
 
 

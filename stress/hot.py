@@ -71,7 +71,7 @@ def submissions_to_subscribers_that_come_and_go(rig: Rig) -> Publisher[int]:
 @scenario(elements=None, live=6, settles=False)
 def published(rig: Rig) -> Publisher[int]:
     """`PublishProcessor`, emitted into."""
-    hot: PublishProcessor[int] = PublishProcessor(8)
+    hot: PublishProcessor[int] = PublishProcessor(capacity=8)
     rig.feed(emitting(hot, hot.on_complete))
     return hot
 
@@ -79,7 +79,7 @@ def published(rig: Rig) -> Publisher[int]:
 @scenario(elements=None, live=6, settles=False)
 def replayed(rig: Rig) -> Publisher[int]:
     """`ReplayProcessor`: late ones begin with the last five."""
-    hot: ReplayProcessor[int] = ReplayProcessor(5, 8)
+    hot: ReplayProcessor[int] = ReplayProcessor(5, capacity=8)
     rig.feed(emitting(hot, hot.on_complete))
     return hot
 
@@ -87,7 +87,7 @@ def replayed(rig: Rig) -> Publisher[int]:
 @scenario(elements=None, live=6, settles=False)
 def a_value_that_changes(rig: Rig) -> Publisher[int]:
     """`BehaviorProcessor`, which fails in the end."""
-    hot: BehaviorProcessor[int] = BehaviorProcessor(0, 8)
+    hot: BehaviorProcessor[int] = BehaviorProcessor(0, capacity=8)
     rig.feed(emitting(hot, lambda: hot.on_error(OSError("the end"))))
     return hot
 
@@ -95,7 +95,7 @@ def a_value_that_changes(rig: Rig) -> Publisher[int]:
 @scenario(elements=None, live=1)
 def for_one_subscriber(rig: Rig) -> Publisher[int]:
     """`UnicastProcessor`, emitted into."""
-    hot: UnicastProcessor[int] = UnicastProcessor(8)
+    hot: UnicastProcessor[int] = UnicastProcessor(capacity=8)
     rig.feed(emitting(hot, hot.on_complete))
     return hot
 
@@ -103,7 +103,9 @@ def for_one_subscriber(rig: Rig) -> Publisher[int]:
 @scenario(elements=200, live=1)
 def a_processor_of_operators(rig: Rig) -> Publisher[int]:
     """`FlowProcessor`, between a source and a subscriber on threads of their own."""
-    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.map(abs).publish_on(rig.pool(2, "B"), 8))
+    processor: FlowProcessor[int, int] = FlowProcessor(
+        lambda flow: flow.map(abs).publish_on(rig.pool(2, "B"), prefetch=8)
+    )
     Flow.range(200).subscribe_on(rig.pool(2, "A")).subscribe(processor)
     return processor
 
@@ -111,13 +113,13 @@ def a_processor_of_operators(rig: Rig) -> Publisher[int]:
 @scenario(elements=None, live=6, settles=False)
 def shared(rig: Rig) -> Publisher[int]:
     """`share`: one subscription for all."""
-    return Flow.range(500).subscribe_on(rig.pool(2, "A")).share(8)
+    return Flow.range(500).subscribe_on(rig.pool(2, "A")).share(capacity=8)
 
 
 @scenario(elements=None, live=6, settles=False)
 def replayed_to_all(rig: Rig) -> Publisher[int]:
     """`replay`, for as long as there is somebody."""
-    return Flow.range(200).subscribe_on(rig.pool(2, "A")).replay(8, 8).ref_count()
+    return Flow.range(200).subscribe_on(rig.pool(2, "A")).replay(8, capacity=8).ref_count()
 
 
 @scenario(elements=100, live=6, settles=False)
@@ -138,4 +140,4 @@ def pushed_by_a_callback(rig: Rig) -> Publisher[int]:
 
         rig.pool(2, "A").submit(push)
 
-    return Flow.create(begin, "error", 200)
+    return Flow.create(begin, overflow="error", capacity=200)

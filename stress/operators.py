@@ -44,19 +44,23 @@ def one_after_the_other(rig: Rig) -> Publisher[int]:
 def flat_map_on_a_pool(rig: Rig) -> Publisher[int]:
     """Up to four publishers at once, on a pool."""
     inner = Flow.from_supplier(rig.opened(lambda: range(4)))
-    return Flow.range(50).flat_map(lambda n: inner.subscribe_on(rig.pool(4, "inner")), 4, 2)
+    return Flow.range(50).flat_map(lambda n: inner.subscribe_on(rig.pool(4, "inner")), concurrency=4, prefetch=2)
 
 
 @scenario(elements=100, live=4, ascending=False)
 def flat_map_of_calls(rig: Rig) -> Publisher[int]:
     """Up to eight calls at once."""
-    return Flow.range(100).flat_map(lambda n: Flow.from_callable(lambda: n).subscribe_on(rig.pool(4, "inner")), 8)
+    return Flow.range(100).flat_map(
+        lambda n: Flow.from_callable(lambda: n).subscribe_on(rig.pool(4, "inner")), concurrency=8
+    )
 
 
 @scenario(elements=100, live=4)
 def flat_map_in_order(rig: Rig) -> Publisher[int]:
     """Up to four publishers at once, their elements in order."""
-    return Flow.range(100).flat_map_sequential(lambda n: Flow.just(n).subscribe_on(rig.pool(4, "inner")), 4, 2)
+    return Flow.range(100).flat_map_sequential(
+        lambda n: Flow.just(n).subscribe_on(rig.pool(4, "inner")), concurrency=4, prefetch=2
+    )
 
 
 @scenario(elements=100, live=4)
@@ -75,13 +79,15 @@ def switched(rig: Rig) -> Publisher[int]:
 @scenario(elements=100, live=4, tags=["smoke"])
 def tasks_in_order(rig: Rig) -> Publisher[int]:
     """`map_parallel` on a pool."""
-    return Flow.from_supplier(rig.opened(lambda: range(100))).map_parallel(lambda n: n, rig.pool(4, "tasks"), 8)
+    return Flow.from_supplier(rig.opened(lambda: range(100))).map_parallel(
+        lambda n: n, rig.pool(4, "tasks"), concurrency=8
+    )
 
 
 @scenario(elements=100, live=4, ascending=False)
 def tasks_as_they_are_done(rig: Rig) -> Publisher[int]:
     """`map_parallel`, in whatever order."""
-    return Flow.range(100).map_parallel(lambda n: n, rig.pool(4, "tasks"), 8, ordered=False)
+    return Flow.range(100).map_parallel(lambda n: n, rig.pool(4, "tasks"), concurrency=8, ordered=False)
 
 
 @scenario(elements=20, live=2, settles=False)
@@ -98,7 +104,7 @@ def coroutines(rig: Rig) -> Publisher[int]:
 @scenario(elements=100, live=4, ascending=False)
 def lanes(rig: Rig) -> Publisher[int]:
     """`parallel`, on two lanes."""
-    return Flow.range(100).parallel(2, 4).run_on(rig.pool(2, "lanes")).map(abs).sequential()
+    return Flow.range(100).parallel(2, prefetch=4).run_on(rig.pool(2, "lanes")).map(abs).sequential()
 
 
 @scenario(elements=100, live=4, ascending=False)

@@ -36,8 +36,8 @@ SOURCES: Final = {
     ),
     "defer": Example("Flow.defer(lambda: inner('12|'))", subscribers=(0, 1), note="Each subscriber gets its own flow."),
     "using": Example("Flow.using(lambda: resource, lambda it: inner('12|'))", note="Opened first, closed at the end."),
-    "interval": Example("Flow.interval(1, clock)", cancel_after=3),
-    "timer": Example("Flow.timer(2, clock)"),
+    "interval": Example("Flow.interval(1)", cancel_after=3),
+    "timer": Example("Flow.timer(2)"),
     "concat": Example("Flow.concat(a, b)", "12|", "34|", demand=2),
     "merge": Example("Flow.merge(a, b)", "1--2|", "-3-4|"),
     "merge_comparing": Example("Flow.merge_comparing(a, b)", "147|", "258|"),
@@ -123,13 +123,13 @@ FLATTENING: Final = {
 }
 
 TIMING: Final = {
-    "batch_by": Example("a.batch_by(3, 2, clock)", "12-3--4|", note="A batch goes out when it is full, or after 2 s."),
-    "debounce": Example("a.debounce(2, clock)", "1-2---3|"),
-    "delay": Example("a.delay(2, clock)", "1-2|"),
-    "rate_limit": Example("a.rate_limit(2, clock)", "12345|", note="No more than two a second."),
+    "batch_by": Example("a.batch_by(3, 2)", "12-3--4|", note="A batch goes out when it is full, or after 2 s."),
+    "debounce": Example("a.debounce(2)", "1-2---3|"),
+    "delay": Example("a.delay(2)", "1-2|"),
+    "rate_limit": Example("a.rate_limit(2)", "12345|", note="No more than two a second."),
     "sample": Example("a.sample(b)", "12-3--4|", "--s-s-s"),
-    "throttle": Example("a.throttle(2, clock)", "12-3-4|"),
-    "timeout": Example("a.timeout(2, clock)", "1-2----3|"),
+    "throttle": Example("a.throttle(2)", "12-3-4|"),
+    "timeout": Example("a.timeout(2)", "1-2----3|"),
 }
 
 FLOW_CONTROL: Final = {
@@ -183,7 +183,7 @@ ERRORS: Final = {
         ("12x", "123|"),
         note="The flow that the function gives says when.",
     ),
-    "retry_backoff": Example("a.retry_backoff(3, clock, first=1, jitter=0)", ("1x", "x", "12|")),
+    "retry_backoff": Example("a.retry_backoff(3, first=1, jitter=0)", ("1x", "x", "12|")),
     "repeat": Example("a.repeat(2)", "12|", demand=2),
     "repeat_when": Example("a.repeat_when(lambda n: inner('-9|' if n < 2 else '|'))", "12|"),
     "finalize": Example("a.finalize(lambda: say('released'))", "12|"),

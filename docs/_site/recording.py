@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from docs._site.names import modules
 from reactive_runtime import MAX_DEMAND, Flow, hooks
-from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.testing import Recorder, check
 
 __all__ = ["Event", "Example", "Line", "Run", "run"]
@@ -486,7 +486,7 @@ def run(example: Example) -> Run:
     result = None
     code = textwrap.dedent(example.code).strip()
     try:
-        with hooks.captured():  # what an operator drops goes there
+        with hooks.captured(), clock_of(stage.clock):  # what an operator drops goes there
             made = eval(f"({code})", names)
             for time, call in example.at:
                 stage.clock.schedule(time, _acting(stage, call, names))

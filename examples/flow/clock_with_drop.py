@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from reactive_runtime import Flow
-from reactive_runtime.executors import ScheduledExecutor
 
 TICKS = 50
 
@@ -20,9 +19,9 @@ def main() -> tuple[list[int], int]:
         busy.wait(0.01)  # much longer than it takes to the next tick
         return tick
 
-    with ScheduledExecutor() as clock, ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         ticks = (
-            Flow.interval(0.001, clock, overflow="drop")
+            Flow.interval(0.001, overflow="drop")
             .take_while(lambda tick: tick < TICKS)
             .do_on_discard(dropped.append)
             .publish_on(pool, prefetch=1)  # asks for a tick when it has none

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from reactive_runtime import Flow
-from reactive_runtime.executors import ScheduledExecutor
 
 ROWS = 2_000
 
@@ -80,7 +79,7 @@ def main(database: str = "file:orders?mode=memory&cache=shared") -> int:
             refused.close()  # it is an answer as well
             raise
 
-    with ThreadPoolExecutor(1) as cursor, ThreadPoolExecutor(32) as calls, ScheduledExecutor() as clock:
+    with ThreadPoolExecutor(1) as cursor, ThreadPoolExecutor(32) as calls:
         total = (
             Flow.from_supplier(rows)
             .subscribe_on(cursor)  # the cursor keeps to its thread
@@ -90,7 +89,7 @@ def main(database: str = "file:orders?mode=memory&cache=shared") -> int:
                 lambda batch: (
                     Flow.from_callable(lambda: send(batch))
                     .subscribe_on(calls)
-                    .retry_backoff(5, clock, first=0.01, when=is_worth_another_call)
+                    .retry_backoff(5, first=0.01, when=is_worth_another_call)
                 ),
                 concurrency=32,
             )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 __all__ = [
+    "PREFETCH",
     "When",
     "a_clock",
     "a_function",
@@ -24,6 +25,13 @@ E = TypeVar("E")
 C = TypeVar("C")
 S = TypeVar("S", bound=str)
 V = TypeVar("V")
+
+PREFETCH: Final = 256
+"""Elements that are asked for ahead of demand: the default wherever there is a `prefetch`.
+
+It is the default of Reactor for a boundary. Publishers inside of an operator have the same: each has its own bound, and
+`concurrency` says how many there are. What counts anything else than elements has another name and another default.
+"""
 
 When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object]
 """Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
@@ -82,7 +90,9 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
 
 
 def a_clock(operator: str, value: C) -> C:
-    """`value`, or TypeError where it is no executor with a clock."""
+    """`value`, or TypeError where it is no executor with a clock; None is that of the subscription's context."""
+    if value is None:
+        return value
     made = not isinstance(value, type)
     if not (made and callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
         raise TypeError(

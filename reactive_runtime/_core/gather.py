@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
@@ -425,25 +426,28 @@ class Crowd:
 class Timer:
     """A time to wait for. `due` is for the owner of the host's drain."""
 
-    __slots__ = ("_clock", "_dropped", "_fired", "_future", "_host", "_over")
+    __slots__ = ("_clock", "_dropped", "_fired", "_future", "_host", "_over", "_round")
 
     def __init__(self, host: Host, clock: Clock, seconds: float) -> None:
         self._host = host
         self._clock = clock
         self._fired = False  # the host's lock
+        self._round = 0  # the host's lock; how often it has begun anew
         self._dropped: BaseException | None = None  # the host's lock
         self._over = False  # the owner's
         self._set(seconds)
 
     def _set(self, seconds: float) -> None:
         try:
-            self._future = self._clock.schedule(seconds, self._fire)
+            self._future = self._clock.schedule(seconds, partial(self._fire, self._round))
         except RuntimeError as error:
             raise _no_clock(self._clock, error) from error
         self._future.add_done_callback(self._settled)
 
-    def _fire(self) -> None:
+    def _fire(self, round: int) -> None:
         with self._host._lock:
+            if round != self._round:  # it was due, and on its way, when the timer began anew
+                return
             self._fired = True
         self._host._heard_from()
 
@@ -469,6 +473,7 @@ class Timer:
         self.cancel()
         with self._host._lock:
             self._fired = False
+            self._round += 1
         self._over = False
         self._set(seconds)
 

@@ -413,12 +413,6 @@ class Hub:
             self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
             upstream.cancel()
             return
-        try:
-            wake_all(hosts)
-        except BaseException as error:
-            if upstream is not None:  # it takes what is raised here for a cancel (2.13), and signals no more
-                self.abandoned(error)
-            raise
         if upstream is not None and hosts:
             self.more_room()
 

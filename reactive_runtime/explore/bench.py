@@ -11,6 +11,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
 import reactive_runtime
+from reactive_runtime import executors
 from reactive_runtime._core import fuse, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, exchange, rewriting, tracing
@@ -146,6 +147,7 @@ class Bench:
         if shown:
             self.watcher.show(True)
         machine.begin()
+        executors._shared = None  # its threads were those of the run before
         state: Any = None
         try:
             state = self._set_up(program)

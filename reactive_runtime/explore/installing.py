@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
+from reactive_runtime import executors
 from reactive_runtime._core import exits, fuse, hooks, primitives, trampoline
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import standins, threads, waiting
@@ -73,6 +74,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "now_ns", threads.now_ns
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
+    yield executors, "_shared", None
     yield hooks, "_handler", _outside(hooks._handler)
     yield logging.Logger, "handle", _outside(logging.Logger.handle)
     asyncio = sys.modules.get("asyncio")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeVar
 
-from reactive_runtime._core.arguments import an_executor, at_least
+from reactive_runtime._core.arguments import PREFETCH, an_executor, at_least
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.origin import Boundary, flow_of
 
@@ -22,7 +22,7 @@ class SchedulingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def publish_on(self, executor: Executor, prefetch: int = 256) -> Flow[T_co]:
+    def publish_on(self, executor: Executor, prefetch: int = PREFETCH) -> Flow[T_co]:
         """What comes after this runs on `executor`: an asynchronous boundary.
 
         At most `prefetch` elements (1 or more) wait in the boundary; they are asked for at once, and refilled when

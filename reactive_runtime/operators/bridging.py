@@ -35,36 +35,36 @@ class SparkOperators(FlowBase[T_co]):
     @overload
     @staticmethod
     def from_dataframe(
-        df: DataFrame, prefetch: int = ..., *, rows: Literal["tuples"] = ..., batch_rows: int = ...
+        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["tuples"] = ..., batch_rows: int = ...
     ) -> Flow[tuple[Any, ...]]: ...
 
     @overload
     @staticmethod
     def from_dataframe(
-        df: DataFrame, prefetch: int = ..., *, rows: Literal["dicts"], batch_rows: int = ...
+        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["dicts"], batch_rows: int = ...
     ) -> Flow[dict[str, Any]]: ...
 
     @overload
     @staticmethod
     def from_dataframe(
-        df: DataFrame, prefetch: int = ..., *, rows: Literal["batches"], batch_rows: int = ...
+        df: DataFrame, *, prefetch_partitions: int = ..., form: Literal["batches"], batch_rows: int = ...
     ) -> Flow[pyarrow.RecordBatch]: ...
 
     @staticmethod
     def from_dataframe(
         df: DataFrame,
-        prefetch: int = 1,
         *,
-        rows: Literal["tuples", "dicts", "batches"] = "tuples",
+        prefetch_partitions: int = 1,
+        form: Literal["tuples", "dicts", "batches"] = "tuples",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
         """The rows of a DataFrame of Spark, in the order of its partitions, for each subscriber anew.
 
-        `rows` says what an element is: "tuples", "dicts", or "batches" of Arrow with up to `batch_rows` rows (1 or
-        more). Partitions are fetched as Arrow, one Spark job each, up to `prefetch` (1 or more) ahead of the one whose
-        rows are being taken; the first when the first row is asked for. So `prefetch` + 1 of them are in memory, at the
-        most, and `batch_rows` rows as Python's objects. Jobs run on threads of the flow, which goes on there up to its
-        next boundary.
+        `form` says what an element is: "tuples", "dicts", or "batches" of Arrow with up to `batch_rows` rows (1 or
+        more). Partitions are fetched as Arrow, one Spark job each, up to `prefetch_partitions` (1 or more) ahead of the
+        one whose rows are being taken; the first when the first row is asked for. So `prefetch_partitions` + 1 of them
+        are in memory, at the most, and `batch_rows` rows as Python's objects. Jobs run on threads of the flow, which
+        goes on there up to its next boundary.
 
         Cancelling the flow cancels its jobs, which carry a tag of their own. An error of a job is a SparkError that
         begins with Spark's reason; the Java stack is its cause. TypeError for what is no DataFrame, or one of Spark
@@ -76,19 +76,19 @@ class SparkOperators(FlowBase[T_co]):
         >>> Flow.from_dataframe(df).map(lambda row: row[0]).sum().block()
         499500
         """
-        flow: Flow[Any] = _spark("frames").flow_of_rows(df, prefetch, rows, batch_rows)
+        flow: Flow[Any] = _spark("frames").flow_of_rows(df, prefetch_partitions, form, batch_rows)
         return flow
 
     @overload
     @staticmethod
     def from_stream(
         df: DataFrame,
+        *,
         checkpoint: str | Path | None = ...,
         trigger: Mapping[str, Any] | None = ...,
-        *,
         mode: Mode = ...,
-        prefetch: int = ...,
-        rows: Literal["tuples"] = ...,
+        prefetch_partitions: int = ...,
+        form: Literal["tuples"] = ...,
         batch_rows: int = ...,
     ) -> Flow[tuple[Any, ...]]: ...
 
@@ -96,12 +96,12 @@ class SparkOperators(FlowBase[T_co]):
     @staticmethod
     def from_stream(
         df: DataFrame,
+        *,
         checkpoint: str | Path | None = ...,
         trigger: Mapping[str, Any] | None = ...,
-        *,
         mode: Mode = ...,
-        prefetch: int = ...,
-        rows: Literal["dicts"],
+        prefetch_partitions: int = ...,
+        form: Literal["dicts"],
         batch_rows: int = ...,
     ) -> Flow[dict[str, Any]]: ...
 
@@ -109,24 +109,24 @@ class SparkOperators(FlowBase[T_co]):
     @staticmethod
     def from_stream(
         df: DataFrame,
+        *,
         checkpoint: str | Path | None = ...,
         trigger: Mapping[str, Any] | None = ...,
-        *,
         mode: Mode = ...,
-        prefetch: int = ...,
-        rows: Literal["batches"],
+        prefetch_partitions: int = ...,
+        form: Literal["batches"],
         batch_rows: int = ...,
     ) -> Flow[pyarrow.RecordBatch]: ...
 
     @staticmethod
     def from_stream(
         df: DataFrame,
+        *,
         checkpoint: str | Path | None = None,
         trigger: Mapping[str, Any] | None = None,
-        *,
         mode: Mode = "append",
-        prefetch: int = 1,
-        rows: Literal["tuples", "dicts", "batches"] = "tuples",
+        prefetch_partitions: int = 1,
+        form: Literal["tuples", "dicts", "batches"] = "tuples",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
         """The rows of a streaming DataFrame, as its query brings them; each subscriber has a query of its own.
@@ -148,18 +148,21 @@ class SparkOperators(FlowBase[T_co]):
         >>> Flow.from_stream(ticks).map(lambda row: row[1]).take(3).to_list().block()
         [0, 1, 2]
         """
-        flow: Flow[Any] = _spark("streams").flow_of_stream(df, checkpoint, trigger, mode, prefetch, rows, batch_rows)
+        flow: Flow[Any] = _spark("streams").flow_of_stream(
+            df, checkpoint, trigger, mode, prefetch_partitions, form, batch_rows
+        )
         return flow
 
     def to_spark(
-        self, spark: SparkSession, schema: Any, rows: int = 100_000, seconds: float | None = None
+        self, spark: SparkSession, schema: Any, *, batch_rows: int = 100_000, seconds: float | None = None
     ) -> SparkSink[T_co]:
         """The elements as rows of Spark: appended to files or a table, or fed to a stream; see `SparkSink`.
 
         `schema` is a `pyarrow.Schema`, a `StructType`, a DDL string, a dataclass, a TypedDict or a model of pydantic.
         Elements are mappings, sequences in the order of the fields, objects with these attributes, or Arrow batches.
-        They are gathered in micro-batches of `rows` elements (1 or more), or of those there are `seconds` after the
-        first of them. While one is written the next is gathered, and another may wait; no more is asked of the source.
+        They are gathered in micro-batches of `batch_rows` elements (1 or more), or of those there are `seconds` after
+        the first of them. While one is written the next is gathered, and another may wait; no more is asked of the
+        source.
 
         A source that has no executor runs on a thread of the sink. An element that does not fit is a SparkError that
         names it and the field, and ends the flow; batches before it are written. TypeError or SparkError for what is no
@@ -175,7 +178,7 @@ class SparkOperators(FlowBase[T_co]):
         ...     written.result(), spark.read.parquet(folder).agg({"square": "sum"}).first()[0]
         (10, 285)
         """
-        sink: SparkSink[T_co] = _spark("sinks").SparkSink(self, spark, schema, rows, seconds)
+        sink: SparkSink[T_co] = _spark("sinks").SparkSink(self, spark, schema, batch_rows, seconds)
         return sink
 
 

@@ -46,8 +46,8 @@ class TaskOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Coroutine[Any, Any, R]],
         executor: None = None,
-        concurrency: int = ...,
         *,
+        concurrency: int = ...,
         ordered: bool = ...,
         chunk: Literal[1] = ...,
     ) -> Flow[R]: ...
@@ -57,8 +57,8 @@ class TaskOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], R],
         executor: Executor,
-        concurrency: int = ...,
         *,
+        concurrency: int = ...,
         ordered: bool = ...,
         chunk: int = ...,
     ) -> Flow[R]: ...
@@ -67,8 +67,8 @@ class TaskOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Any],
         executor: Executor | None = None,
-        concurrency: int = 16,
         *,
+        concurrency: int = 16,
         ordered: bool = True,
         chunk: int = 1,
     ) -> Flow[Any]:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
@@ -33,8 +33,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
-
-PREFETCH = 256
 
 
 class CombiningOperators(FlowBase[T_co]):
@@ -238,7 +236,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("race", sources)
         return gathered("race", lambda: _Race(flows), *flows, inline=True)
 
-    def with_latest_from(self: FlowBase[A], other: Publisher[B], /) -> Flow[tuple[A, B]]:
+    def with_latest_from(self: FlowBase[A], other: Publisher[B]) -> Flow[tuple[A, B]]:
         """Each element of the source with the latest one of `other`; those before there is one go to the hook.
 
         Completes with the source. `other` is asked for everything, and only its latest element is kept. For each

@@ -97,7 +97,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Skip(at_least("skip", "n", 0, n)))
 
-    def distinct(self, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
+    def distinct(self, *, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
         """The elements whose key has not been there before; without `key`, the element is its own.
 
         Keys are hashable, and all of them are kept: for flows with few keys. Errors of `key`, or of hashing, end the
@@ -110,7 +110,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Distinct(_a_key("distinct", key)))
 
-    def distinct_until_changed(self, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+    def distinct_until_changed(self, *, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """The elements whose key is not that of the element before; without `key`, the element is its own.
 
         Keys are compared by `==`. Errors of `key`, or of the comparison, end the flow with `on_error`. For each element

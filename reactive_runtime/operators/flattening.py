@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
 from reactive_runtime._core.origin import as_flow, gathered
@@ -32,7 +32,8 @@ __all__ = ["FlatteningOperators"]
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
-PREFETCH = 32
+AT_HAND = 32
+"""How many elements `switch_map` takes from a publisher, at most, before it looks at its source again."""
 
 
 class FlatteningOperators(FlowBase[T_co]):
@@ -45,8 +46,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Coroutine[Any, Any, R]],
         concurrency: int = ...,
-        prefetch: int = ...,
         *,
+        prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
 
@@ -55,8 +56,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Publisher[R]],
         concurrency: int = ...,
-        prefetch: int = ...,
         *,
+        prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
 
@@ -64,8 +65,8 @@ class FlatteningOperators(FlowBase[T_co]):
         self,
         fn: Callable[[T_co], Any],
         concurrency: int = 16,
-        prefetch: int = PREFETCH,
         *,
+        prefetch: int = PREFETCH,
         delay_error: bool = False,
     ) -> Flow[Any]:
         """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
@@ -102,9 +103,9 @@ class FlatteningOperators(FlowBase[T_co]):
     def flat_map_sequential(
         self,
         fn: Callable[[T_co], Publisher[R]],
+        *,
         concurrency: int = 16,
         prefetch: int = PREFETCH,
-        *,
         delay_error: bool = False,
     ) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
@@ -137,7 +138,7 @@ class FlatteningOperators(FlowBase[T_co]):
         title = f"concat_map({describe(fn)})"
         return gathered(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
 
-    def switch_map(self, fn: Callable[[T_co], Publisher[R]], prefetch: int = PREFETCH) -> Flow[R]:
+    def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
 
         The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch`
@@ -154,7 +155,7 @@ class FlatteningOperators(FlowBase[T_co]):
         at_least("switch_map", "prefetch", 1, prefetch)
         return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(self, fn, prefetch), self)
 
-    def expand(self, fn: Callable[[T_co], Publisher[T_co]], concurrency: int = 16) -> Flow[T_co]:
+    def expand(self, fn: Callable[[T_co], Publisher[T_co]], *, concurrency: int = 16) -> Flow[T_co]:
         """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
 
         The next element is expanded when no publisher under way has anything to give: so sources that are pulled give
@@ -368,7 +369,7 @@ class _SwitchMap(_OfPublishers):
                 if current is not None:
                     self.leave(current)
                 current = self.inner(news)
-                first = PREFETCH
+                first = AT_HAND
                 continue
             if element is END:
                 assert current is not None

@@ -116,7 +116,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Sum())
 
-    def min(self, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+    def min(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
         """The smallest element (by `key`), the first of several; none where there are none.
 
         Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
@@ -128,7 +128,7 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Best("min", _a_key("min", key), lambda it, best: it < best))
 
-    def max(self, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+    def max(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
         """The largest element (by `key`), the first of several; none where there are none.
 
         Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes

@@ -167,7 +167,7 @@ class SideEffectOperators(FlowBase[T_co]):
         a_function("do_on_request", "fn", fn)
         return flow_of(Foreign(f"do_on_request({describe(fn)})", _Requests(self, fn), above=self))
 
-    def log(self, name: str = "reactive_runtime.flow", level: int = logging.INFO) -> Flow[T_co]:
+    def log(self, name: str = "reactive_runtime.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
 
         >>> from reactive_runtime import Flow
@@ -216,7 +216,7 @@ class SideEffectOperators(FlowBase[T_co]):
             raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
         return _tapped("metrics()", self, counts)
 
-    def progress(self, report: Callable[[int], object], every: int = 1000) -> Flow[T_co]:
+    def progress(self, report: Callable[[int], object], *, every: int = 1000) -> Flow[T_co]:
         """`report(n)` with the number of elements so far: each `every` of them (1 or more), and at the end.
 
         What `report` raises ends the flow. Demand and cancellation pass through.

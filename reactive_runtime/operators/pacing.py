@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import a_clock, a_function, an_executor, at_least, one_of, seconds_of
+from reactive_runtime._core.arguments import PREFETCH, a_clock, a_function, an_executor, at_least, one_of, seconds_of
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
@@ -21,6 +21,7 @@ from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
 from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
+from reactive_runtime.executors import clock_in
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class BackpressureOperators(FlowBase[T_co]):
         at_least("limit_rate", "n", 1, n)
         return gathered(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
 
-    def on_overflow_buffer(self, n: int, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
+    def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
         """What comes without demand is kept, up to `n` elements (1 or more).
 
         One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with
@@ -161,7 +162,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return flow_of(Foreign("serialize()", self, above=self))
 
-    def parallel(self, n: int, prefetch: int = 256) -> ParallelFlow[T_co, T_co]:
+    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
         """Deals the elements out to `n` rails (1 or more), which work at the same time.
 
         Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
@@ -340,7 +341,8 @@ class KillSwitch(_Handle):
         """Cancel the sources and complete; what is under way downstream is drained.
 
         The future is done when all flows have ended, each as far as its next boundary. Those that have not, `within`
-        seconds by `clock`, fail with a TimeoutError.
+        seconds by `clock`, fail with a TimeoutError. Without `clock`, by that of this context: see
+        `executors.clock_of`.
         """
         if within is not None:
             seconds_of("KillSwitch.throw", "within", within)
@@ -351,8 +353,8 @@ class KillSwitch(_Handle):
             self._wake()
         finally:  # an exit on its way up out of one flow does not keep the others from ending in time
             self._check()
-            if within is not None and clock is not None and not self._over.done():
-                timer = clock.schedule(within, partial(contained, self._too_late))
+            if within is not None and not self._over.done():
+                timer = (clock_in() if clock is None else clock).schedule(within, partial(contained, self._too_late))
                 self._over.add_done_callback(lambda _: timer.cancel())
         return self._over
 
@@ -422,22 +424,22 @@ class ParallelFlow(Generic[T, R]):
         self._executor = executor
         self._work = work
 
-    def run_on(self, executor: Executor, /) -> ParallelFlow[T, R]:
+    def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
         """Each rail works on `executor`, in tasks of its own."""
         an_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
-    def rails(self, fn: Callable[[Flow[R]], Flow[S]], /) -> ParallelFlow[T, S]:
+    def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
         """`fn(rail)`, for each rail: any operators."""
         a_function("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
-    def map(self, fn: Callable[[R], S], /) -> ParallelFlow[T, S]:
+    def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
         """`map` on each rail."""
         a_function("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
 
-    def filter(self, predicate: Callable[[R], object], /) -> ParallelFlow[T, R]:
+    def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
         """`filter` on each rail."""
         a_function("filter", "predicate", predicate)
         return self.rails(lambda rail: rail.filter(predicate))

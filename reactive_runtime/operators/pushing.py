@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least, not_none, one_of
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, one_of
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.failure import Failure
@@ -42,6 +42,7 @@ class CreatingSources:
     @staticmethod
     def create(
         fn: Callable[[Emitter[T]], object],
+        *,
         overflow: Literal["error", "newest", "oldest"] = "error",
         capacity: int = CAPACITY,
     ) -> Flow[T]:
@@ -114,7 +115,7 @@ class CreatingSources:
         )
 
     @staticmethod
-    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], prefetch: int = 16) -> Flow[T]:
+    def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], *, prefetch: int = PREFETCH) -> Flow[T]:
         """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
 
         It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more)
@@ -148,7 +149,7 @@ class Emitter(Generic[T]):
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
         self._over = False  # _lock; the subscriber has gone, or was told the end
 
-    def emit(self, element: T, /) -> Emission:
+    def emit(self, element: T) -> Emission:
         """Push `element`; never blocks, never raises but TypeError for None (2.13).
 
         It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped ("newest"), or the flow
@@ -180,7 +181,7 @@ class Emitter(Generic[T]):
         """The end; False: there was one."""
         return self._end(None)
 
-    def error(self, error: BaseException, /) -> bool:
+    def error(self, error: BaseException) -> bool:
         """The end, by failure; False: there was an end, and this error goes to the hook."""
         not_none("error", error)
         ended = self._end(error)
@@ -202,7 +203,7 @@ class Emitter(Generic[T]):
         with self._lock:
             return self._over
 
-    def on_cancel(self, fn: Callable[[], object], /) -> None:
+    def on_cancel(self, fn: Callable[[], object]) -> None:
         """Call `fn()` once when the stream is over, whichever way; at once, if it is. Several: all, in order."""
         a_function("on_cancel", "fn", fn)
         with self._lock:

@@ -15,9 +15,11 @@ from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import When, a_clock, a_function, at_least, failures, seconds_of
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
+from reactive_runtime._core.host import Host
 from reactive_runtime._core.origin import as_flow, gathered
 from reactive_runtime._core.place import raised_over
 from reactive_runtime._core.step import describe
+from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], when: When = Exception) -> Flow[T_co]:
+    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the publisher `fn(error)`, instead of the error.
 
         `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The
@@ -50,7 +52,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         wanted = failures("on_error_resume", when)
         return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
 
-    def on_error_return(self, fn: Callable[[Exception], T_co], when: When = Exception) -> Flow[T_co]:
+    def on_error_return(self, fn: Callable[[Exception], T_co], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
 
         `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
@@ -119,7 +121,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def retry_backoff(
         self,
         n: int,
-        clock: Clock,
+        clock: Clock | None = None,
+        *,
         first: float = 0.1,
         most: float = 30.0,
         jitter: float = 0.5,
@@ -127,8 +130,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     ) -> Flow[T_co]:
         """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
 
-        Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is an executor
-        with a clock; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
+        Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is as
+        for `delay`; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
         `when` is that of `retry`. Origin: `retryBackoff` of Reactor.
 
         >>> from reactive_runtime import Flow
@@ -149,7 +152,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             f"retry_backoff({n})",
             lambda: _RetryBackoff(self, n, clock, first, most, jitter, wanted),
             self,
-            uses=(clock,),
+            uses=(clock_used(clock),),
         )
 
     def repeat(self, n: int | None = None) -> Flow[T_co]:
@@ -330,17 +333,22 @@ class _RetryBackoff(_Retry):
         self,
         source: FlowBase[Any],
         n: int,
-        clock: Clock,
+        clock: Clock | None,
         first: float,
         most: float,
         jitter: float,
         when: Callable[[Exception], object],
     ) -> None:
         super().__init__(source, n, when)
-        self.clock = clock
+        self.given = clock
+        self.clock: Clock  # set once, by attach
         self.first = first
         self.most = most
         self.jitter = jitter
+
+    def attach(self, host: Host) -> None:
+        super().attach(host)
+        self.clock = clock_in(host._context) if self.given is None else self.given
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         pause = min(self.most, self.first * 2.0 ** min(attempt - 1, 1000))

@@ -51,7 +51,7 @@ class SharingOperators(FlowBase[T_co]):
         at_least("publish", "capacity", 1, capacity)
         return connectable_of(Line(f"{self} publish()", self, lambda: Hub(capacity, anew=True)))
 
-    def replay(self, n: int, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
+    def replay(self, n: int, *, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
         """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
 
         A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing
@@ -69,7 +69,7 @@ class SharingOperators(FlowBase[T_co]):
         at_least("replay", "capacity", 1, capacity)
         return connectable_of(Line(f"{self} replay({n})", self, lambda: Hub(capacity, n, waits=False), keeps=True))
 
-    def share(self, capacity: int = CAPACITY) -> Flow[T_co]:
+    def share(self, *, capacity: int = CAPACITY) -> Flow[T_co]:
         """`publish().ref_count()`: the first subscriber connects; when the last one has gone the source is cancelled.
 
         Origin: `share` of Rx.

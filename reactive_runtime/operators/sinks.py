@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least, not_none, seconds_of
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, seconds_of
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
@@ -35,8 +35,6 @@ __all__ = ["FlowHandle", "TerminalOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-PREFETCH = 256
 
 SEEN: Final = 16
 """So many executors a sink that waits remembers: it looks at each of the others whenever a flow begins there."""
@@ -103,7 +101,7 @@ class TerminalOperators(FlowBase[T_co]):
         self._run(last)
         return last.future
 
-    def block(self, timeout: float | None = None) -> T_co | None:
+    def block(self, *, timeout: float | None = None) -> T_co | None:
         """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
 
         `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow
@@ -117,7 +115,7 @@ class TerminalOperators(FlowBase[T_co]):
         """
         return _block("block", self, self, timeout)
 
-    def iterate(self, prefetch: int = PREFETCH) -> Iterator[T_co]:
+    def iterate(self, *, prefetch: int = PREFETCH) -> Iterator[T_co]:
         """`for element in flow`: pull the elements from this thread.
 
         A flow without a boundary is run by the loop itself, one element at a time. Others run where they run, at most
@@ -132,7 +130,7 @@ class TerminalOperators(FlowBase[T_co]):
         plan = self._origin.plan()
         return _pull_here(self) if plan.pulls and plan.executor is None else _wait_for_each(self, prefetch)
 
-    def iterate_async(self, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
+    def iterate_async(self, *, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
         """`async for element in flow`: the elements, waited for without blocking the event loop.
 
         At most `prefetch` elements (1 or more; 256) are asked for ahead of the loop, of sources that have an executor:
@@ -149,7 +147,7 @@ class TerminalOperators(FlowBase[T_co]):
         """
         return _await_each(self, at_least("iterate_async", "prefetch", 1, prefetch))
 
-    def run(self: FlowBase[Any], timeout: float | None = None) -> None:
+    def run(self: FlowBase[Any], *, timeout: float | None = None) -> None:
         """Run the flow to its end, and let its elements go; raise the error it ends with.
 
         Otherwise as `block`. When it returns, the flow has let go of its source, its timers and its event loop; pools
@@ -162,7 +160,7 @@ class TerminalOperators(FlowBase[T_co]):
         """
         _block("run", self._flow().ignore_elements(), self, timeout)
 
-    def for_each(self, fn: Callable[[T_co], object], timeout: float | None = None) -> None:
+    def for_each(self, fn: Callable[[T_co], object], *, timeout: float | None = None) -> None:
         """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
 
         What `fn` raises ends the flow, and is raised here. Otherwise as `block`.
@@ -174,7 +172,7 @@ class TerminalOperators(FlowBase[T_co]):
         """
         _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
 
-    def to_queue(self, queue: Any, end: object = None) -> primitives.Future[None]:
+    def to_queue(self, queue: Any, *, end: object = None) -> primitives.Future[None]:
         """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
 
         A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on`

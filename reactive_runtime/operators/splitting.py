@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.step import describe
@@ -38,7 +38,9 @@ class GroupingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def group_by(self, key: Callable[[T_co], K], groups: int = 64, prefetch: int = 256) -> Flow[tuple[K, Flow[T_co]]]:
+    def group_by(
+        self, key: Callable[[T_co], K], *, groups: int = 64, prefetch: int = PREFETCH
+    ) -> Flow[tuple[K, Flow[T_co]]]:
         """A pair `(key, flow)` for each new `key(element)`; the flow has the elements with that key.
 
         Each group's flow is for one subscriber, and buffers up to `prefetch` elements (1 or more) until it comes. At

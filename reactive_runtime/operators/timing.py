@@ -1,8 +1,10 @@
 """Operators with a clock, and the two sources that are one.
 
-`clock` is an executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` in tests. Timers wake the
-flow on its thread; seconds are numbers from 0. A clock that is shut down ends the flow with RejectedError. With the end
-of the flow its timers are cancelled.
+`clock` is an executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` in tests. Without one it
+is that of the context in which the flow is subscribed to (`executors.clock_of`), or one of real time that all flows
+share. Timers wake the flow on its executor; one that has none goes on on the clock's thread, or on one of a few daemon
+threads of the shared one. Seconds are numbers from 0. A clock that is shut down ends the flow with RejectedError. With
+the end of the flow its timers are cancelled.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from reactive_runtime._core.arguments import a_clock, at_least, one_of, seconds_of
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Timer
+from reactive_runtime._core.host import Host
 from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -33,8 +37,10 @@ class TimingOperators(FlowBase[T_co]):
     __slots__ = ()
 
     @staticmethod
-    def timer(seconds: float, clock: Clock) -> Flow[int]:
+    def timer(seconds: float, clock: Clock | None = None) -> Flow[int]:
         """One element, 0, when `seconds` have passed; it waits for demand.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -45,12 +51,13 @@ class TimingOperators(FlowBase[T_co]):
         """
         seconds_of("timer", "seconds", seconds)
         a_clock("timer", clock)
-        return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock,))
+        return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock_used(clock),))
 
     @staticmethod
     def interval(
         seconds: float,
-        clock: Clock,
+        clock: Clock | None = None,
+        *,
         overflow: Literal["drop", "buffer", "latest"] = "drop",
         capacity: int = WAITING,
     ) -> Flow[int]:
@@ -60,6 +67,8 @@ class TimingOperators(FlowBase[T_co]):
         one before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped
         ticks go to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no
         demand. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -74,14 +83,16 @@ class TimingOperators(FlowBase[T_co]):
         one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
         at_least("interval", "capacity", 1, capacity)
         return gathered(
-            f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock,)
+            f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock_used(clock),)
         )
 
-    def delay(self, seconds: float, clock: Clock) -> Flow[T_co]:
+    def delay(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """Each element `seconds` later, and so the end; an error comes at once.
 
         At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
         what waits then is dropped, to the hook. Origin: `delay` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -93,13 +104,17 @@ class TimingOperators(FlowBase[T_co]):
         """
         seconds_of("delay", "seconds", seconds)
         a_clock("delay", clock)
-        return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock,))
+        return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock_used(clock),))
 
-    def timeout(self, seconds: float, clock: Clock, fallback: Publisher[T_co] | None = None) -> Flow[T_co]:
+    def timeout(
+        self, seconds: float, clock: Clock | None = None, *, fallback: Publisher[T_co] | None = None
+    ) -> Flow[T_co]:
         """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
 
         The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
         timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -111,14 +126,16 @@ class TimingOperators(FlowBase[T_co]):
         seconds_of("timeout", "seconds", seconds, positive=True)
         a_clock("timeout", clock)
         flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
-        uses = (clock,) if flow is None else (clock, flow)
+        uses = (clock_used(clock),) if flow is None else (clock_used(clock), flow)
         return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
 
-    def debounce(self, seconds: float, clock: Clock) -> Flow[T_co]:
+    def debounce(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
 
         The source is asked for everything. The last element comes with the end. One that is due and
         has no demand waits, until a newer one is due. Cancellation passes through. Origin: `debounce` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -130,12 +147,16 @@ class TimingOperators(FlowBase[T_co]):
         """
         seconds_of("debounce", "seconds", seconds)
         a_clock("debounce", clock)
-        return gathered(f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock,))
+        return gathered(
+            f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock_used(clock),)
+        )
 
-    def throttle(self, seconds: float, clock: Clock) -> Flow[T_co]:
+    def throttle(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
 
         Cancellation passes through. Origin: `throttleFirst` of Rx.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -148,7 +169,9 @@ class TimingOperators(FlowBase[T_co]):
         """
         seconds_of("throttle", "seconds", seconds)
         a_clock("throttle", clock)
-        return gathered(f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock,))
+        return gathered(
+            f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock_used(clock),)
+        )
 
     def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
         """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
@@ -170,12 +193,14 @@ class TimingOperators(FlowBase[T_co]):
         flow = as_flow("sample", "sampler", sampler)
         return gathered("sample", lambda: _Sample(self, flow), self, flow)
 
-    def batch_by(self, n: int, seconds: float, clock: Clock) -> Flow[list[T_co]]:
+    def batch_by(self, n: int, seconds: float, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
 
         A list is begun when one is demanded: until then nothing is asked for, and no time runs. Asks for up to `n`
         ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not full when the
         flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -188,13 +213,17 @@ class TimingOperators(FlowBase[T_co]):
         at_least("batch_by", "n", 1, n)
         seconds_of("batch_by", "seconds", seconds, positive=True)
         a_clock("batch_by", clock)
-        return gathered(f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock,))
+        return gathered(
+            f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock_used(clock),)
+        )
 
-    def rate_limit(self, n: int, clock: Clock, per: float = 1.0) -> Flow[T_co]:
+    def rate_limit(self, n: int, clock: Clock | None = None, *, per: float = 1.0) -> Flow[T_co]:
         """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
 
         More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
         demand. Cancellation passes through. Origin: the rate limiters of back-ends.
+
+        Without `clock` it is that of the context: see `executors.clock_of`.
 
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.executors import VirtualTimeExecutor
@@ -208,7 +237,9 @@ class TimingOperators(FlowBase[T_co]):
         at_least("rate_limit", "n", 1, n)
         a_clock("rate_limit", clock)
         seconds_of("rate_limit", "per", per, positive=True)
-        return gathered(f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, self), self, uses=(clock,))
+        return gathered(
+            f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, self), self, uses=(clock_used(clock),)
+        )
 
 
 class _Timed(Gather):
@@ -217,11 +248,16 @@ class _Timed(Gather):
     hears = True
     calls = False
 
-    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any] | None = None) -> None:
+    def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any] | None = None) -> None:
         super().__init__()
         self.seconds = seconds
-        self.clock = clock
+        self.given = clock
+        self.clock: Clock  # set once, by attach
         self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
+
+    def attach(self, host: Host) -> None:
+        super().attach(host)
+        self.clock = clock_in(host._context) if self.given is None else self.given
 
     def after(self, seconds: float) -> Timer:
         return self.timer(self.clock, seconds)
@@ -239,7 +275,7 @@ class _Timer(_Timed):
 
 
 class _Interval(_Timed):
-    def __init__(self, seconds: float, clock: Clock, overflow: str, capacity: int) -> None:
+    def __init__(self, seconds: float, clock: Clock | None, overflow: str, capacity: int) -> None:
         super().__init__(seconds, clock)
         self.overflow = overflow
         self.capacity = 1 if overflow == "latest" else capacity
@@ -280,7 +316,7 @@ class _Interval(_Timed):
 
 
 class _Delay(_Timed):
-    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any]) -> None:
+    def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
         self.ticked = False  # the clock has come for one of those that wait
@@ -324,7 +360,9 @@ class _Delay(_Timed):
 
 
 class _Timeout(_Timed):
-    def __init__(self, seconds: float, clock: Clock, source: FlowBase[Any], fallback: FlowBase[Any] | None) -> None:
+    def __init__(
+        self, seconds: float, clock: Clock | None, source: FlowBase[Any], fallback: FlowBase[Any] | None
+    ) -> None:
         super().__init__(seconds, clock, source)
         self.fallback = fallback
 
@@ -440,7 +478,7 @@ class _Throttle(_Timed):
 
 class _Sample(_OfLatest):
     def __init__(self, source: FlowBase[Any], sampler: FlowBase[Any]) -> None:
-        super().__init__(0, None, source)  # type: ignore[arg-type]  # its clock is the sampler
+        super().__init__(0, None, source)  # its clock is the sampler
         self.sampler = sampler
 
     def elements(self) -> Elements:
@@ -470,7 +508,7 @@ class _Sample(_OfLatest):
 
 
 class _BatchBy(_Timed):
-    def __init__(self, n: int, seconds: float, clock: Clock, source: FlowBase[Any]) -> None:
+    def __init__(self, n: int, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.n = n
         self.batch: list[Any] = []
@@ -504,7 +542,7 @@ class _BatchBy(_Timed):
 
 
 class _RateLimit(_Timed):
-    def __init__(self, n: int, per: float, clock: Clock, source: FlowBase[Any]) -> None:
+    def __init__(self, n: int, per: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(per, clock, source)
         self.n = n
         self.held = False  # no element can go on for now

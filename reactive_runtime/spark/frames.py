@@ -3,8 +3,8 @@
     demand ──▶ rows of one partition ──▶ partition i+1 is fetched while those of i are taken ──▶ one Spark job each
 
 A DataFrame is planned once for each subscription; then each partition is a job of its own (a shuffle is computed by the
-first, and kept by Spark for the others), asked for no more than `prefetch` ahead. All jobs of a subscription carry one
-tag. A cancel, or an error, cancels what runs under it.
+first, and kept by Spark for the others), asked for no more than `prefetch_partitions` ahead. All jobs of a subscription
+carry one tag. A cancel, or an error, cancels what runs under it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ __all__ = ["FORMS", "Rows", "flow_of_rows", "values"]
 Rows = Literal["tuples", "dicts", "batches"]
 
 
-def flow_of_rows(df: DataFrame, prefetch: int, rows: Rows, batch_rows: int) -> Flow[Any]:
+def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows: int) -> Flow[Any]:
     """`Flow.from_dataframe`; see there."""
     a_dataframe("from_dataframe", df)
-    at_least("from_dataframe", "prefetch", 1, prefetch)
+    at_least("from_dataframe", "prefetch_partitions", 1, prefetch_partitions)
     at_least("from_dataframe", "batch_rows", 1, batch_rows)
-    one_of("from_dataframe", "rows", tuple(FORMS), rows)
-    return Flow.defer(lambda: _Partitions(df, prefetch).rows(FORMS[rows](batch_rows)))
+    one_of("from_dataframe", "form", tuple(FORMS), form)
+    return Flow.defer(lambda: _Partitions(df, prefetch_partitions).rows(FORMS[form](batch_rows)))
 
 
 class _Partitions:
     """The partitions of a DataFrame, for one subscription."""
 
-    def __init__(self, df: DataFrame, prefetch: int) -> None:
+    def __init__(self, df: DataFrame, prefetch_partitions: int) -> None:
         self._df = df
-        self._ahead = prefetch + 1  # the partition whose rows are being taken is one of them
+        self._ahead = prefetch_partitions + 1  # the partition whose rows are being taken is one of them
         self._jobs = Jobs(df.sparkSession, "from_dataframe", self._ahead)
         # Set by the call that plans, before any that fetches is made:
         self._schema: Any = None
@@ -55,7 +55,7 @@ class _Partitions:
         planned = Flow.from_callable(lambda: jobs.call(0, self._plan)).subscribe_on(jobs.pool)
         none: deque[pyarrow.RecordBatch] = deque()
         fetched = planned.flat_map(Flow.range).map_parallel(
-            lambda n: jobs.call(none, self._fetch, n), jobs.pool, self._ahead
+            lambda n: jobs.call(none, self._fetch, n), jobs.pool, concurrency=self._ahead
         )
         taken = fetched.flat_map_iterable(lambda batches: chain(form(_taken(batches)), jobs.done_with()))
         return taken.do_finally(lambda way: jobs.leave())

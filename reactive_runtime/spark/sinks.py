@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
-from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.blame import not_stopped
 from reactive_runtime.spark.jobs import Jobs
@@ -33,27 +32,29 @@ _LOOK: Final = 0.05
 class SparkSink(Generic[T]):
     """Where the elements of a flow go, in Spark; made by `Flow.to_spark`. Nothing runs before a method is called."""
 
-    def __init__(self, source: Flow[T], spark: SparkSession, schema: Any, rows: int, seconds: float | None) -> None:
-        at_least("to_spark", "rows", 1, rows)
+    def __init__(
+        self, source: Flow[T], spark: SparkSession, schema: Any, batch_rows: int, seconds: float | None
+    ) -> None:
+        at_least("to_spark", "batch_rows", 1, batch_rows)
         if seconds is not None:
             seconds_of("to_spark", "seconds", seconds, positive=True)
         self._source = source
         self._spark = spark
         self._schema = arrow_schema("to_spark", schema)
         self._spark_schema = spark_schema("to_spark", schema)
-        self._rows = rows
+        self._batch_rows = batch_rows
         self._seconds = seconds
 
-    def parquet(self, path: str | Path, mode: str = "append", **options: Any) -> primitives.Future[int]:
+    def parquet(self, path: str | Path, *, mode: str = "append", **options: Any) -> primitives.Future[int]:
         """Append to a folder of Parquet files; see `format`."""
-        return self.format("parquet", path, mode, **options)
+        return self.format("parquet", path, mode=mode, **options)
 
-    def table(self, name: str, mode: str = "append", **options: Any) -> primitives.Future[int]:
+    def table(self, name: str, *, mode: str = "append", **options: Any) -> primitives.Future[int]:
         """Append to a table of Spark's catalogue, which is made if there is none; see `format`."""
         return self._written(lambda writer: writer.mode(mode).options(**options).saveAsTable(name))
 
     def format(
-        self, format: str, path: str | Path | None = None, mode: str = "append", **options: Any
+        self, format: str, path: str | Path | None = None, *, mode: str = "append", **options: Any
     ) -> primitives.Future[int]:
         """Run the flow, and write its elements in any format of Spark; the future has the number of elements written.
 
@@ -65,7 +66,7 @@ class SparkSink(Generic[T]):
         to = None if path is None else str(path)
         return self._written(lambda writer: writer.format(format).mode(mode).options(**options).save(to))
 
-    def stream(self, folder: str | Path, segments: int = 4) -> SparkFeed:
+    def stream(self, folder: str | Path, *, segments: int = 4) -> SparkFeed:
         """Run the flow, and keep its elements in `folder` until a streaming query has taken them.
 
         Each micro-batch is a segment, a Parquet file; at most `segments` (2 or more) are there at once. When there is
@@ -108,22 +109,15 @@ class SparkSink(Generic[T]):
     def _run(self, jobs: Jobs, write: Callable[[pyarrow.Table], int]) -> primitives.Future[int]:
         """Elements to batches to tables to calls of `write`, one at a time; the sum of what it returns."""
         rows = Elements("to_spark", self._schema)
-        clock = None if self._seconds is None else ScheduledExecutor()
         batches: Flow[list[T]]
-        if clock is None or self._seconds is None:
-            batches = self._source.batch(self._rows)
+        if self._seconds is None:
+            batches = self._source.batch(self._batch_rows)
         else:
-            batches = self._source.batch_by(self._rows, self._seconds, clock)
-
-        def leave() -> None:
-            jobs.leave()
-            if clock is not None:
-                clock.shutdown(wait=False)
-
+            batches = self._source.batch_by(self._batch_rows, self._seconds)
         # On a thread of ours, where nobody has chosen one: a batch is gathered, and one waits, while one is written.
-        tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, 1)
-        written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, 1)
-        return written.finalize(leave).sum().to_future()  # type: ignore[return-value]
+        tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
+        written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
+        return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]
 
 
 class SparkFeed:

@@ -34,8 +34,8 @@ def flow_of_stream(
     checkpoint: str | Path | None,
     trigger: Mapping[str, Any] | None,
     mode: Mode,
-    prefetch: int,
-    rows: Rows,
+    prefetch_partitions: int,
+    form: Rows,
     batch_rows: int,
 ) -> Flow[Any]:
     """`Flow.from_stream`; see there."""
@@ -45,7 +45,7 @@ def flow_of_stream(
         raise TypeError("from_stream: a streaming DataFrame is needed (readStream); for others there is from_dataframe")
 
     def taken(batch: _Batch) -> Flow[Any]:
-        all_of_it = flow_of_rows(batch.df, prefetch, rows, batch_rows)
+        all_of_it = flow_of_rows(batch.df, prefetch_partitions, form, batch_rows)
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 

@@ -38,13 +38,13 @@ def map_flow(
     fn: Callable[[Flow[Any]], Flow[Any]],
     schema: Any,
     *,
-    rows: Rows = "dicts",
+    form: Rows = "dicts",
     batch_rows: int = 10_000,
     metrics: TaskMetrics | None = None,
 ) -> DataFrame:
     """The DataFrame through a flow: `fn` is called in each task of Spark, with the rows of a partition as a flow.
 
-    `rows` is what an element is: "dicts", "tuples", or "batches" of Arrow. What `fn` makes of them becomes rows of
+    `form` is what an element is: "dicts", "tuples", or "batches" of Arrow. What `fn` makes of them becomes rows of
     `schema`: mappings, sequences, objects, or Arrow batches; see `reactive_runtime.spark.schemas`. Of streaming
     DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them: `flat_map_sequential` and
     `map_parallel` keep that of the partition, `flat_map` does not.
@@ -60,11 +60,11 @@ def map_flow(
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
     a_function("map_flow", "fn", fn)
-    one_of("map_flow", "rows", tuple(FORMS), rows)
+    one_of("map_flow", "form", tuple(FORMS), form)
     at_least("map_flow", "batch_rows", 1, batch_rows)
     not_stopped("map_flow", df.sparkSession)
     wanted = spark_schema("map_flow", schema)
-    task = _Task(fn, arrow_schema("map_flow", schema), rows, batch_rows, metrics)
+    task = _Task(fn, arrow_schema("map_flow", schema), form, batch_rows, metrics)
     _travels(fn)
     return df.mapInArrow(task, wanted)
 
@@ -128,19 +128,19 @@ class _Task:
         self,
         fn: Callable[[Flow[Any]], Flow[Any]],
         schema: pyarrow.Schema,
-        rows: Rows,
+        form: Rows,
         batch_rows: int,
         metrics: TaskMetrics | None,
     ) -> None:
         self._fn = fn
         self._schema = schema
-        self._rows: Rows = rows
+        self._form: Rows = form
         self._batch_rows = batch_rows
         self._metrics = metrics
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         elements = Elements("map_flow", self._schema)
-        taken = _Taken(batches, FORMS[self._rows](self._batch_rows))
+        taken = _Taken(batches, FORMS[self._form](self._batch_rows))
         retries = _Count()
         given = 0
         with Scope() as scope:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import a_function, at_least, seconds_of
-from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 
 __all__ = ["StepVerifier"]
@@ -36,18 +37,20 @@ class StepVerifier(Generic[T]):
     >>> from reactive_runtime.testing import StepVerifier
     >>> StepVerifier(Flow.range(3)).expect_next(0, 1).expect_next(2).expect_complete().verify()
 
-    Virtual time: give the clock to the flow, and to the verifier.
+    Virtual time: the verifier's clock is that of each operator that was given none, as with `executors.clock_of`.
 
     >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> clock = VirtualTimeExecutor()
-    >>> hourly = StepVerifier(Flow.interval(3600, clock).take(1), clock=clock)
+    >>> hourly = StepVerifier(Flow.interval(3600).take(1), clock=VirtualTimeExecutor())
     >>> hourly.expect_no_event(3599).then_wait(1).expect_next(0).expect_complete().verify()
     """
 
     def __init__(
-        self, publisher: Publisher[T], /, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
+        self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
     ) -> None:
-        """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait."""
+        """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait.
+
+        The steps are taken with it as the clock of the context.
+        """
         self._publisher = publisher
         self._demand = at_least("StepVerifier", "demand", 0, demand)
         self._clock = clock
@@ -63,12 +66,12 @@ class StepVerifier(Generic[T]):
             self._step(f"expect_next({element!r})", partial(_Run.expect, signal="on_next", value=element))
         return self
 
-    def expect_next_matches(self, predicate: Callable[[T], object], /) -> Self:
+    def expect_next_matches(self, predicate: Callable[[T], object]) -> Self:
         """The next element is one for which `predicate` is true."""
         a_function("expect_next_matches", "predicate", predicate)
         return self._step("expect_next_matches()", lambda run: run.expect_match(predicate))
 
-    def expect_next_count(self, n: int, /) -> Self:
+    def expect_next_count(self, n: int) -> Self:
         """The next signals are `n` elements, whichever."""
         at_least("expect_next_count", "n", 0, n)
         return self._step(f"expect_next_count({n})", lambda run: run.expect_count(n))
@@ -77,16 +80,16 @@ class StepVerifier(Generic[T]):
         """The next signal is the end."""
         return self._step("expect_complete()", lambda run: run.expect("on_complete", None))
 
-    def expect_error(self, kind: type[BaseException] = Exception, match: str = "", /) -> Self:
+    def expect_error(self, kind: type[BaseException] = Exception, *, match: str = "") -> Self:
         """The next signal is the end, by an error of `kind` whose text has `match` in it."""
-        return self._step(f"expect_error({kind.__name__})", lambda run: run.expect_error(kind, match))
+        return self._step(f"expect_error({kind.__name__})", lambda run: run.expect_error(kind, match=match))
 
-    def expect_no_event(self, seconds: float, /) -> Self:
+    def expect_no_event(self, seconds: float) -> Self:
         """Nothing is signalled for `seconds`; of the virtual clock, where there is one."""
         seconds_of("expect_no_event", "seconds", seconds)
         return self._step(f"expect_no_event({seconds:g})", lambda run: run.expect_silence(seconds))
 
-    def then_wait(self, seconds: float, /) -> Self:
+    def then_wait(self, seconds: float) -> Self:
         """Move the virtual clock on by `seconds`."""
         seconds_of("then_wait", "seconds", seconds)
         clock = self._clock
@@ -94,7 +97,7 @@ class StepVerifier(Generic[T]):
             raise ValueError("then_wait: there is no virtual clock to move: StepVerifier(..., clock=)")
         return self._step(f"then_wait({seconds:g})", lambda run: clock.advance(seconds))
 
-    def then_request(self, n: int, /) -> Self:
+    def then_request(self, n: int) -> Self:
         """Ask for `n` more elements."""
         return self._step(f"then_request({n})", lambda run: _call(partial(run.subscription.request, n)))
 
@@ -102,13 +105,17 @@ class StepVerifier(Generic[T]):
         """Cancel; nothing is expected after that."""
         return self._step("then_cancel()", lambda run: run.cancel())
 
-    def then(self, fn: Callable[[], object], /) -> Self:
+    def then(self, fn: Callable[[], object]) -> Self:
         """Call `fn()`."""
         a_function("then", "fn", fn)
         return self._step("then()", lambda run: _call(fn))
 
-    def verify(self, timeout: float = PATIENCE) -> None:
+    def verify(self, *, timeout: float = PATIENCE) -> None:
         """Subscribe, and take the steps; `timeout` seconds (of real time) for each signal that is waited for."""
+        with nullcontext() if self._clock is None else clock_of(self._clock):
+            self._verify(timeout)
+
+    def _verify(self, timeout: float) -> None:
         run = _Run(self._clock, timeout)
         self._publisher.subscribe(run.subscriber())
         if self._demand:

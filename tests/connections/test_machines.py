@@ -295,7 +295,7 @@ class ByHand(Sharing):
 
 class Publish(ByHand):
     def made(self, source: Flow[int]) -> Flow[int]:
-        return source.publish(3)
+        return source.publish(capacity=3)
 
 
 class Replay(ByHand):
@@ -310,7 +310,7 @@ class Share(Sharing):
     counts = 1
 
     def made(self, source: Flow[int]) -> Flow[int]:
-        return source.share(3)
+        return source.share(capacity=3)
 
 
 class RefCountOfTwo(Sharing):
@@ -318,7 +318,7 @@ class RefCountOfTwo(Sharing):
     counts = 2
 
     def made(self, source: Flow[int]) -> Flow[int]:
-        return source.publish(1).ref_count(2)
+        return source.publish(capacity=1).ref_count(2)
 
 
 class ReplayRefCount(Sharing):
@@ -480,14 +480,14 @@ class Processing(Machine):
 
 class Published(Processing):
     def made(self) -> Any:
-        return PublishProcessor(self.capacity)
+        return PublishProcessor(capacity=self.capacity)
 
 
 class Replayed(Processing):
     replay = 2
 
     def made(self) -> Any:
-        return ReplayProcessor(self.replay, self.capacity)
+        return ReplayProcessor(self.replay, capacity=self.capacity)
 
 
 class Behaved(Processing):
@@ -495,7 +495,7 @@ class Behaved(Processing):
     forgets = True
 
     def made(self) -> Any:
-        return BehaviorProcessor(0, self.capacity)
+        return BehaviorProcessor(0, capacity=self.capacity)
 
     @initialize()
     def make(self) -> None:
@@ -513,7 +513,7 @@ class Pushed(Machine):
         self.overflow = overflow
         self.emitters: list[Emitter[int]] = []
         self.cancelled: list[list[str]] = []
-        self.flow = Flow.create(self.begin, overflow, self.capacity)
+        self.flow = Flow.create(self.begin, overflow=overflow, capacity=self.capacity)
 
     def begin(self, emitter: Emitter[int]) -> None:
         log: list[str] = []
@@ -619,7 +619,7 @@ class Submitted(Machine):
             given = self.publisher.submit(element)
         else:
             told: list[int] = []
-            given = self.publisher.offer(element, 0.0, told.append)
+            given = self.publisher.offer(element, 0.0, on_drop=told.append)
             assert told == [element] * len(full)
         self.settle()
         most = max((member.waiting() for member in self.present()), default=0)
@@ -654,7 +654,7 @@ class Alone(Processing):
     """`UnicastProcessor`: one subscriber, and a buffer that fills before it comes."""
 
     def made(self) -> Any:
-        return UnicastProcessor(self.capacity)
+        return UnicastProcessor(capacity=self.capacity)
 
     @initialize()
     def make(self) -> None:

@@ -48,7 +48,7 @@ def test_the_newest_are_kept_while_the_subscriber_is_at_work(capacity: int, drop
 def test_what_has_been_handed_on_leaves_room_for_another() -> None:
     emitters: list[Emitter[int]] = []
     listener = Listener(3, then=lambda n: emitters[0].emit(n + 1) if n < 4 else None)
-    Flow.create(emitters.append, "newest", 1).subscribe(listener)
+    Flow.create(emitters.append, overflow="newest", capacity=1).subscribe(listener)
     emitters[0].emit(0)
     assert listener.elements == [0, 1, 2]
     assert emitters[0].demand() == -1
@@ -61,7 +61,7 @@ class Newest:
         self.before = hooks.set_handler(lambda dropped: None)
         self.emitters: list[Emitter[int]] = []
         self.listener = Listener(0)
-        Flow.create(self.emitters.append, "oldest", 1).subscribe(self.listener)
+        Flow.create(self.emitters.append, overflow="oldest", capacity=1).subscribe(self.listener)
         self.emitters[0].emit(0)
 
     def actor_a(self) -> None:
@@ -240,7 +240,7 @@ def test_an_item_that_is_tried_once_more_comes_after_no_later_one(dropped: list[
         slow.subscription.request(1)
         return True
 
-    assert publisher.offer(2, 0.0, on_drop) == -1
+    assert publisher.offer(2, 0.0, on_drop=on_drop) == -1
     assert (slow.elements, fast.elements) == ([1, 3], [1, 2, 3])
 
 
@@ -254,7 +254,7 @@ def test_an_on_drop_that_raises_loses_nothing_silently(dropped: list[hooks.Dropp
         raise OSError("broken")
 
     with pytest.raises(OSError, match="broken"):
-        publisher.offer(2, 0.0, on_drop)
+        publisher.offer(2, 0.0, on_drop=on_drop)
     assert [it.element for it in dropped] == [2, 2, 2]
     assert publisher.offer(3) == -3
 
@@ -421,4 +421,4 @@ def test_a_future_that_takes_no_callback_fails_the_flow() -> None:
 
 def test_a_pool_is_not_kept_waiting() -> None:
     with ThreadPoolExecutor(1) as pool:
-        assert Flow.from_future(pool.submit(lambda: 7)).block(PATIENCE) == 7
+        assert Flow.from_future(pool.submit(lambda: 7)).block(timeout=PATIENCE) == 7

@@ -81,17 +81,17 @@ def processing(make: Callable[[], Any]) -> Callable[[Hand], Any]:
 
 
 KINDS: dict[str, Callable[[Hand], Any]] = {
-    "publish": lambda hand: Flow.from_publisher(hand).publish(1),
-    "replay": lambda hand: Flow.from_publisher(hand).replay(1, 1),
-    "share": lambda hand: Flow.from_publisher(hand).share(1),
-    "ref_count(2)": lambda hand: Flow.from_publisher(hand).publish(1).ref_count(2),
-    "replay, ref_count": lambda hand: Flow.from_publisher(hand).replay(1, 1).ref_count(),
+    "publish": lambda hand: Flow.from_publisher(hand).publish(capacity=1),
+    "replay": lambda hand: Flow.from_publisher(hand).replay(1, capacity=1),
+    "share": lambda hand: Flow.from_publisher(hand).share(capacity=1),
+    "ref_count(2)": lambda hand: Flow.from_publisher(hand).publish(capacity=1).ref_count(2),
+    "replay, ref_count": lambda hand: Flow.from_publisher(hand).replay(1, capacity=1).ref_count(),
     "cache": lambda hand: Flow.from_publisher(hand).cache(),
-    "PublishProcessor": processing(lambda: PublishProcessor(1)),
-    "ReplayProcessor": processing(lambda: ReplayProcessor(1, 1)),
-    "BehaviorProcessor": processing(lambda: BehaviorProcessor(-1, 1)),
-    "UnicastProcessor": processing(lambda: UnicastProcessor(1)),
-    "create": lambda hand: Flow.create(lambda emitter: hand.subscribe(Emitting(emitter)), "error", 2),
+    "PublishProcessor": processing(lambda: PublishProcessor(capacity=1)),
+    "ReplayProcessor": processing(lambda: ReplayProcessor(1, capacity=1)),
+    "BehaviorProcessor": processing(lambda: BehaviorProcessor(-1, capacity=1)),
+    "UnicastProcessor": processing(lambda: UnicastProcessor(capacity=1)),
+    "create": lambda hand: Flow.create(lambda emitter: hand.subscribe(Emitting(emitter)), overflow="error", capacity=2),
 }
 
 

@@ -52,7 +52,7 @@ class Published:
 
     def __init__(self) -> None:
         self.hand = Hand()
-        self.flow = Flow.from_publisher(self.hand).publish(1)
+        self.flow = Flow.from_publisher(self.hand).publish(capacity=1)
         self.flow.subscribe(Listener(0))
         self.flow.connect()
 
@@ -100,7 +100,7 @@ def test_replayed_elements_take_no_room_and_leave_none() -> None:
 def test_the_element_in_hand_goes_before_the_source_is_asked_for_the_next() -> None:
     made: list[Any] = []
     listener = Listener(0, then=lambda n: made.append(("had", n)))
-    flow = Flow.range(9).do_on_next(lambda n: made.append(("made", n))).share(1)
+    flow = Flow.range(9).do_on_next(lambda n: made.append(("made", n))).share(capacity=1)
     flow.subscribe(listener)
     for _ in range(3):
         listener.subscription.request(1)
@@ -149,11 +149,11 @@ def behind(share: Callable[[Flow[int]], Flow[int]]) -> Callable[[], tuple[Any, C
 @pytest.mark.parametrize(
     "make",
     [
-        hot_source(lambda: PublishProcessor(4)),
-        hot_source(lambda: ReplayProcessor(2, 4)),
-        hot_source(lambda: BehaviorProcessor(0, 4)),
-        behind(lambda flow: flow.share(4)),
-        behind(lambda flow: flow.replay(2, 4).ref_count()),
+        hot_source(lambda: PublishProcessor(capacity=4)),
+        hot_source(lambda: ReplayProcessor(2, capacity=4)),
+        hot_source(lambda: BehaviorProcessor(0, capacity=4)),
+        behind(lambda flow: flow.share(capacity=4)),
+        behind(lambda flow: flow.replay(2, capacity=4).ref_count()),
         behind(lambda flow: flow.cache()),
     ],
     ids=["PublishProcessor", "ReplayProcessor", "BehaviorProcessor", "share", "replay", "cache"],
@@ -184,7 +184,7 @@ def test_coming_and_going_costs_the_same_however_many_there_are(leaving: bool, m
     monkeypatch.setattr(primitives, "Lock", Counted)
 
     def cost(subscribers: int) -> int:
-        hot: PublishProcessor[int] = PublishProcessor(4)
+        hot: PublishProcessor[int] = PublishProcessor(capacity=4)
         listeners = [Listener(MAX_DEMAND) for _ in range(subscribers + 1)]
         for listener in listeners[:-1]:
             hot.subscribe(listener)
@@ -250,7 +250,7 @@ def test_subscribe_on_behind_a_shared_source_subscribes_to_it_there(share: str) 
     source = Flow.from_callable(lambda: where.append(threading.current_thread().name) or 1)
     flow = {"share": source.share(), "cache": source.cache(), "ref_count": source.publish().ref_count()}[share]
     with ThreadPoolExecutor(1, "theirs") as pool:
-        assert flow.subscribe_on(pool).block(30) == 1
+        assert flow.subscribe_on(pool).block(timeout=30) == 1
     assert where == ["theirs_0"]
 
 
@@ -291,7 +291,7 @@ def test_one_that_comes_after_the_upstream_was_let_go_gets_the_end(make: Callabl
 
 
 def test_a_behavior_whose_upstream_overflowed_replays_nothing(dropped: list[hooks.Dropped]) -> None:
-    hot: BehaviorProcessor[int] = BehaviorProcessor(0, 1)
+    hot: BehaviorProcessor[int] = BehaviorProcessor(0, capacity=1)
     hand = Hand()
     hot.subscribe(Listener(0))
     hand.subscribe(hot)
@@ -305,7 +305,7 @@ def test_a_behavior_whose_upstream_overflowed_replays_nothing(dropped: list[hook
 
 
 def test_what_an_upstream_was_asked_for_finds_room_though_others_emit_by_hand() -> None:
-    hot: PublishProcessor[int] = PublishProcessor(1)
+    hot: PublishProcessor[int] = PublishProcessor(capacity=1)
     hand, listener = Hand(), Listener(0)
     hot.subscribe(listener)
     hand.subscribe(hot)

@@ -70,7 +70,7 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
         Flow.from_publisher(source).filter(lambda n: n < 1).subscribe(int, on_error=repr, demand=2).request(1)
     ),
     "limit_rate": lambda source: Flow.from_publisher(source).limit_rate(4).subscribe(int, on_error=repr),
-    "publish": lambda source: Flow.from_publisher(source).publish(4).ref_count().subscribe(int, on_error=repr),
+    "publish": lambda source: Flow.from_publisher(source).publish(capacity=4).ref_count().subscribe(int, on_error=repr),
     "a subscriber": lambda source: source.subscribe(OneMore()),
 }
 

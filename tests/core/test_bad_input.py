@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,12 +81,12 @@ def test_what_a_subscriber_would_not_hear_of_is_refused(argument: dict[str, Any]
     assert sink.signals == []
 
 
-@pytest.mark.parametrize("wait", [Flow.block, Flow.run, lambda flow, timeout: flow.for_each(print, timeout)])
+@pytest.mark.parametrize("wait", [Flow.block, Flow.run, partial(Flow.for_each, fn=print)])
 @pytest.mark.parametrize("timeout", ["1", True, -1, float("nan")])
 def test_a_wrong_timeout_is_told_before_anything_runs(timeout: Any, wait: Callable[..., object]) -> None:
     began: list[str] = []
     with pytest.raises((TypeError, ValueError), match="timeout must be a number of seconds"):
-        wait(Flow.range(3).do_on_subscribe(lambda: began.append("ran")), timeout)
+        wait(Flow.range(3).do_on_subscribe(lambda: began.append("ran")), timeout=timeout)
     assert began == []
 
 
@@ -470,7 +471,7 @@ def test_a_class_of_clocks_is_no_clock() -> None:
         (lambda: Flow.range(3).take(-1), ValueError, "take: n must be at least 0, not -1"),
         (lambda: Flow.range(3).take(1.5), TypeError, "take: n must be an int"),  # type: ignore[arg-type]
         (lambda: Flow.range(3).take(True), TypeError, "take: n must be an int"),
-        (lambda: Flow.range(3).publish_on(ThreadPoolExecutor(1), 0), ValueError, "publish_on: prefetch"),
+        (lambda: Flow.range(3).publish_on(ThreadPoolExecutor(1), prefetch=0), ValueError, "publish_on: prefetch"),
         (lambda: Flow.just(1, None), TypeError, "just: None is not an element"),
         (lambda: Flow.from_supplier([]), TypeError, "from_supplier: supplier must be callable"),  # type: ignore[arg-type]
         (lambda: Flow.from_iterable(None), TypeError, "from_iterable"),  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ def flows(executor: Any) -> dict[str, Flow[Any]]:
     }
 
 
-@pytest.mark.parametrize("wait", [lambda flow: flow.block(5), list, Flow.run], ids=["block", "for", "run"])
+@pytest.mark.parametrize("wait", [lambda flow: flow.block(timeout=5), list, Flow.run], ids=["block", "for", "run"])
 @pytest.mark.parametrize("shape", list(flows(Marked())))
 @pytest.mark.parametrize("below", ["pool", "serial", "serial of serial", "Threads"])
 def test_waiting_on_a_thread_that_the_flow_needs_is_refused(below: str, shape: str, wait: Wait) -> None:
@@ -134,7 +134,7 @@ def test_waiting_on_a_thread_that_the_flow_needs_is_refused(below: str, shape: s
         flow = flows(executor)[shape]
         with pytest.raises(RuntimeError, match="which the flow needs for"):
             pool.submit(wait, flow).result(PATIENCE)
-        assert flow.to_list().block(PATIENCE), "on any other thread it may"
+        assert flow.to_list().block(timeout=PATIENCE), "on any other thread it may"
 
 
 @pytest.mark.parametrize("begun", [ScheduledExecutor, Timers])
@@ -160,13 +160,13 @@ def test_waiting_on_the_event_loops_thread_is_refused() -> None:
     inner = Flow.range(2).flat_map(plus)
 
     async def waits(n: int) -> Any:
-        return inner.to_list().block(5)
+        return inner.to_list().block(timeout=5)
 
     with pytest.raises(RuntimeError, match="which the flow needs for `flat_map"):
-        Flow.range(1).flat_map(waits).block(PATIENCE)
+        Flow.range(1).flat_map(waits).block(timeout=PATIENCE)
 
     async def on_a_loop_of_theirs() -> Any:
-        return Flow.from_future(asyncio.get_running_loop().create_future()).block(5)
+        return Flow.from_future(asyncio.get_running_loop().create_future()).block(timeout=5)
 
     with pytest.raises(RuntimeError, match="which the flow needs for `from_future"):
         asyncio.run(on_a_loop_of_theirs())
@@ -174,7 +174,7 @@ def test_waiting_on_the_event_loops_thread_is_refused() -> None:
 
 def test_what_is_refused_says_which_flow_waits_for_which_thread() -> None:
     with ThreadPoolExecutor(1, "mine") as pool:
-        flow = Flow.range(3).map_parallel(str, pool, 2).map(len)
+        flow = Flow.range(3).map_parallel(str, pool, concurrency=2).map(len)
         with pytest.raises(RuntimeError) as raised:
             pool.submit(flow.block).result(PATIENCE)
         text = str(raised.value)
@@ -192,7 +192,7 @@ def test_what_is_refused_says_which_flow_waits_for_which_thread() -> None:
 def test_what_is_allowed_is_not_refused() -> None:
     def total(pool: Executor) -> int | None:
         with blocking_allowed():
-            return Flow.range(4).map_parallel(lambda n: n, pool).sum().block(PATIENCE)
+            return Flow.range(4).map_parallel(lambda n: n, pool).sum().block(timeout=PATIENCE)
 
     with ThreadPoolExecutor(2) as pool:
         assert pool.submit(total, pool).result(PATIENCE) == 6
@@ -219,7 +219,7 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
             flow: ("`range(9) map(slow)`", "3 elements had come", "map(slow)", f"under way on {nine}"),
             flow.publish_on(pool): ("3 elements had come", "map(slow)", f"under way on {nine}"),
             flow.retry(2).to_list(): ("0 elements had come", "`retry(2)`", "map(slow)", f"under way on {nine}"),
-            Flow.range(4).map_parallel(slow, pool, 2): ("`map_parallel(slow, 2)`", f"1 calls on {nine}"),
+            Flow.range(4).map_parallel(slow, pool, concurrency=2): ("`map_parallel(slow, 2)`", f"1 calls on {nine}"),
             Flow.timer(99, clock): ("`timer(99 s)`", "a timer of ScheduledExecutor"),
             Flow.just(1).flat_map(never): ("`flat_map(", "1 calls on the event loop of coroutines"),
             Flow.never(): ("`never()`", "a source that has no element"),
@@ -227,11 +227,11 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
         try:
             for flow, parts in waits.items():
                 with pytest.raises(TimeoutError) as raised:
-                    flow.block(0.2)
+                    flow.block(timeout=0.2)
                 for part in ("block:", "had not ended in 0.2 s", *parts):
                     assert part in str(raised.value)
             with pytest.raises(TimeoutError, match=r"run: `range\(9\) map\(slow\)` had not ended"):
-                Flow.range(9).subscribe_on(pool).map(slow).run(0.2)
+                Flow.range(9).subscribe_on(pool).map(slow).run(timeout=0.2)
         finally:
             gate.set()
 
@@ -239,7 +239,7 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
 def test_a_timeout_that_the_flow_ended_with_is_raised_as_it_is() -> None:
     failure = TimeoutError("of the flow itself")
     with pytest.raises(TimeoutError) as raised:
-        Flow.error(failure).block(PATIENCE)
+        Flow.error(failure).block(timeout=PATIENCE)
     assert raised.value is failure
 
 
@@ -250,7 +250,7 @@ def test_a_timeout_that_the_flow_ended_with_is_raised_as_it_is() -> None:
 def test_a_loop_asks_for_no_more_than_its_prefetch(prefetch: int) -> None:
     source = Numbers()
     with ThreadPoolExecutor(1) as pool:
-        elements = Flow.from_supplier(lambda: source).subscribe_on(pool).iterate(prefetch)
+        elements = Flow.from_supplier(lambda: source).subscribe_on(pool).iterate(prefetch=prefetch)
         assert next(elements) == 0
         wait_until(lambda: source.pulled >= prefetch)
         pool.submit(int).result(PATIENCE)
@@ -259,7 +259,7 @@ def test_a_loop_asks_for_no_more_than_its_prefetch(prefetch: int) -> None:
 
         async def main() -> None:
             async with contextlib.aclosing(
-                Flow.from_supplier(lambda: later).subscribe_on(pool).iterate_async(prefetch)
+                Flow.from_supplier(lambda: later).subscribe_on(pool).iterate_async(prefetch=prefetch)
             ) as them:
                 assert await anext(them) == 0
                 await asyncio.get_running_loop().run_in_executor(pool, int)
@@ -273,7 +273,7 @@ def test_a_loop_asks_for_no_more_than_its_prefetch(prefetch: int) -> None:
 @pytest.mark.parametrize(("prefetch", "error"), [(0, ValueError), (True, TypeError), ("a", TypeError)])
 def test_a_prefetch_that_is_none_is_refused(loop: Any, prefetch: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="prefetch"):
-        loop(Flow.range(3), prefetch)
+        loop(Flow.range(3), prefetch=prefetch)
 
 
 def test_a_kill_switch_that_is_late_fails_a_loop() -> None:
@@ -288,7 +288,7 @@ def test_a_kill_switch_that_is_late_fails_a_loop() -> None:
         looping = pool.submit(loops)
         try:
             assert begun.wait(PATIENCE)
-            over = switch.throw(5, clock)
+            over = switch.throw(5, clock=clock)
             clock.advance(5)
             assert not over.done(), "the loop is still at its element"
         finally:
@@ -380,7 +380,7 @@ def test_what_was_made_before_an_error_comes_before_it(shape: str) -> None:
         else:
             executor: Executor = processes if shape.endswith("processes") else pool
             ordered = not shape.endswith("unordered")
-            flow = Flow.just(4, 5, 6).map_parallel(divided, executor, 1, ordered=ordered, chunk=3)
+            flow = Flow.just(4, 5, 6).map_parallel(divided, executor, concurrency=1, ordered=ordered, chunk=3)
         flow.subscribe(sink)
         assert isinstance(sink.wait().error, ZeroDivisionError)
         assert sink.elements == [-12.0]
@@ -391,7 +391,7 @@ def test_what_was_made_before_an_error_comes_before_it(shape: str) -> None:
 def test_what_was_made_before_an_error_waits_for_demand_and_the_error_behind_it() -> None:
     sink = Sink(demand=1)
     with ThreadPoolExecutor(1) as pool:
-        Flow.just(3, 4, 5).map_parallel(divided, pool, 1, chunk=3).subscribe(sink)
+        Flow.just(3, 4, 5).map_parallel(divided, pool, concurrency=1, chunk=3).subscribe(sink)
         sink.wait_for(1)
         sink.subscription.request(1)
         assert isinstance(sink.wait().error, ZeroDivisionError)
@@ -465,13 +465,13 @@ def test_messages_call_an_executor_by_its_name() -> None:
         }
         for text, flow in flows.items():
             with pytest.raises(TimeoutError, match=rf"{text} ThreadPoolExecutor\(cursor, 1 workers\)"):
-                flow.block(0.01)
+                flow.block(timeout=0.01)
         gate.set()
         with pytest.raises(RuntimeError, match=r"belongs to ThreadPoolExecutor\(cursor, 1 workers\)"):
-            pool.submit(lambda: Flow.range(3).publish_on(pool).block(PATIENCE)).result()
+            pool.submit(lambda: Flow.range(3).publish_on(pool).block(timeout=PATIENCE)).result()
     for refused in flows.values():
         with pytest.raises(RejectedError, match=r"ThreadPoolExecutor\(cursor, 1 workers\) refused"):
-            refused.block(PATIENCE)
+            refused.block(timeout=PATIENCE)
 
 
 def test_a_flow_that_ends_at_the_moment_of_the_timeout_has_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,4 +483,4 @@ def test_a_flow_that_ends_at_the_moment_of_the_timeout_has_its_result(monkeypatc
         return "a look"
 
     monkeypatch.setattr("reactive_runtime.operators.sinks.waited_for", looking)
-    assert Flow.from_future(future).block(0.01) == 7
+    assert Flow.from_future(future).block(timeout=0.01) == 7

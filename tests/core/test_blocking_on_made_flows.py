@@ -119,13 +119,15 @@ def test_a_wait_on_the_event_loop_for_coroutines_that_a_made_flow_has_is_refused
     made: Made, operator: str, other: Executor
 ) -> None:
     async def waits(n: int) -> Any:
-        return OPERATORS[operator](made, other).block(PATIENCE / 2)
+        return OPERATORS[operator](made, other).block(timeout=PATIENCE / 2)
 
     with pytest.raises(RuntimeError, match="which the flow needs for"):
-        Flow.just(1).flat_map(waits).block(PATIENCE)
+        Flow.just(1).flat_map(waits).block(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("wait", [list, lambda flow: flow.run(PATIENCE), lambda flow: flow.for_each(str, PATIENCE)])
+@pytest.mark.parametrize(
+    "wait", [list, lambda flow: flow.run(timeout=PATIENCE), lambda flow: flow.for_each(str, timeout=PATIENCE)]
+)
 def test_so_is_one_of_any_sink(wait: Callable[[Flow[Any]], Any]) -> None:
     with ThreadPoolExecutor(1, "mine") as pool:
         flow = Flow.range(2).concat_map(lambda n: Flow.just(n).subscribe_on(pool))
@@ -195,7 +197,7 @@ def test_on_a_thread_of_none_of_its_executors_it_may(other: Executor) -> None:
         for operator in ("flat_map", "flat_map_sequential", "concat_map", "switch_map", "defer", "behind a hub"):
             for made in (lambda: Flow.just(1).subscribe_on(pool), lambda: Flow.timer(0, clock).map(lambda n: 1)):
                 flow = OPERATORS[operator](made, other)
-                assert flow.count().block(PATIENCE) == 1
+                assert flow.count().block(timeout=PATIENCE) == 1
                 assert list(flow) == other.submit(list, flow).result(PATIENCE)
 
 
@@ -222,7 +224,7 @@ def test_what_is_subscribed_to_beside_the_flow_is_not_refused() -> None:
 def test_where_it_is_allowed_a_pool_with_a_thread_to_spare_serves_it() -> None:
     def total(pool: Executor) -> Any:
         with blocking_allowed():
-            return Flow.range(4).concat_map(lambda n: Flow.just(n).subscribe_on(pool)).sum().block(PATIENCE)
+            return Flow.range(4).concat_map(lambda n: Flow.just(n).subscribe_on(pool)).sum().block(timeout=PATIENCE)
 
     with ThreadPoolExecutor(2) as pool:
         assert pool.submit(total, pool).result(PATIENCE) == 6
@@ -250,7 +252,7 @@ def test_many_executors_are_looked_at_and_not_kept() -> None:
         flow = Flow.range(101).concat_map(
             lambda n: Flow.just(n).subscribe_on(SerialExecutor(other) if n < 100 else SerialExecutor(pool))
         )
-        assert flow.take(100).count().block(PATIENCE) == 100
+        assert flow.take(100).count().block(timeout=PATIENCE) == 100
         with pytest.raises(RuntimeError, match="which the flow needs"):
             pool.submit(flow.block, PATIENCE / 2).result(PATIENCE)
 

@@ -84,7 +84,7 @@ def test_an_inline_source_is_pulled_no_further_than_demanded() -> None:
 @pytest.mark.parametrize("prefetch", [1, 2, 3, 4, 16, 256])
 def test_a_boundary_asks_for_no_more_than_its_prefetch_ahead_of_demand(pool: Executor, prefetch: int) -> None:
     source, sink = Numbers(), Sink(demand=0)
-    Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, prefetch).subscribe(sink)
+    Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, prefetch=prefetch).subscribe(sink)
     for _ in range(50):
         sink.subscription.request(1)
         sink.wait_for(1)
@@ -354,7 +354,7 @@ def test_each_part_runs_on_the_executor_it_was_given() -> None:
 
 def test_a_pulled_source_runs_on_the_boundary_that_asks_for_it(pool: Executor) -> None:
     source = Numbers(stop=10)
-    assert Flow.from_supplier(lambda: source).publish_on(pool).to_list().block(PATIENCE) == list(range(10))
+    assert Flow.from_supplier(lambda: source).publish_on(pool).to_list().block(timeout=PATIENCE) == list(range(10))
     assert all(name.startswith("pool") for name in source.threads)
 
 
@@ -362,7 +362,7 @@ def test_the_subscribe_on_nearest_to_the_source_counts() -> None:
     with ThreadPoolExecutor(1, "A") as a, ThreadPoolExecutor(1, "B") as b:
         source = Numbers(stop=10)
         flow = Flow.from_supplier(lambda: source).subscribe_on(a).publish_on(b).subscribe_on(b)
-        flow.to_list().block(PATIENCE)
+        flow.to_list().block(timeout=PATIENCE)
     assert {name.split("_")[0] for name in source.threads} == {"A"}
 
 
@@ -426,11 +426,11 @@ def test_a_for_loop_raises_what_the_flow_fails_with(place: Place) -> None:
 
 
 def test_block_waits_for_the_last_element_and_raises_the_error(place: Place) -> None:
-    assert place(Flow.range(5)).to_list().block(PATIENCE) == [0, 1, 2, 3, 4]
-    assert place(Flow.range(5)).block(PATIENCE) == 4
-    assert place(Flow.empty()).block(PATIENCE) is None
+    assert place(Flow.range(5)).to_list().block(timeout=PATIENCE) == [0, 1, 2, 3, 4]
+    assert place(Flow.range(5)).block(timeout=PATIENCE) == 4
+    assert place(Flow.empty()).block(timeout=PATIENCE) is None
     with pytest.raises(OSError, match="broken"):
-        place(Flow.from_supplier(lambda: Numbers(fail_at=2))).block(PATIENCE)
+        place(Flow.from_supplier(lambda: Numbers(fail_at=2))).block(timeout=PATIENCE)
 
 
 def test_a_block_that_times_out_cancels_the_flow(pool: Executor) -> None:

@@ -169,10 +169,10 @@ def test_a_boundary_anywhere_in_the_chain_changes_no_signal(
     flow: Flow[Any] = SOURCES[source](n).subscribe_on(POOL)
     for place, (name, k) in enumerate(chain):
         if place == cut:
-            flow = flow.publish_on(POOL, prefetch)
+            flow = flow.publish_on(POOL, prefetch=prefetch)
         flow = OPERATORS[name](k)(flow)
     if cut >= len(chain):
-        flow = flow.publish_on(POOL, prefetch)
+        flow = flow.publish_on(POOL, prefetch=prefetch)
     assert driven(flow, demand) == expected
 
 

@@ -20,7 +20,7 @@ from reactive_runtime.operators.pacing import Valve
 
 def raised_by(flow: Flow[Any], kind: type[BaseException] = TypeError) -> BaseException:
     with pytest.raises(kind) as raised:
-        flow.to_list().block(PATIENCE)
+        flow.to_list().block(timeout=PATIENCE)
     return raised.value
 
 
@@ -197,7 +197,7 @@ def test_a_timeout_behind_a_hub_says_what_its_source_waited_for(share: Share, po
 
     try:
         with pytest.raises(TimeoutError) as raised:
-            share(Flow.range(3).subscribe_on(pool).map(slow)).block(0.1)
+            share(Flow.range(3).subscribe_on(pool).map(slow)).block(timeout=0.1)
     finally:
         gate.set()
     for part in ("waited for a hub, which waited for", "map(slow)", "under way on ThreadPoolExecutor(mine, 2 workers)"):
@@ -216,7 +216,7 @@ def test_a_timeout_says_what_is_not_there(pool: ThreadPoolExecutor) -> None:
         (SubmissionPublisher(pool), "what is pushed to it"),
     ):
         with pytest.raises(TimeoutError) as raised:
-            flow.block(0.01)
+            flow.block(timeout=0.01)
         assert text in str(raised.value)
 
 

@@ -130,7 +130,7 @@ def test_the_source_is_closed_when_the_subscriber_leaves() -> None:
 
 def test_a_boundary_inside_prefetches_and_is_drained_where_it_says() -> None:
     clock = VirtualTimeExecutor()
-    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.publish_on(clock, 4))
+    processor: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.publish_on(clock, prefetch=4))
     sink, upstream = Sink(demand=1), Upstream()
     processor.subscribe(sink)
     processor.on_subscribe(upstream)

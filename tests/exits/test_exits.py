@@ -41,7 +41,7 @@ GROUNDS = {
     "the caller": lambda flow, ground: flow,
     "subscribe_on": lambda flow, ground: flow.do_on_next(ground.holds).subscribe_on(ground.pool),
     "publish_on": lambda flow, ground: flow.do_on_next(ground.holds).publish_on(ground.pool),
-    "the event loop": lambda flow, ground: flow.flat_map(ground.waits, 1),
+    "the event loop": lambda flow, ground: flow.flat_map(ground.waits, concurrency=1),
     "a clock": lambda flow, ground: flow.delay(0, ground.clock),
 }
 """Where what comes after it runs. Each waits, before it goes on, until `subscribe` has returned."""
@@ -252,7 +252,7 @@ def test_an_exit_is_one_end_or_one_report_and_no_thread_is_lost(
         # all that was under way is over
         pool.submit(int).result(PATIENCE)
         assert clock.submit(int).result(PATIENCE) == 0
-        assert Flow.range(3).flat_map(plus_async).to_list().block(PATIENCE) == [1, 2, 3]
+        assert Flow.range(3).flat_map(plus_async).to_list().block(timeout=PATIENCE) == [1, 2, 3]
         assert all(worker.is_alive() for worker in workers)
     reports = [drop.error for drop in dropped if drop.error is not None]
     found = set()
@@ -341,7 +341,7 @@ def behind_a_call(g: Ground) -> Flow[Any]:
         g.begin.wait(PATIENCE)
         return n
 
-    return g.numbers().map_parallel(waits, g.pool, 1).map(g.fail)
+    return g.numbers().map_parallel(waits, g.pool, concurrency=1).map(g.fail)
 
 
 def error_signal(g: Ground) -> Flow[Any]:
@@ -367,7 +367,7 @@ def call(g: Ground) -> Flow[Any]:
 
 
 def call_of_a_chunk(g: Ground) -> Flow[Any]:
-    return g.numbers().map_parallel(lambda n: g.fail() if n == 3 else n, g.pool, 2, chunk=4)
+    return g.numbers().map_parallel(lambda n: g.fail() if n == 3 else n, g.pool, concurrency=2, chunk=4)
 
 
 def rails(g: Ground) -> Flow[Any]:
@@ -422,7 +422,7 @@ def test_an_exit_on_a_thread_of_its_own_ends_the_flow_once(make: Callable[[Groun
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("make", OF_THEIR_OWN)
-@pytest.mark.parametrize("waiting", [lambda flow: flow.block(PATIENCE), list], ids=["block", "for"])
+@pytest.mark.parametrize("waiting", [lambda flow: flow.block(timeout=PATIENCE), list], ids=["block", "for"])
 def test_a_sink_that_waits_is_not_left_waiting(
     waiting: Callable[[Flow[Any]], object], make: Callable[[Ground], Flow[Any]], kind: str
 ) -> None:
@@ -515,7 +515,7 @@ def test_a_task_of_a_user_on_the_event_loop_that_exits_is_reported_and_the_loop_
         await asyncio.sleep(0.01)
         return n
 
-    assert Flow.range(2).map_parallel(starts, concurrency=1).to_list().block(PATIENCE) == [0, 1]
+    assert Flow.range(2).map_parallel(starts, concurrency=1).to_list().block(timeout=PATIENCE) == [0, 1]
     assert [type(drop.error) for drop in dropped] == [SystemExit, SystemExit]
 
 

@@ -69,12 +69,12 @@ def pool(workers: int = 1) -> ThreadPoolExecutor:
 
 def one_pool(size: int = 2) -> Flow[int]:
     shared = pool()
-    return Flow.range(3).subscribe_on(shared).publish_on(shared, size)
+    return Flow.range(3).subscribe_on(shared).publish_on(shared, prefetch=size)
 
 
 def processor() -> FlowProcessor[int, int]:
     shared = pool()
-    made: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.publish_on(shared, 2))
+    made: FlowProcessor[int, int] = FlowProcessor(lambda flow: flow.publish_on(shared, prefetch=2))
     Flow.range(3).subscribe(made)
     return made
 
@@ -160,7 +160,7 @@ PUBLISHERS = [
     Own("publish_on a SerialExecutor", lambda: Flow.range(3).publish_on(SerialExecutor(pool())), reach=Reach.NARROW),
     Own(
         "from_publisher, publish_on",
-        lambda: Flow.from_publisher(Flow.range(3)).publish_on(pool(), 2),
+        lambda: Flow.from_publisher(Flow.range(3)).publish_on(pool(), prefetch=2),
         reach=Reach.NARROW,
     ),
     Own("from_publisher", lambda: Flow.from_publisher(Flow.range(3))),
@@ -170,34 +170,41 @@ PUBLISHERS = [
     # Operators with tasks, timers and pools of their own; the others are in racing.py.
     Own(
         "flat_map",
-        shared(lambda p: Flow.range(2).flat_map(lambda n: on(p, 1), 2)),
+        shared(lambda p: Flow.range(2).flat_map(lambda n: on(p, 1), concurrency=2)),
         2,
         reach=Reach.SAMPLED,
         ascending=False,
     ),
-    Own("map_parallel", shared(lambda p: Flow.range(2).map_parallel(same, p, 2)), 2, reach=Reach.SAMPLED),
+    Own("map_parallel", shared(lambda p: Flow.range(2).map_parallel(same, p, concurrency=2)), 2, reach=Reach.SAMPLED),
     Own(
         "map_parallel, as they are done",
-        lambda: Flow.range(2).map_parallel(same, pool(2), 2, ordered=False),
+        lambda: Flow.range(2).map_parallel(same, pool(2), concurrency=2, ordered=False),
         2,
         reach=Reach.SAMPLED,
         ascending=False,
     ),
-    Own("map_parallel, failing", shared(lambda p: Flow.range(2).map_parallel(fails, p, 2)), None, reach=Reach.SAMPLED),
+    Own(
+        "map_parallel, failing",
+        shared(lambda p: Flow.range(2).map_parallel(fails, p, concurrency=2)),
+        None,
+        reach=Reach.SAMPLED,
+    ),
     Own(
         "parallel",
-        shared(lambda p: Flow.range(2).parallel(2, 1).run_on(p).sequential()),
+        shared(lambda p: Flow.range(2).parallel(2, prefetch=1).run_on(p).sequential()),
         2,
         reach=Reach.SAMPLED,
         ascending=False,
     ),
-    Own("interval", lambda: Flow.interval(1, ScheduledExecutor(), "buffer").take(2), 2, reach=Reach.SAMPLED),
+    Own("interval", lambda: Flow.interval(1, ScheduledExecutor(), overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
     Own("delay", shared(lambda p: on(p, 2).delay(1, ScheduledExecutor())), 2, reach=Reach.SAMPLED),
     Own("timeout", shared(lambda p: on(p, 2).timeout(1, ScheduledExecutor())), None, reach=Reach.SAMPLED),
+    Own("interval, shared clock", lambda: Flow.interval(1, overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
+    Own("timeout, shared clock", shared(lambda p: on(p, 2).timeout(1)), None, reach=Reach.SAMPLED),
     Own("create", pushed, 2, reach=Reach.SAMPLED),
     Own("from_future", lambda: Flow.from_future(pool().submit(same, 7)), 1, reach=Reach.SAMPLED),
-    Own("PublishProcessor", lambda: fed(PublishProcessor(1)), None, reach=Reach.SAMPLED),
-    Own("UnicastProcessor", lambda: fed(UnicastProcessor(1)), 2, reach=Reach.SAMPLED),
+    Own("PublishProcessor", lambda: fed(PublishProcessor(capacity=1)), None, reach=Reach.SAMPLED),
+    Own("UnicastProcessor", lambda: fed(UnicastProcessor(capacity=1)), 2, reach=Reach.SAMPLED),
     Own("SubmissionPublisher", submitted, None, reach=Reach.SAMPLED),
 ]
 
@@ -407,7 +414,7 @@ class Waited:
         self.pool = ThreadPoolExecutor(1)
 
     def actor_waits(self) -> None:
-        assert Flow.range(3).subscribe_on(self.pool).publish_on(self.pool, 2).to_list().block() == [0, 1, 2]
+        assert Flow.range(3).subscribe_on(self.pool).publish_on(self.pool, prefetch=2).to_list().block() == [0, 1, 2]
 
 
 class PoolShutDown:
@@ -432,14 +439,14 @@ class MapParallelShutDown(PoolShutDown):
     """The pool of `map_parallel` is shut down under it."""
 
     def actor_runs(self) -> None:
-        self.future = Flow.range(3).map_parallel(same, self.pool, 2).to_list().to_future()
+        self.future = Flow.range(3).map_parallel(same, self.pool, concurrency=2).to_list().to_future()
 
 
 class PublishOnShutDown(PoolShutDown):
     """The pool of a boundary is shut down under it."""
 
     def actor_runs(self) -> None:
-        self.future = Flow.from_publisher(Flow.range(3)).publish_on(self.pool, 2).to_list().to_future()
+        self.future = Flow.from_publisher(Flow.range(3)).publish_on(self.pool, prefetch=2).to_list().to_future()
 
 
 class ClockShutDown:
@@ -483,7 +490,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.source = Closed()
-        self.flow = Flow.from_supplier(self.source.numbers).share(1)
+        self.flow = Flow.from_supplier(self.source.numbers).share(capacity=1)
         self.elements: dict[str, list[int]] = {"a": [], "b": []}
 
     def actor_a(self) -> None:
@@ -502,7 +509,7 @@ class ManyEmitters:
     """Two threads emit into one hot source: each element is delivered, or refused, and none is lost."""
 
     def __init__(self) -> None:
-        self.hot: PublishProcessor[int] = PublishProcessor(1)
+        self.hot: PublishProcessor[int] = PublishProcessor(capacity=1)
         self.elements: list[int] = []
         self.accepted = AtomicInteger()
         self.hot.subscribe(self.elements.append)
@@ -523,7 +530,7 @@ class CancelBesideEmission:
     """One of two subscribers cancels while an element is emitted: who has gone needs no room, and nothing overflows."""
 
     def __init__(self) -> None:
-        self.hot: PublishProcessor[int] = PublishProcessor(1)
+        self.hot: PublishProcessor[int] = PublishProcessor(capacity=1)
         self.elements: list[int] = []
         self.hot.subscribe(self.elements.append)
         self.other = self.hot.subscribe(int)

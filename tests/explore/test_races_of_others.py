@@ -37,12 +37,12 @@ PASSING: dict[str, Callable[..., Any]] = {
     "merge_comparing": lambda a, b: Flow.merge_comparing(a, b, prefetch=2),
     "concat": lambda a, b: a.concat_with(b),
     "concat_map": lambda a, b: b.concat_map(lambda n: a),
-    "flat_map": lambda a, b: b.start_with(0).flat_map(lambda n: a, 1, 2),
-    "flat_map_sequential": lambda a, b: b.start_with(0).flat_map_sequential(lambda n: a, 1, 2),
+    "flat_map": lambda a, b: b.start_with(0).flat_map(lambda n: a, concurrency=1, prefetch=2),
+    "flat_map_sequential": lambda a, b: b.start_with(0).flat_map_sequential(lambda n: a, concurrency=1, prefetch=2),
     "delay": lambda a, t: a.delay(1, t),
     "batch_by": lambda a, t: a.batch_by(2, 1, t),
     "rate_limit": lambda a, t: a.rate_limit(1, t),
-    "timeout": lambda a, b, t: a.timeout(1, t, b),
+    "timeout": lambda a, b, t: a.timeout(1, t, fallback=b),
     "take_until": lambda a, b: a.take_until(b),
     "retry": lambda a: a.retry(1),
     "repeat": lambda a: a.repeat(2),
@@ -53,7 +53,7 @@ PASSING: dict[str, Callable[..., Any]] = {
     "on_overflow_latest": lambda a: a.on_overflow_latest(),
     "pausable": lambda a: a.pausable(Valve()),
     "serialize": lambda a: a.serialize(),
-    "publish": lambda a: a.publish(2).ref_count(),
+    "publish": lambda a: a.publish(capacity=2).ref_count(),
 }
 
 
@@ -77,7 +77,7 @@ class Behind(Applied):
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(1)
-        super().__init__(lambda a: a.publish_on(self.pool, 2))
+        super().__init__(lambda a: a.publish_on(self.pool, prefetch=2))
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_boundary_discards_what_it_holds_once(actors: Any, shutdown: Any) -> N
 CARRYING: dict[str, tuple[Callable[..., Any], Any]] = {
     "concat": (lambda a, b: a.concat_with(b), complete),
     "concat_map": (lambda a, b: Flow.just(a, b).concat_map(lambda it: it), complete),
-    "flat_map, one at a time": (lambda a, b: Flow.just(a, b).flat_map(lambda it: it, 1), complete),
-    "flat_map_sequential": (lambda a, b: Flow.just(a, b).flat_map_sequential(lambda it: it, 1), complete),
+    "flat_map, one at a time": (lambda a, b: Flow.just(a, b).flat_map(lambda it: it, concurrency=1), complete),
+    "flat_map_sequential": (lambda a, b: Flow.just(a, b).flat_map_sequential(lambda it: it, concurrency=1), complete),
     "switch_if_empty": (lambda a, b: a.switch_if_empty(b), complete),
     "repeat": (lambda a: a.repeat(2), complete),
     "retry": (lambda a: a.retry(1), fail),

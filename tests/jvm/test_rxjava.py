@@ -58,27 +58,29 @@ def through_java(jvm: Any, rx: Any, publisher: Any) -> Any:
 
 def test_a_source_goes_to_java_and_back(jvm: Any, rx: Any) -> None:
     flowable = through_java(jvm, rx, Flow.range(1_000)).skip(10).take(5)
-    assert Flow.from_publisher(jvm.from_java(flowable)).to_list().block(PATIENCE) == [10, 11, 12, 13, 14]
+    assert Flow.from_publisher(jvm.from_java(flowable)).to_list().block(timeout=PATIENCE) == [10, 11, 12, 13, 14]
 
 
 def test_a_source_crosses_threads_on_both_sides(jvm: Any, rx: Any) -> None:
     with ThreadPoolExecutor(2) as pool:
         source = Flow.range(5_000).subscribe_on(pool)
         flowable = through_java(jvm, rx, source).observeOn(rx.schedulers.Schedulers.computation())
-        flow = Flow.from_publisher(jvm.from_java(flowable)).publish_on(pool, 16)
-        assert flow.to_list().block(PATIENCE) == list(range(5_000))
+        flow = Flow.from_publisher(jvm.from_java(flowable)).publish_on(pool, prefetch=16)
+        assert flow.to_list().block(timeout=PATIENCE) == list(range(5_000))
 
 
 @pytest.mark.parametrize("element", [7, -(2**63), 2**70, 0.5, True, "text", b"bytes", ("a", 1), {"key": [1]}])
 def test_an_element_comes_back_as_it_went(jvm: Any, rx: Any, element: Any) -> None:
-    (back,) = Flow.from_publisher(jvm.from_java(through_java(jvm, rx, Flow.just(element)))).to_list().block(PATIENCE)
+    (back,) = (
+        Flow.from_publisher(jvm.from_java(through_java(jvm, rx, Flow.just(element)))).to_list().block(timeout=PATIENCE)
+    )
     assert back == element
     assert type(back) is type(element)
 
 
 def test_an_element_of_java_comes_as_what_it_is(jvm: Any, rx: Any) -> None:
     flow = Flow.from_publisher(jvm.from_java(rx.core.Flowable.just(1, "two", 3.5)))
-    assert flow.to_list().block(PATIENCE) == [1, "two", 3.5]
+    assert flow.to_list().block(timeout=PATIENCE) == [1, "two", 3.5]
 
 
 def test_demand_is_kept_across(jvm: Any, rx: Any) -> None:

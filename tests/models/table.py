@@ -121,18 +121,22 @@ def keeping(flow: Flow[Any]) -> Flow[Any]:
 
 TABLE: dict[str, Entry] = {
     # tasks
-    "map_parallel": calls(lambda f, p: f.map_parallel(made, p.clock, 3), ahead(4)),
-    "map_parallel, one at a time": calls(lambda f, p: f.map_parallel(made, p.clock, 1), ahead(2)),
+    "map_parallel": calls(lambda f, p: f.map_parallel(made, p.clock, concurrency=3), ahead(4)),
+    "map_parallel, one at a time": calls(lambda f, p: f.map_parallel(made, p.clock, concurrency=1), ahead(2)),
     "map_parallel, as they are done": calls(
-        lambda f, p: f.map_parallel(made, p.clock, 3, ordered=False), ahead(4), overtakes=True
+        lambda f, p: f.map_parallel(made, p.clock, concurrency=3, ordered=False), ahead(4), overtakes=True
     ),
-    "map_parallel, in chunks": calls(lambda f, p: f.map_parallel(made, p.clock, 2, chunk=3), ahead(7)),
+    "map_parallel, in chunks": calls(lambda f, p: f.map_parallel(made, p.clock, concurrency=2, chunk=3), ahead(7)),
     "map_parallel, in chunks, as they are done": calls(
-        lambda f, p: f.map_parallel(made, p.clock, 2, ordered=False, chunk=3), ahead(7), overtakes=True
+        lambda f, p: f.map_parallel(made, p.clock, concurrency=2, ordered=False, chunk=3), ahead(7), overtakes=True
     ),
-    "map_parallel, on a pool": calls(lambda f, p: f.map_parallel(made, POOL, 3), ahead(4), waits=True),
+    "map_parallel, on a pool": calls(lambda f, p: f.map_parallel(made, POOL, concurrency=3), ahead(4), waits=True),
     "map_parallel, on a pool, as they are done": calls(
-        lambda f, p: f.map_parallel(made, POOL, 3, ordered=False), ahead(4), waits=True, ordered=False, overtakes=True
+        lambda f, p: f.map_parallel(made, POOL, concurrency=3, ordered=False),
+        ahead(4),
+        waits=True,
+        ordered=False,
+        overtakes=True,
     ),
     "map_parallel, coroutines": calls(lambda f, p: f.map_parallel(made_later, concurrency=3), ahead(4), waits=True),
     "map_parallel, coroutines, as they are done": calls(
@@ -143,10 +147,10 @@ TABLE: dict[str, Entry] = {
         overtakes=True,
     ),
     "flat_map, coroutines": calls(
-        lambda f, p: f.flat_map(made_later, 2), ahead(3), waits=True, ordered=False, overtakes=True
+        lambda f, p: f.flat_map(made_later, concurrency=2), ahead(3), waits=True, ordered=False, overtakes=True
     ),
     "flat_map, coroutines, errors at the end": Entry(
-        lambda f, p: f.flat_map(made_later, 2, delay_error=True),
+        lambda f, p: f.flat_map(made_later, concurrency=2, delay_error=True),
         lambda xs: [Made(*x) for x in xs if not breaks(x)],
         lambda xs, end: end if end != "complete" or not any(map(breaks, xs)) else "error",
         fails=BrokenError,
@@ -157,13 +161,13 @@ TABLE: dict[str, Entry] = {
     # flows of flows
     "flat_map": calls(lambda f, p: f.flat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
     "flat_map, on an executor": calls(
-        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), 2),
+        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), concurrency=2),
         overtakes=True,
         ordered=False,
         eats=None,
     ),
     "flat_map_sequential": calls(
-        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), 2),
+        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), concurrency=2),
         overtakes=True,
         eats=None,
     ),
@@ -183,12 +187,14 @@ TABLE: dict[str, Entry] = {
     ),
     "window, its elements": Entry(lambda f, p: f.window(3).concat_map(keeping), overtakes=True),
     # boundaries, demand
-    "publish_on": Entry(lambda f, p: f.publish_on(p.clock, 3), most=lambda a, n: max(a, n + 3)),
-    "publish_on, twice": Entry(lambda f, p: f.publish_on(p.clock, 2).map(keeping).publish_on(p.clock, 3)),
-    "publish_on, on a pool": Entry(lambda f, p: f.publish_on(POOL, 3), waits=True),
+    "publish_on": Entry(lambda f, p: f.publish_on(p.clock, prefetch=3), most=lambda a, n: max(a, n + 3)),
+    "publish_on, twice": Entry(
+        lambda f, p: f.publish_on(p.clock, prefetch=2).map(keeping).publish_on(p.clock, prefetch=3)
+    ),
+    "publish_on, on a pool": Entry(lambda f, p: f.publish_on(POOL, prefetch=3), waits=True),
     "subscribe_on": passing(lambda f, p: f.subscribe_on(p.clock)),
     "parallel": Entry(
-        lambda f, p: f.parallel(2, 3).run_on(p.clock).map(made).sequential(),
+        lambda f, p: f.parallel(2, prefetch=3).run_on(p.clock).map(made).sequential(),
         lambda xs: [Made(*x) for x in xs if not breaks(x)],
         breaking,
         ordered=False,
@@ -197,7 +203,9 @@ TABLE: dict[str, Entry] = {
         fails=BrokenError,
     ),
     "parallel, rails": Entry(
-        lambda f, p: f.parallel(3, 2).run_on(p.clock).filter(even).rails(lambda rail: rail.map(keeping)).sequential(),
+        lambda f, p: (
+            f.parallel(3, prefetch=2).run_on(p.clock).filter(even).rails(lambda rail: rail.map(keeping)).sequential()
+        ),
         lambda xs: [x for x in xs if even(x)],
         ordered=False,
         overtakes=True,
@@ -212,8 +220,8 @@ TABLE: dict[str, Entry] = {
     "delay": Entry(lambda f, p: f.delay(1, p.clock), overtakes=True),
     "timeout": passing(lambda f, p: f.timeout(1e9, p.clock)),
     "batch_by": Entry(lambda f, p: f.batch_by(3, 1e9, p.clock), by_end=lambda xs, end: full(xs, end, 3)),
-    "share": Entry(lambda f, p: f.share(4), shares=True),
-    "publish": Entry(lambda f, p: f.publish(4).ref_count(), shares=True),
+    "share": Entry(lambda f, p: f.share(capacity=4), shares=True),
+    "publish": Entry(lambda f, p: f.publish(capacity=4).ref_count(), shares=True),
     "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),
     "cache": Entry(lambda f, p: f.cache(), eats=None, shares=True, keeps=True),
     # several sources
@@ -312,10 +320,10 @@ TABLE: dict[str, Entry] = {
     "named": passing(lambda f, p: f.named("numbers")),
     "checkpoint": passing(lambda f, p: f.checkpoint("here")),
     "metrics": passing(lambda f, p: f.metrics(Metrics())),
-    "progress": passing(lambda f, p: f.progress(int, 2)),
+    "progress": passing(lambda f, p: f.progress(int, every=2)),
     "transform": calls(lambda f, p: f.transform(lambda it: it.map(made)), exactly),
     "materialize": passing(lambda f, p: f.materialize().dematerialize(), most=lambda a, n: a + 1),
-    "dematerialize": passing(lambda f, p: f.publish_on(p.clock, 2).materialize().dematerialize(), most=None),
+    "dematerialize": passing(lambda f, p: f.publish_on(p.clock, prefetch=2).materialize().dematerialize(), most=None),
     # those of one element and several, for what they drop
     "map": calls(lambda f, p: f.map(made), exactly),
     "starmap": passing(lambda f, p: f.starmap(Made), model=lambda xs: [Made(*x) for x in xs]),

@@ -27,25 +27,25 @@ def _queued(flow: Flow[int]) -> list[int]:
 
 def _each(flow: Flow[int]) -> list[int]:
     got: list[int] = []
-    flow.for_each(got.append, PATIENCE)
+    flow.for_each(got.append, timeout=PATIENCE)
     return got
 
 
 def _awaited(flow: Flow[int]) -> list[int]:
     async def main() -> list[int]:
-        return [n async for n in flow.iterate_async(2)]
+        return [n async for n in flow.iterate_async(prefetch=2)]
 
     return asyncio.run(main())
 
 
 def _run(flow: Flow[int]) -> list[int]:
     got: list[int] = []
-    flow.do_on_next(got.append).run(PATIENCE)
+    flow.do_on_next(got.append).run(timeout=PATIENCE)
     return got
 
 
 WHOLE: dict[str, Callable[[Flow[int]], list[int]]] = {
-    "iterate": lambda flow: list(flow.iterate(2)),
+    "iterate": lambda flow: list(flow.iterate(prefetch=2)),
     "for": list,
     "iterate_async": _awaited,
     "to_queue": _queued,
@@ -53,14 +53,14 @@ WHOLE: dict[str, Callable[[Flow[int]], list[int]]] = {
     "run": _run,
 }
 LAST: dict[str, Callable[[Flow[int]], int | None]] = {
-    "block": lambda flow: flow.block(PATIENCE),
+    "block": lambda flow: flow.block(timeout=PATIENCE),
     "to_future": lambda flow: flow.to_future().result(PATIENCE),
 }
 
 WAYS: list[Callable[[Flow[int]], Flow[int]]] = [
     lambda flow: flow,
     lambda flow: flow.subscribe_on(POOL),
-    lambda flow: flow.publish_on(POOL, 2),
+    lambda flow: flow.publish_on(POOL, prefetch=2),
     Flow.from_publisher,
 ]
 

@@ -35,7 +35,7 @@ def _async(xs: list[int]) -> Flow[Any]:
         for x in xs:
             yield x
 
-    return Flow.from_async(elements, 2)
+    return Flow.from_async(elements, prefetch=2)
 
 
 def _create(overflow: Any) -> Callable[[list[int]], Flow[Any]]:
@@ -45,7 +45,7 @@ def _create(overflow: Any) -> Callable[[list[int]], Flow[Any]]:
                 emitter.emit(x)
             emitter.complete()
 
-        return Flow.create(push, overflow, 99)
+        return Flow.create(push, overflow=overflow, capacity=99)
 
     return begin
 

@@ -30,10 +30,10 @@ Through = Callable[[Flow[Any], Executor], Flow[Any]]
 
 BOUNDARIES: dict[str, Through] = {
     "subscribe_on": lambda f, p: f,
-    "publish_on": lambda f, p: f.publish_on(p, PREFETCH),
+    "publish_on": lambda f, p: f.publish_on(p, prefetch=PREFETCH),
     "limit_rate": lambda f, p: f.limit_rate(PREFETCH),
-    "on_overflow_buffer, oldest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, "oldest"),
-    "on_overflow_buffer, newest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, "newest"),
+    "on_overflow_buffer, oldest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, drop="oldest"),
+    "on_overflow_buffer, newest dropped": lambda f, p: f.on_overflow_buffer(PREFETCH, drop="newest"),
     "on_overflow_drop": lambda f, p: f.on_overflow_drop(),
     "on_overflow_latest": lambda f, p: f.on_overflow_latest(),
     "pausable": lambda f, p: f.pausable(Valve()),
@@ -42,21 +42,25 @@ BOUNDARIES: dict[str, Through] = {
     "zip": lambda f, p: f.zip_with(Flow.generate(0, lambda n: (n, n)), prefetch=PREFETCH),
     "combine_latest": lambda f, p: Flow.combine_latest(f, Flow.just(0), prefetch=PREFETCH),
     "with_latest_from": lambda f, p: Flow.generate(0, lambda n: (n, n)).with_latest_from(f),
-    "flat_map": lambda f, p: f.flat_map(Flow.just, PREFETCH, PREFETCH),
-    "flat_map, on a pool": lambda f, p: f.flat_map(lambda n: Flow.just(n).subscribe_on(p), PREFETCH, PREFETCH),
-    "flat_map_sequential": lambda f, p: f.flat_map_sequential(Flow.just, PREFETCH, PREFETCH),
+    "flat_map": lambda f, p: f.flat_map(Flow.just, concurrency=PREFETCH, prefetch=PREFETCH),
+    "flat_map, on a pool": lambda f, p: f.flat_map(
+        lambda n: Flow.just(n).subscribe_on(p), concurrency=PREFETCH, prefetch=PREFETCH
+    ),
+    "flat_map_sequential": lambda f, p: f.flat_map_sequential(Flow.just, concurrency=PREFETCH, prefetch=PREFETCH),
     "concat_map": lambda f, p: f.concat_map(Flow.just),
     "switch_map": lambda f, p: f.switch_map(Flow.just),
-    "map_parallel": lambda f, p: f.map_parallel(lambda it: it, p, PREFETCH),
-    "map_parallel, as they are done": lambda f, p: f.map_parallel(lambda it: it, p, PREFETCH, ordered=False),
-    "parallel": lambda f, p: f.parallel(2, PREFETCH).run_on(p).sequential(),
+    "map_parallel": lambda f, p: f.map_parallel(lambda it: it, p, concurrency=PREFETCH),
+    "map_parallel, as they are done": lambda f, p: f.map_parallel(
+        lambda it: it, p, concurrency=PREFETCH, ordered=False
+    ),
+    "parallel": lambda f, p: f.parallel(2, prefetch=PREFETCH).run_on(p).sequential(),
     "group_by": lambda f, p: f.group_by(lambda it: 0).flat_map(lambda it: it[1]),
     "window": lambda f, p: f.window(PREFETCH).concat_map(lambda it: it),
     "batch_by": lambda f, p: f.batch_by(PREFETCH, 1, VirtualTimeExecutor()),
     "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).subscribe_on(p)),
-    "publish": lambda f, p: f.publish(PREFETCH).ref_count(),
-    "share": lambda f, p: f.share(PREFETCH),
-    "replay": lambda f, p: f.replay(PREFETCH, PREFETCH).ref_count(),
+    "publish": lambda f, p: f.publish(capacity=PREFETCH).ref_count(),
+    "share": lambda f, p: f.share(capacity=PREFETCH),
+    "replay": lambda f, p: f.replay(PREFETCH, capacity=PREFETCH).ref_count(),
 }
 
 
@@ -100,17 +104,17 @@ def created(overflow: Literal["oldest", "newest"]) -> Through:
         def begin(emitter: Emitter[Any]) -> None:
             f.take_while(lambda it: bool(emitter.emit(it)) and not emitter.is_cancelled()).subscribe(ignore, ignore)
 
-        return Flow.create(begin, overflow, PREFETCH)
+        return Flow.create(begin, overflow=overflow, capacity=PREFETCH)
 
     return feed
 
 
 HOT: dict[str, Through] = {
-    "PublishProcessor": processed(lambda: PublishProcessor(PREFETCH)),
-    "ReplayProcessor": processed(lambda: ReplayProcessor(PREFETCH, PREFETCH)),
-    "BehaviorProcessor": processed(lambda: BehaviorProcessor(0, PREFETCH)),
-    "UnicastProcessor": processed(lambda: UnicastProcessor(PREFETCH)),
-    "UnicastProcessor.emit": emitted(lambda: UnicastProcessor(PREFETCH)),
+    "PublishProcessor": processed(lambda: PublishProcessor(capacity=PREFETCH)),
+    "ReplayProcessor": processed(lambda: ReplayProcessor(PREFETCH, capacity=PREFETCH)),
+    "BehaviorProcessor": processed(lambda: BehaviorProcessor(0, capacity=PREFETCH)),
+    "UnicastProcessor": processed(lambda: UnicastProcessor(capacity=PREFETCH)),
+    "UnicastProcessor.emit": emitted(lambda: UnicastProcessor(capacity=PREFETCH)),
     "SubmissionPublisher": submitted,
     "create, oldest dropped": created("oldest"),
     "create, newest dropped": created("newest"),

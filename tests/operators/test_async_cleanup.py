@@ -40,7 +40,7 @@ class Source:
 
 def error_downstream(flow: Flow[int]) -> None:
     with suppress(ZeroDivisionError):
-        flow.map(lambda n: 1 // (n - 3)).run(PATIENCE)
+        flow.map(lambda n: 1 // (n - 3)).run(timeout=PATIENCE)
 
 
 def cancel_elsewhere(flow: Flow[int]) -> None:
@@ -63,15 +63,15 @@ def broken_loop(flow: Flow[int]) -> None:
 
 
 WAYS: dict[str, Callable[[Flow[int]], Any]] = {
-    "take, on the loop": lambda flow: flow.take(3).run(PATIENCE),
+    "take, on the loop": lambda flow: flow.take(3).run(timeout=PATIENCE),
     "take, on the caller": lambda flow: list(flow.take(3)),
     "a broken for loop": broken_loop,
     "an error downstream": error_downstream,
     "a cancel on another thread": cancel_elsewhere,
     "a cancel inside on_next": cancel_inside,
-    "take_until": lambda flow: flow.take_until(Flow.from_async(Source(pause=True, end=3)).last()).run(PATIENCE),
-    "zip": lambda flow: flow.zip_with(Flow.range(3)).run(PATIENCE),
-    "a small prefetch": lambda flow: flow.limit_rate(1).take(3).run(PATIENCE),
+    "take_until": lambda flow: flow.take_until(Flow.from_async(Source(pause=True, end=3)).last()).run(timeout=PATIENCE),
+    "zip": lambda flow: flow.zip_with(Flow.range(3)).run(timeout=PATIENCE),
+    "a small prefetch": lambda flow: flow.limit_rate(1).take(3).run(timeout=PATIENCE),
 }
 
 
@@ -114,9 +114,9 @@ def test_an_async_generator_that_never_gives_anything_is_cancelled_inside() -> N
 
 
 MAPS: dict[str, Callable[[Flow[int], Callable[[int], Any]], Flow[Any]]] = {
-    "flat_map": lambda flow, fn: flow.flat_map(fn, 8),
+    "flat_map": lambda flow, fn: flow.flat_map(fn, concurrency=8),
     "map_parallel": lambda flow, fn: flow.map_parallel(fn, concurrency=8, ordered=False),
-    "flat_map of map_parallel": lambda flow, fn: flow.flat_map(lambda n: Flow.just(n).map_parallel(fn), 8),
+    "flat_map of map_parallel": lambda flow, fn: flow.flat_map(lambda n: Flow.just(n).map_parallel(fn), concurrency=8),
 }
 
 

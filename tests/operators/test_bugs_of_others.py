@@ -47,18 +47,20 @@ class Refusing(Executor):
 
 
 ON_A_POOL: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
-    "publish_on": lambda source, pool: source.publish_on(pool, 4),
-    "publish_on, twice": lambda source, pool: source.publish_on(pool, 4).map(abs).publish_on(pool, 2),
+    "publish_on": lambda source, pool: source.publish_on(pool, prefetch=4),
+    "publish_on, twice": lambda source, pool: source.publish_on(pool, prefetch=4).map(abs).publish_on(pool, prefetch=2),
     "subscribe_on": lambda source, pool: source.subscribe_on(pool),
-    "subscribe_on and publish_on": lambda source, pool: source.subscribe_on(pool).publish_on(pool, 4),
-    "flat_map, published": lambda source, pool: source.flat_map(lambda n: Flow.just(n).publish_on(pool), 2),
-    "flat_map, subscribed": lambda source, pool: source.flat_map(lambda n: Flow.just(n).subscribe_on(pool), 2),
+    "subscribe_on and publish_on": lambda source, pool: source.subscribe_on(pool).publish_on(pool, prefetch=4),
+    "flat_map, published": lambda source, pool: source.flat_map(lambda n: Flow.just(n).publish_on(pool), concurrency=2),
+    "flat_map, subscribed": lambda source, pool: source.flat_map(
+        lambda n: Flow.just(n).subscribe_on(pool), concurrency=2
+    ),
     "flat_map_sequential": lambda source, pool: source.flat_map_sequential(
-        lambda n: Flow.just(n).subscribe_on(pool), 2
+        lambda n: Flow.just(n).subscribe_on(pool), concurrency=2
     ),
     "concat_map": lambda source, pool: source.concat_map(lambda n: Flow.just(n).subscribe_on(pool)),
-    "map_parallel": lambda source, pool: source.map_parallel(abs, pool, 2),
-    "map_parallel, as they are done": lambda source, pool: source.map_parallel(abs, pool, 2, ordered=False),
+    "map_parallel": lambda source, pool: source.map_parallel(abs, pool, concurrency=2),
+    "map_parallel, as they are done": lambda source, pool: source.map_parallel(abs, pool, concurrency=2, ordered=False),
     "parallel": lambda source, pool: source.parallel(2).run_on(pool).map(abs).sequential(),
     "merge": lambda source, pool: Flow.merge(source.subscribe_on(pool), Flow.empty().subscribe_on(pool)),
     "concat": lambda source, pool: Flow.concat(source.subscribe_on(pool), Flow.empty().subscribe_on(pool)),
@@ -144,9 +146,9 @@ def test_a_task_that_a_shutdown_cancels_in_the_queue_ends_the_flow_once(
 PUSHED: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
     "publish_on": ON_A_POOL["publish_on"],
     "publish_on, twice": ON_A_POOL["publish_on, twice"],
-    "map_parallel": lambda source, pool: source.map_parallel(abs, pool, 8),
+    "map_parallel": lambda source, pool: source.map_parallel(abs, pool, concurrency=8),
     "parallel": ON_A_POOL["parallel"],
-    "on_overflow_buffer": lambda source, pool: source.on_overflow_buffer(8).publish_on(pool, 1),
+    "on_overflow_buffer": lambda source, pool: source.on_overflow_buffer(8).publish_on(pool, prefetch=1),
 }
 
 
@@ -157,7 +159,7 @@ def test_what_waits_for_a_drain_that_has_not_begun_is_discarded_by_a_cancel(
     """reactor-core#4396: whoever cancels leaves the queue to a task that will not run."""
     pool, release = occupied
     discarded: list[int] = []
-    source = UnicastProcessor[int](8)
+    source = UnicastProcessor[int](capacity=8)
     sink = Sink()
     PUSHED[name](source, pool).do_on_discard(discarded.append).subscribe(sink)
     for n in range(5):
@@ -203,7 +205,7 @@ def test_flat_map_of_single_elements_goes_on_when_one_at_a_time_is_let_in() -> N
     """RxJava#6945: queued single elements were not counted as completed."""
     for concurrency in (1, 2, 3):
         sink = Sink(demand=0)
-        Flow.range(COUNT).flat_map(Flow.just, concurrency).subscribe(sink)
+        Flow.range(COUNT).flat_map(Flow.just, concurrency=concurrency).subscribe(sink)
         for _ in range(COUNT + 1):
             sink.subscription.request(1)
         assert sorted(sink.elements) == list(range(COUNT))
@@ -214,7 +216,7 @@ def test_flat_map_of_delayed_elements_does_not_hang() -> None:
     """reactor-core#3535: an element that arrives while its timer runs was lost."""
     clock = VirtualTimeExecutor()
     sink = Sink()
-    Flow.range(100).flat_map(lambda n: Flow.just(n).delay(n % 4 / 4, clock), 16).subscribe(sink)
+    Flow.range(100).flat_map(lambda n: Flow.just(n).delay(n % 4 / 4, clock), concurrency=16).subscribe(sink)
     clock.advance(60)
     assert sorted(sink.elements) == list(range(100))
     assert sink.end == ("on_complete",)

@@ -83,7 +83,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     "debounce": lambda it: stays().debounce(0.001, it.clock).map(seen).take(1),
     "batch_by": lambda it: stays().batch_by(5, 0.001, it.clock).map(seen).take(1),
     "sample": lambda it: stays().sample(Flow.timer(0.001, it.clock)).map(seen),
-    "timeout": lambda it: Flow.never().timeout(0.001, it.clock, Flow.from_callable(seen)),
+    "timeout": lambda it: Flow.never().timeout(0.001, it.clock, fallback=Flow.from_callable(seen)),
     "timeout, its error": lambda it: Flow.never().timeout(0.001, it.clock).on_error_return(seen),
     "retry_backoff": lambda it: Flow.from_callable(failing(2)).retry_backoff(3, it.clock, first=0.001),
     "retry_when": lambda it: Flow.from_callable(failing(1)).retry_when(lambda *_: Flow.timer(0.001, it.clock)),
@@ -100,7 +100,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     "behind map_parallel": lambda it: Flow.range(9).map_parallel(lambda n: n, it.pool, concurrency=2).map(seen),
     "behind one on a pool": lambda it: Flow.range(9).flat_map(lambda n: Flow.just(n).subscribe_on(it.pool)).map(seen),
     "behind parallel": lambda it: Flow.range(9).parallel(2).run_on(it.pool).sequential().map(seen),
-    "behind a coroutine": lambda it: Flow.range(9).flat_map(given, 2).map(seen),
+    "behind a coroutine": lambda it: Flow.range(9).flat_map(given, concurrency=2).map(seen),
     "behind one started by a clock": lambda it: Flow.timer(0.001, it.clock).flat_map(given).map(seen),
     "from_async": lambda it: Flow.from_async(two).map(seen),
 }
@@ -141,7 +141,7 @@ def test_a_kill_switchs_patience_ends_in_the_subscribers_context() -> None:
     clock, switch, context, sink = VirtualTimeExecutor(), KillSwitch(), contextvars.copy_context(), Hearing()
     context.run(REQUEST.set, "mine")
     context.run(Flow.never().kill_switch(switch).delay(60, clock).subscribe, sink)
-    switch.throw(5, clock)
+    switch.throw(5, clock=clock)
     clock.advance(5)
     assert isinstance(sink.wait().error, TimeoutError)
     assert sink.heard == "mine"

@@ -203,6 +203,6 @@ def test_each_of_those_that_multiply_is_there() -> None:
 @pytest.mark.parametrize("name", list(ONE_EACH))
 def test_a_chain_of_a_thousand_that_make_one_of_one_gives_each(name: str, place: Place) -> None:
     flow = chain(lambda it: ONE_EACH[name](it, place), Flow.range(3))
-    found = flow.to_list().block(PATIENCE)
+    found = flow.to_list().block(timeout=PATIENCE)
     assert found is not None
     assert (sorted(found) if "flat_map" in name else found) == [LENGTH, LENGTH + 1, LENGTH + 2]

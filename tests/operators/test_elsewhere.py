@@ -83,7 +83,7 @@ def tick(clock: VirtualTimeExecutor) -> Flow[int]:
 
 ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
     "timeout": lambda flow, clock: flow.timeout(1, clock),
-    "timeout with a fallback": lambda flow, clock: flow.timeout(1, clock, Flow.just(7)),
+    "timeout with a fallback": lambda flow, clock: flow.timeout(1, clock, fallback=Flow.just(7)),
     "timeout of a timeout": lambda flow, clock: flow.timeout(9, clock).timeout(1, clock),
     "take_until": lambda flow, clock: flow.take_until(tick(clock)),
     "kill_switch": thrown,

@@ -94,7 +94,7 @@ def test_one_error_that_a_function_raises_again_and_again_keeps_one_traceback() 
 
     depths: list[int] = []
     sink = Sink()
-    Flow.from_callable(fail).retry(3000, depth).subscribe(sink)
+    Flow.from_callable(fail).retry(3000, when=depth).subscribe(sink)
     assert sink.error is error
     assert max(depths) == depths[0]
 
@@ -181,7 +181,7 @@ def test_a_buffer_drops_nothing_that_is_demanded(drop: Any) -> None:
     """The elements of a list change hands in one go; not where no more than two of them may wait."""
     sink = Sink()
     with hooks.captured() as dropped:
-        Flow.from_publisher(Flow.range(100)).on_overflow_buffer(2, drop).subscribe(sink)
+        Flow.from_publisher(Flow.range(100)).on_overflow_buffer(2, drop=drop).subscribe(sink)
     assert sink.elements == list(range(100))
     assert not dropped
 
@@ -195,7 +195,7 @@ def test_an_error_of_the_function_comes_after_what_is_at_hand(concurrency: int, 
         return Flow.just(*[n] * each)
 
     sink = Sink()
-    Flow.range(9).flat_map_sequential(some, concurrency).subscribe(sink)
+    Flow.range(9).flat_map_sequential(some, concurrency=concurrency).subscribe(sink)
     assert sink.elements == [n for n in range(5) for _ in range(each)]
     assert isinstance(sink.error, OSError)
 
@@ -208,7 +208,7 @@ def test_flat_map_begins_with_an_element_when_those_before_it_have_had_a_turn(co
         return Flow.just(n)
 
     sink = Sink()
-    Flow.range(9).flat_map(one, concurrency).subscribe(sink)
+    Flow.range(9).flat_map(one, concurrency=concurrency).subscribe(sink)
     assert sink.elements == [0, 1, 2, 3, 4]
     assert isinstance(sink.error, OSError)
 
@@ -242,7 +242,7 @@ def failing(n: int) -> Iterator[int]:
     "split",
     [
         lambda f: f.window(1).concat_map(lambda it: it.to_list()),
-        lambda f: f.flat_map_sequential(lambda n: Flow.just([n]), 2),
+        lambda f: f.flat_map_sequential(lambda n: Flow.just([n]), concurrency=2),
         lambda f: f.concat_map(lambda n: Flow.just([n])),
     ],
     ids=["window", "flat_map_sequential", "concat_map"],
@@ -260,14 +260,16 @@ def test_an_error_of_a_source_that_is_pulled_comes_after_what_is_at_hand_demand_
 
 def test_an_error_of_a_source_that_is_pulled_waits_for_the_elements_of_a_publisher_that_is_pulled() -> None:
     sink = Sink(demand=1, then=lambda sink, _: sink.subscription.request(1))
-    Flow.from_supplier(lambda: failing(1)).flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), 2).subscribe(sink)
+    Flow.from_supplier(lambda: failing(1)).flat_map_sequential(
+        lambda n: Flow.just(1, 2, 3, 4), concurrency=2
+    ).subscribe(sink)
     assert sink.elements == [1, 2, 3, 4]
     assert isinstance(sink.error, OSError)
 
 
 def test_an_error_from_elsewhere_waits_for_no_demand() -> None:
     source, sink = PublishProcessor[int](), Sink(demand=1)
-    source.flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), 2).subscribe(sink)
+    source.flat_map_sequential(lambda n: Flow.just(1, 2, 3, 4), concurrency=2).subscribe(sink)
     source.emit(0)
     source.on_error(OSError("gone"))
     assert sink.elements == [1]

@@ -149,7 +149,7 @@ FLOWS: dict[str, Callable[[Failures], Flow[Any]]] = {
     "take_until": lambda it: Flow.never().merge_with(it.behind()).take_until(Flow.timer(15, it.clock)),
     "sample": lambda it: it.behind().sample(Flow.timer(1, it.clock)),
     "flat_map": lambda it: Flow.just(1).flat_map(lambda n: it.behind()),
-    "flat_map, of its source": lambda it: it.behind().flat_map(lambda n: Flow.range(9), 1),
+    "flat_map, of its source": lambda it: it.behind().flat_map(lambda n: Flow.range(9), concurrency=1),
     "flat_map_sequential": lambda it: Flow.range(2).flat_map_sequential(lambda n: it.behind()),
     "flat_map_sequential, of its source": lambda it: it.three().flat_map_sequential(lambda n: Flow.range(9)),
     "concat_map, of its source": lambda it: it.behind().concat_map(lambda n: Flow.just(n).concat_with(Flow.never())),
@@ -170,7 +170,7 @@ FLOWS: dict[str, Callable[[Failures], Flow[Any]]] = {
     ),
     "published to two boundaries": lambda it: (
         it.behind()
-        .publish(2)
+        .publish(capacity=2)
         .ref_count(2)
         .transform(lambda f: Flow.merge(f.publish_on(it.clock), f.limit_rate(1).publish_on(it.clock), delay_error=True))
     ),
@@ -352,7 +352,7 @@ def leave(n: int) -> int:
 @pytest.mark.parametrize("way", ["a boundary", "a hot source"])
 def test_an_exit_that_has_gone_up_to_the_caller_is_not_dropped_as_well(way: str, dropped: list[Dropped]) -> None:
     flow = Flow.range(9).map(leave)
-    flow = Flow.from_publisher(flow).limit_rate(9) if way == "a boundary" else flow.share(9)
+    flow = Flow.from_publisher(flow).limit_rate(9) if way == "a boundary" else flow.share(capacity=9)
     sink = Sink(0)
     with pytest.raises(SystemExit):  # noqa: PT012  # whichever of the two asks the source
         flow.subscribe(sink)

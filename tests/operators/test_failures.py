@@ -175,7 +175,7 @@ def test_one_error_that_is_retried_keeps_no_tracebacks() -> None:
         most = max(most, frames(failure.__traceback__))
         return True
 
-    assert outcome(Flow.error(error).retry(3_000, when)).error is error
+    assert outcome(Flow.error(error).retry(3_000, when=when)).error is error
     assert most < 50
     assert frames(error.__traceback__) < 50
 
@@ -246,7 +246,7 @@ FUNCTIONS: dict[str, Callable[[Any], Flow[Any]]] = {
     "scan(": lambda fn: Flow.range(3).scan(fn, 0),
     "reduce(": lambda fn: Flow.range(3).reduce(fn),
     "handle(": lambda fn: Flow.range(3).handle(fn),
-    "distinct(": lambda fn: Flow.range(3).distinct(fn),
+    "distinct(": lambda fn: Flow.range(3).distinct(key=fn),
     "do_on_next(": lambda fn: Flow.range(3).do_on_next(fn),
     "do_on_complete(": lambda fn: Flow.range(3).do_on_complete(fn),
     "flat_map(": lambda fn: Flow.range(3).flat_map(fn),
@@ -272,10 +272,10 @@ SOURCES: dict[str, Callable[[], Flow[Any]]] = {
     "flat_map_iterable(": lambda: Flow.range(3).flat_map_iterable(lambda n: broken_rows()),
 }
 CONSUMERS: dict[str, Callable[[Flow[Any]], object]] = {
-    "block": lambda flow: flow.block(PATIENCE),
+    "block": lambda flow: flow.block(timeout=PATIENCE),
     "a loop": list,
-    "steps": lambda flow: flow.materialize().dematerialize().map(str).block(PATIENCE),
-    "an operator": lambda flow: flow.merge_with(Flow.empty()).block(PATIENCE),
+    "steps": lambda flow: flow.materialize().dematerialize().map(str).block(timeout=PATIENCE),
+    "an operator": lambda flow: flow.merge_with(Flow.empty()).block(timeout=PATIENCE),
     "a loop over an operator": lambda flow: list(flow.merge_with(Flow.empty())),
 }
 

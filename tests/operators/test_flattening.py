@@ -38,7 +38,7 @@ FAIR: dict[str, Callable[[int], Flow[Any]]] = {
     "flat_map": lambda n: Flow.from_supplier(itertools.count).flat_map(named, concurrency=n),
     "merge": lambda n: Flow.merge(*map(named, range(n))),
     "merge_with": lambda n: named(0).merge_with(*map(named, range(1, n))),
-    "expand": lambda n: Flow.merge(*map(named, range(n))).expand(lambda name: Flow.never(), 1),
+    "expand": lambda n: Flow.merge(*map(named, range(n))).expand(lambda name: Flow.never(), concurrency=1),
 }
 
 
@@ -146,7 +146,7 @@ def test_all_of_flat_map_sequential_are_under_way_whatever_operator_comes_last(
     flow = Flow.range(3).flat_map_sequential(
         lambda n: asynchronous(Flow.from_callable(lambda: meet(n)), pool), concurrency=3
     )
-    assert flow.to_list().block(PATIENCE) == [0, 1, 2]
+    assert flow.to_list().block(timeout=PATIENCE) == [0, 1, 2]
 
 
 def test_timers_in_flat_map_sequential_run_side_by_side() -> None:
@@ -160,12 +160,14 @@ def test_timers_in_flat_map_sequential_run_side_by_side() -> None:
 # -- demand ---------------------------------------------------------------------------------------------------
 
 BOUNDED: dict[str, Callable[[Flow[int], ThreadPoolExecutor, Callable[[int], int]], Flow[Any]]] = {
-    "flat_map": lambda f, p, work: f.flat_map(lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(p), 4),
-    "flat_map_sequential": lambda f, p, work: f.flat_map_sequential(
-        lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(p), 4
+    "flat_map": lambda f, p, work: f.flat_map(
+        lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(p), concurrency=4
     ),
-    "map_parallel": lambda f, p, work: f.map_parallel(work, p, 4),
-    "map_parallel, as they are done": lambda f, p, work: f.map_parallel(work, p, 4, ordered=False),
+    "flat_map_sequential": lambda f, p, work: f.flat_map_sequential(
+        lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(p), concurrency=4
+    ),
+    "map_parallel": lambda f, p, work: f.map_parallel(work, p, concurrency=4),
+    "map_parallel, as they are done": lambda f, p, work: f.map_parallel(work, p, concurrency=4, ordered=False),
 }
 
 
@@ -198,7 +200,7 @@ def test_what_a_filter_drops_is_asked_for_again(concurrency: int) -> None:
     source: TestPublisher[int] = TestPublisher()
     sink = Sink()
     numbers = Flow.from_publisher(source).filter(lambda n: n % 3 == 0)
-    numbers.flat_map(Flow.just, concurrency).subscribe(sink)
+    numbers.flat_map(Flow.just, concurrency=concurrency).subscribe(sink)
     for n in range(30):
         assert 0 < source.demand <= concurrency
         source.emit(n)
@@ -211,7 +213,7 @@ def test_chunks_ask_for_as_many_as_their_tasks_take(pool: ThreadPoolExecutor) ->
     source: TestPublisher[int] = TestPublisher()
     gate = threading.Event()
     sink = Sink()
-    flow = Flow.from_publisher(source).map_parallel(lambda n: gate.wait(PATIENCE) and n, pool, 2, chunk=3)
+    flow = Flow.from_publisher(source).map_parallel(lambda n: gate.wait(PATIENCE) and n, pool, concurrency=2, chunk=3)
     flow.subscribe(sink)
     asked = source.demand
     source.emit(*range(1, 7))
@@ -293,7 +295,7 @@ def test_an_error_of_the_source_waits_for_what_is_under_way(operator: str) -> No
 def test_delayed_errors_of_coroutines_all_come() -> None:
     sink = Sink()
     source: Flow[int] = Flow.from_supplier(lambda: failing(6))
-    source.flat_map(one_or_an_error, 3, delay_error=True).subscribe(sink)
+    source.flat_map(one_or_an_error, concurrency=3, delay_error=True).subscribe(sink)
     assert sink.ended.wait(PATIENCE)
     assert sorted(sink.elements) == [0, 2, 4]
     assert errors_of(sink) == ["KeyError(1)", "KeyError(3)", "KeyError(5)", "OSError('the source')"]
@@ -375,7 +377,9 @@ def test_the_calls_in_flight_come_before_an_error_of_the_source(
         raise OSError("the source")
 
     flow: Flow[int] = Flow.from_supplier(numbers)
-    flow.map_parallel(lambda n: failed.wait(PATIENCE) and n, pool, 8, ordered=ordered, chunk=chunk).subscribe(sink)
+    flow.map_parallel(
+        lambda n: failed.wait(PATIENCE) and n, pool, concurrency=8, ordered=ordered, chunk=chunk
+    ).subscribe(sink)
     assert sink.ended.wait(PATIENCE)
     assert sorted(sink.elements) == [0, 1, 2, 3, 4]
     assert isinstance(sink.error, OSError)
@@ -395,7 +399,7 @@ def test_an_error_of_a_call_in_flight_comes_first_and_the_sources_goes_to_the_ho
         failed.wait(PATIENCE)
         raise KeyError(n)
 
-    Flow.from_supplier(numbers).map_parallel(work, pool, 8).subscribe(sink)
+    Flow.from_supplier(numbers).map_parallel(work, pool, concurrency=8).subscribe(sink)
     assert sink.ended.wait(PATIENCE)
     assert isinstance(sink.error, KeyError)
     wait_until(lambda: [repr(it.error) for it in dropped] == ["OSError('the source')"])

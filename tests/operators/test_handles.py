@@ -58,7 +58,7 @@ def test_a_kill_switch_ends_every_flow() -> None:
 def test_a_kill_switch_fails_every_flow_that_is_late() -> None:
     clock, switch = VirtualTimeExecutor(), KillSwitch()
     sinks = through(lambda: Flow.never().kill_switch(switch).concat_with(Flow.never()))
-    over = switch.throw(5.0, clock)
+    over = switch.throw(5.0, clock=clock)
     assert [sink.end for sink in sinks] == [None] * 3
     with pytest.raises(KeyboardInterrupt):
         clock.advance(5.0)
@@ -72,7 +72,7 @@ def test_an_interrupt_does_not_keep_a_kill_switch_from_its_deadline() -> None:
     Flow.never().kill_switch(switch).subscribe(interrupted)
     Flow.never().kill_switch(switch).concat_with(Flow.never()).subscribe(late)
     with pytest.raises(KeyboardInterrupt):
-        switch.throw(5.0, clock)
+        switch.throw(5.0, clock=clock)
     clock.advance(5.0)
     assert interrupted.end == ("on_complete",)
     assert isinstance(late.error, TimeoutError)

@@ -40,7 +40,7 @@ MODELS: dict[str, tuple[Callable[[Flow[int], int], Flow[Any]], Model]] = {
     "materialize": (lambda f, k: f.materialize().dematerialize(), lambda xs, k: xs),
     "filter": (lambda f, k: f.filter(lambda n: n > k), lambda xs, k: [n for n in xs if n > k]),
     "distinct": (lambda f, k: f.distinct(), lambda xs, k: list(dict.fromkeys(xs))),
-    "distinct by key": (lambda f, k: f.distinct(lambda n: n % 2), lambda xs, k: _by_parity(xs)),
+    "distinct by key": (lambda f, k: f.distinct(key=lambda n: n % 2), lambda xs, k: _by_parity(xs)),
     "distinct_until_changed": (
         lambda f, k: f.distinct_until_changed(),
         lambda xs, k: [n for n, _ in itertools.groupby(xs)],
@@ -75,7 +75,7 @@ MODELS: dict[str, tuple[Callable[[Flow[int], int], Flow[Any]], Model]] = {
     "any": (lambda f, k: f.any(lambda n: n > k), lambda xs, k: [any(n > k for n in xs)]),
     "contains": (lambda f, k: f.contains(k), lambda xs, k: [k in xs]),
     "do_on_next": (lambda f, k: f.do_on_next(int), lambda xs, k: xs),
-    "progress": (lambda f, k: f.progress(int, k + 1), lambda xs, k: xs),
+    "progress": (lambda f, k: f.progress(int, every=k + 1), lambda xs, k: xs),
     "concat_with": (lambda f, k: f.concat_with(Flow.range(k)), lambda xs, k: [*xs, *range(k)]),
     "zip_with": (lambda f, k: f.zip_with(Flow.range(k)), lambda xs, k: list(zip(xs, range(k)))),  # noqa: B905
     "concat_map": (lambda f, k: f.concat_map(Flow.range), lambda xs, k: [m for n in xs for m in range(n)]),
@@ -112,4 +112,4 @@ def test_an_operator_gives_what_its_model_gives(name: str, xs: list[int], k: int
     assert list(operator(Flow.from_iterable(xs), k)) == expected
     assert through_demand(operator(Flow.from_iterable(xs), k), demand) == expected
     assert through_demand(operator(Flow.from_publisher(Flow.from_iterable(xs)), k), demand) == expected
-    assert list(operator(Flow.from_iterable(xs).subscribe_on(POOL).publish_on(POOL, 2), k)) == expected
+    assert list(operator(Flow.from_iterable(xs).subscribe_on(POOL).publish_on(POOL, prefetch=2), k)) == expected

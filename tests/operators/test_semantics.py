@@ -163,7 +163,11 @@ def test_a_task_that_wants_to_exit_ends_the_flow_and_not_the_thread(name: str, p
         raise SystemExit(3)
 
     call: Callable[[int], Flow[int]] = lambda n: Flow.from_callable(lambda: leave(n)).subscribe_on(pool)  # noqa: E731
-    flow = Flow.just(1).map_parallel(leave, pool, 2) if name == "map_parallel" else Flow.just(1).flat_map(call, 2)
+    flow = (
+        Flow.just(1).map_parallel(leave, pool, concurrency=2)
+        if name == "map_parallel"
+        else Flow.just(1).flat_map(call, concurrency=2)
+    )
     sink = Sink()
     flow.subscribe(sink)
     assert isinstance(sink.wait().error.__cause__, SystemExit)
@@ -253,7 +257,7 @@ def test_an_executor_that_refuses_half_way_is_an_error_and_the_source_is_closed(
     discarded: list[int] = []
     source, sink = Numbers(), Sink()
     with Refusing(1) as executor:
-        flow = Flow.from_supplier(lambda: source).map_parallel(lambda n: n, executor, 1)
+        flow = Flow.from_supplier(lambda: source).map_parallel(lambda n: n, executor, concurrency=1)
         flow.do_on_discard(discarded.append).subscribe(sink)
         assert isinstance(sink.wait().error, RejectedError)
     assert source.closed == 1
@@ -268,7 +272,7 @@ def die(n: int) -> int:
 def test_a_worker_process_that_dies_is_an_error(dropped: list[Dropped]) -> None:
     sink = Sink()
     with ProcessPoolExecutor(1) as processes:
-        Flow.range(9).map_parallel(die, processes, 2, chunk=2).subscribe(sink)
+        Flow.range(9).map_parallel(die, processes, concurrency=2, chunk=2).subscribe(sink)
         assert type(sink.wait().error).__name__ == "BrokenProcessPool"
 
 
@@ -345,7 +349,7 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
     flow: Flow[Any] = Flow.range(2).concat_with(Flow.error(OSError())).batch(9)
     flow = flow.do_on_discard(lambda it: heard.append(("near", it)))
     if through in ("an executor", "all"):
-        flow = flow.subscribe_on(pool).publish_on(pool, 1)
+        flow = flow.subscribe_on(pool).publish_on(pool, prefetch=1)
     if through in ("a publisher", "all"):
         flow = flow.do_on_request(lambda n: None)
     if through in ("a foreign publisher", "all"):
@@ -387,7 +391,7 @@ def test_what_a_function_subscribes_to_is_another_flow(pool: Executor) -> None:
 def test_what_waits_in_a_boundary_is_discarded_once_at_a_cancel(pool: Executor, attempt: int) -> None:
     discarded: list[int] = []
     source, sink = Numbers(100), Sink(demand=2)
-    boundary = Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, 8)
+    boundary = Flow.from_supplier(lambda: source).subscribe_on(pool).publish_on(pool, prefetch=8)
     boundary.do_on_discard(discarded.append).subscribe(sink)
     sink.wait_for(2)
     sink.subscription.cancel()
@@ -407,7 +411,7 @@ def test_the_results_of_tasks_that_were_running_are_discarded_once(pool: Executo
         return n
 
     sink = Sink()
-    Flow.range(9).map_parallel(work, pool, 2).do_on_discard(discarded.append).subscribe(sink)
+    Flow.range(9).map_parallel(work, pool, concurrency=2).do_on_discard(discarded.append).subscribe(sink)
     begun.acquire()
     begun.acquire()
     sink.subscription.cancel()
@@ -428,7 +432,7 @@ def test_a_context_variable_of_the_subscriber_is_seen_upstream_on_every_pool(poo
         return (
             flow.map(seen)
             .subscribe_on(pool)
-            .publish_on(pool, 2)
+            .publish_on(pool, prefetch=2)
             .zip_with(
                 Flow.range(3).map_parallel(seen, pool),
                 Flow.just(1, 2).flat_map(lambda n: Flow.just(n).map(seen).subscribe_on(pool)),
@@ -439,7 +443,7 @@ def test_a_context_variable_of_the_subscriber_is_seen_upstream_on_every_pool(poo
     for name in ("a", "b"):
         context = contextvars.copy_context()
         context.run(REQUEST.set, name)
-        assert set(context.run(lambda: flow.to_list().block(PATIENCE)) or []) == {(name, name, name)}
+        assert set(context.run(lambda: flow.to_list().block(timeout=PATIENCE)) or []) == {(name, name, name)}
 
 
 def test_waiting_on_the_pool_that_has_to_feed_is_refused() -> None:
@@ -452,7 +456,7 @@ def test_waiting_on_the_pool_that_has_to_feed_is_refused() -> None:
 
         def allowed() -> Any:
             with blocking_allowed():
-                return flow.block(0.01)
+                return flow.block(timeout=0.01)
 
         with pytest.raises(TimeoutError):
             one.submit(allowed).result(PATIENCE)
@@ -520,7 +524,7 @@ def test_a_cancel_of_the_flow_cancels_its_coroutines_and_its_async_source() -> N
             ended.release()
 
     sink = Sink()
-    Flow.from_async(ticks).flat_map(forever, 2).subscribe(sink)
+    Flow.from_async(ticks).flat_map(forever, concurrency=2).subscribe(sink)
     for _ in range(2):
         assert begun.acquire(timeout=PATIENCE)
     sink.subscription.cancel()
@@ -544,7 +548,7 @@ def numbers():
     finally:
         closed.set()
 pool = ThreadPoolExecutor(2)
-flow = Flow.from_supplier(numbers).subscribe_on(pool).publish_on(pool, 4)
+flow = Flow.from_supplier(numbers).subscribe_on(pool).publish_on(pool, prefetch=4)
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     {sink}
@@ -569,7 +573,7 @@ def test_an_interrupt_in_a_blocking_sink_closes_the_source_and_leaves_no_thread(
 
 
 def test_an_emission_tells_what_became_of_it() -> None:
-    hot: PublishProcessor[int] = PublishProcessor(1)
+    hot: PublishProcessor[int] = PublishProcessor(capacity=1)
     assert hot.emit(0) is Emission.NO_SUBSCRIBER
     sink = Sink(demand=0)
     hot.subscribe(sink)
@@ -603,7 +607,7 @@ def test_an_offer_that_finds_no_room_is_dropped_and_says_so(pool: Executor, drop
     publisher.subscribe(sink)
     assert publisher.offer(1) == 1
     asked: list[int] = []
-    assert publisher.offer(2, 0.01, asked.append) == -1
+    assert publisher.offer(2, 0.01, on_drop=asked.append) == -1
     assert asked == [2]
     assert publisher.estimate_minimum_demand() == -1
     publisher.close_exceptionally(OSError("over"))

@@ -87,7 +87,7 @@ def test_groups_are_what_a_model_says(
     lengths = itertools.cycle(takes)
     sink = Sink(0)
     groups = Flow.from_iterable(numbered).group_by(lambda it: it[1])
-    groups.flat_map(lambda it: it[1].take(next(lengths)), concurrency, prefetch).subscribe(sink)
+    groups.flat_map(lambda it: it[1].take(next(lengths)), concurrency=concurrency, prefetch=prefetch).subscribe(sink)
     for n in itertools.islice(itertools.cycle(requests), 80):
         sink.subscription.request(n)
     assert sink.end == ("on_complete",)
@@ -104,7 +104,7 @@ def test_on_threads_of_their_own_nothing_is_lost_that_was_not_dropped(
         dropped.clear()
         sink = Sink()
         groups = Flow.range(1_000).subscribe_on(pool).group_by(lambda n: n % 4)
-        groups.flat_map(lambda it: it[1].publish_on(pool, 4).take(3)).subscribe(sink)
+        groups.flat_map(lambda it: it[1].publish_on(pool, prefetch=4).take(3)).subscribe(sink)
         assert sink.wait().end == ("on_complete",)
         wait_until(lambda: sorted([*sink.elements, *(it.element for it in dropped)]) == list(range(1_000)))  # noqa: B023
 
@@ -112,7 +112,9 @@ def test_on_threads_of_their_own_nothing_is_lost_that_was_not_dropped(
 def test_groups_under_demand_by_demand_give_all_their_elements() -> None:
     source: TestPublisher[int] = TestPublisher()
     sink = Sink(1)
-    Flow.from_publisher(source).filter(lambda n: True).group_by(third).flat_map(lambda it: it[1], 3, 1).subscribe(sink)
+    Flow.from_publisher(source).filter(lambda n: True).group_by(third).flat_map(
+        lambda it: it[1], concurrency=3, prefetch=1
+    ).subscribe(sink)
     source.emit(*range(100))
     assert sink.elements == [0]
     for n in range(1, 100):
@@ -223,7 +225,7 @@ SOURCES: dict[str, Callable[[ThreadPoolExecutor], Flow[int]]] = {
     "retry": lambda pool: Flow.from_publisher(Flow.range(60)).retry(3),
     "map_parallel": lambda pool: Flow.range(60).map_parallel(lambda n: n, pool),
     "shared": lambda pool: Flow.range(60).share(),
-    "a boundary": lambda pool: Flow.range(60).subscribe_on(pool).publish_on(pool, 4),
+    "a boundary": lambda pool: Flow.range(60).subscribe_on(pool).publish_on(pool, prefetch=4),
 }
 
 
@@ -258,8 +260,8 @@ def test_the_source_runs_on_the_executor_it_was_given(pool: ThreadPoolExecutor) 
     threads: set[str] = set()
     source = Flow.range(300).do_on_next(lambda n: threads.add(threading.current_thread().name.partition("_")[0]))
     with ThreadPoolExecutor(2, "groups") as others:
-        flow = source.group_by(third).subscribe_on(pool).flat_map(lambda it: it[1].publish_on(others, 4))
-        assert flow.count().block(PATIENCE) == 300
+        flow = source.group_by(third).subscribe_on(pool).flat_map(lambda it: it[1].publish_on(others, prefetch=4))
+        assert flow.count().block(timeout=PATIENCE) == 300
     assert threads == {"pool"}
 
 
@@ -267,13 +269,13 @@ def test_a_full_group_is_no_error_while_the_outer_flow_has_not_seen_it(pool: Thr
     """The source is ahead of the outer flow, which has an executor, and takes its time."""
     for _ in range(10):
         flow = Flow.range(2_000).group_by(third, prefetch=2).flat_map(lambda it: it[1]).subscribe_on(pool)
-        assert flow.count().block(PATIENCE) == 2_000
+        assert flow.count().block(timeout=PATIENCE) == 2_000
 
 
 def test_a_full_group_is_an_error_where_it_will_have_no_subscriber(pool: ThreadPoolExecutor) -> None:
     for source in (Flow.range(2_000), Flow.range(2_000).subscribe_on(pool)):
         sink = Sink()
-        source.group_by(third, prefetch=8).flat_map(lambda it: it[1], 2).subscribe(sink)
+        source.group_by(third, prefetch=8).flat_map(lambda it: it[1], concurrency=2).subscribe(sink)
         assert isinstance(sink.wait().error, OverflowError)
         assert "group 2" in str(sink.error)
 
@@ -286,7 +288,7 @@ TAKEN_ONE_BY_ONE: dict[str, Callable[[Flow[Any], ThreadPoolExecutor], Flow[Any]]
     "race": lambda groups, pool: Flow.race(groups, Flow.never()),
     "take_until": lambda groups, pool: groups.take_until(Flow.never()),
     "share": lambda groups, pool: groups.share(),
-    "publish_on": lambda groups, pool: groups.publish_on(pool, 1),
+    "publish_on": lambda groups, pool: groups.publish_on(pool, prefetch=1),
     "subscribe_on": lambda groups, pool: groups.subscribe_on(pool),
 }
 
@@ -323,7 +325,9 @@ def test_what_stands_before_a_boundary_in_a_group_runs_on_its_executor(split: st
         return n
 
     sink = Sink(3)
-    INTO_GROUPS[split](Flow.range(60)).flat_map(lambda group: group.map(work).publish_on(clock, 2), 99).subscribe(sink)
+    INTO_GROUPS[split](Flow.range(60)).flat_map(
+        lambda group: group.map(work).publish_on(clock, prefetch=2), concurrency=99
+    ).subscribe(sink)
     for _ in range(10):
         sink.subscription.request(6)
         clock.advance()
@@ -345,7 +349,7 @@ def test_who_waits_with_a_timeout_is_not_kept_by_a_group_with_a_boundary(split: 
     groups = INTO_GROUPS[split](Flow.range(60))
     try:
         with pytest.raises(TimeoutError):
-            groups.flat_map(lambda group: group.map(work).publish_on(pool)).block(0.05)
+            groups.flat_map(lambda group: group.map(work).publish_on(pool)).block(timeout=0.05)
     finally:
         go.set()
 
@@ -479,6 +483,6 @@ def test_groups_keep_the_rules_under_any_demand(operator: str, demand: int, pool
     recorder, sink = Recorder(), Sink(demand, lambda it, element: it.subscription.request(demand))
     source: Flow[int] = Flow.range(60).subscribe_on(pool)
     split: Any = source.group_by(third) if operator == "group_by" else source.window(4).map(lambda it: (0, it))
-    recorder.wrap(split.flat_map(lambda it: recorder.wrap(it[1]), 16, 3)).subscribe(sink)
+    recorder.wrap(split.flat_map(lambda it: recorder.wrap(it[1]), concurrency=16, prefetch=3)).subscribe(sink)
     assert sorted(sink.wait().elements) == list(range(60))
     wait_until(lambda: check(recorder.records()) == [])

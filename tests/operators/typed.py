@@ -67,6 +67,8 @@ def sources() -> None:
     assert_type(Flow.using(lambda: nullcontext(3), Flow.range), Flow[int])
     assert_type(Flow.interval(1, clock), Flow[int])
     assert_type(Flow.timer(1, clock), Flow[int])
+    assert_type(Flow.interval(0.1), Flow[int])
+    assert_type(Flow.timer(0.1), Flow[int])
     assert_type(Flow.concat(f, f), Flow[int])
     assert_type(Flow.merge(f, f), Flow[int])
     assert_type(Flow.merge_comparing(f, f), Flow[int])
@@ -99,7 +101,7 @@ def elements() -> None:
     assert_type(f.transform(lambda flow: flow.map(text)), Flow[str])
     assert_type(f.filter(bool), Flow[int])
     assert_type(f.distinct(), Flow[int])
-    assert_type(f.distinct_until_changed(text), Flow[int])
+    assert_type(f.distinct_until_changed(key=text), Flow[int])
     assert_type(f.take(1), Flow[int])
     assert_type(f.take_while(bool), Flow[int])
     assert_type(f.take_until(f), Flow[int])
@@ -157,7 +159,8 @@ def time() -> None:
     assert_type(f.rate_limit(1, clock), Flow[int])
     assert_type(f.sample(f), Flow[int])
     assert_type(f.throttle(1, clock), Flow[int])
-    assert_type(f.timeout(1, clock, f), Flow[int])
+    assert_type(f.timeout(1, clock, fallback=f), Flow[int])
+    assert_type(f.timeout(0.5).delay(0.1), Flow[int])
 
 
 def control() -> None:
@@ -215,8 +218,8 @@ def sinks() -> None:
     assert_type(f.to_queue(queue.Queue()), Future[None])
     assert_type(f.block(), int | None)
     assert_type(f.run(), None)
-    assert_type(f.iterate(8), Iterator[int])
-    assert_type(f.iterate_async(8), AsyncGenerator[int, None])
+    assert_type(f.iterate(prefetch=8), Iterator[int])
+    assert_type(f.iterate_async(prefetch=8), AsyncGenerator[int, None])
     assert_type(f.for_each(text), None)
     assert_type(f.explain(), str)
     assert_type(list(f), list[int])
@@ -224,11 +227,11 @@ def sinks() -> None:
 
 def spark(df: DataFrame, session: SparkSession) -> None:
     assert_type(Flow.from_dataframe(df), Flow[tuple[Any, ...]])
-    assert_type(Flow.from_dataframe(df, rows="dicts"), Flow[dict[str, Any]])
-    assert_type(Flow.from_dataframe(df, 2, rows="batches"), Flow[pyarrow.RecordBatch])
+    assert_type(Flow.from_dataframe(df, form="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_dataframe(df, prefetch_partitions=2, form="batches"), Flow[pyarrow.RecordBatch])
     assert_type(Flow.from_stream(df), Flow[tuple[Any, ...]])
-    assert_type(Flow.from_stream(df, rows="dicts"), Flow[dict[str, Any]])
-    assert_type(Flow.from_stream(df, "folder", mode="append", rows="batches"), Flow[pyarrow.RecordBatch])
+    assert_type(Flow.from_stream(df, form="dicts"), Flow[dict[str, Any]])
+    assert_type(Flow.from_stream(df, checkpoint="folder", mode="append", form="batches"), Flow[pyarrow.RecordBatch])
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])
 

@@ -38,12 +38,14 @@ def frame(spark: Any, folder: Path) -> Flow[int]:
 
 
 def batches(spark: Any, folder: Path) -> Flow[int]:
-    rows = Flow.from_dataframe(spark.range(0, 21, 1, 4), 3, rows="batches", batch_rows=2)
+    rows = Flow.from_dataframe(spark.range(0, 21, 1, 4), prefetch_partitions=3, form="batches", batch_rows=2)
     return rows.flat_map_iterable(lambda batch: batch.column(0).to_pylist())
 
 
 def stream(spark: Any, folder: Path) -> Flow[int]:
-    return Flow.from_stream(stream_of(spark, folder / "in"), folder / "checkpoint", {"availableNow": True}).map(first)
+    return Flow.from_stream(
+        stream_of(spark, folder / "in"), checkpoint=folder / "checkpoint", trigger={"availableNow": True}
+    ).map(first)
 
 
 SOURCES: dict[str, Callable[[Any, Path], Flow[int]]] = {"dataframe": frame, "batches": batches, "stream": stream}
@@ -94,11 +96,11 @@ def test_nothing_comes_without_demand_and_a_cancel_from_inside_is_the_last(
 def test_elements_are_tuples_dicts_or_batches_of_so_many_rows(spark: Any) -> None:
     df = spark.sql("select * from values (1, 'a', 1.5D), (2, null, null) as (n, s, x)").coalesce(1)
     assert list(Flow.from_dataframe(df)) == [(1, "a", 1.5), (2, None, None)]
-    assert list(Flow.from_dataframe(df, rows="dicts")) == [
+    assert list(Flow.from_dataframe(df, form="dicts")) == [
         {"n": 1, "s": "a", "x": 1.5},
         {"n": 2, "s": None, "x": None},
     ]
-    one, two = Flow.from_dataframe(df, rows="batches", batch_rows=1)
+    one, two = Flow.from_dataframe(df, form="batches", batch_rows=1)
     assert (one.num_rows, two.num_rows, one.schema.names) == (1, 1, ["n", "s", "x"])
     assert pa.Table.from_batches([one, two]).to_pylist() == df.toArrow().to_pylist()
 
@@ -114,7 +116,7 @@ def test_every_type_comes_as_spark_itself_gives_it(spark: Any) -> None:
 
 def test_a_shuffle_is_planned_once_and_its_partitions_come_in_order(spark: Any) -> None:
     df = spark.range(0, 100, 1, 4).selectExpr("id % 10 as k").groupBy("k").count().orderBy("k")
-    flow = Flow.from_dataframe(df, 2)
+    flow = Flow.from_dataframe(df, prefetch_partitions=2)
     assert list(flow) == list(flow) == [(k, 10) for k in range(10)]
 
 
@@ -246,9 +248,9 @@ def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
     ("arguments", "error", "words"),
     [
         ({"df": 7}, TypeError, "from_dataframe: a DataFrame is needed, not int"),
-        ({"prefetch": 0}, ValueError, "prefetch must be at least 1"),
+        ({"prefetch_partitions": 0}, ValueError, "prefetch_partitions must be at least 1"),
         ({"batch_rows": 0}, ValueError, "batch_rows must be at least 1"),
-        ({"rows": "lists"}, ValueError, "rows must be one of tuples, dicts, batches, not 'lists'"),
+        ({"form": "lists"}, ValueError, "form must be one of tuples, dicts, batches, not 'lists'"),
     ],
 )
 def test_wrong_arguments_are_told_where_the_flow_is_made(
@@ -269,15 +271,15 @@ def test_a_batch_is_committed_when_all_of_it_was_taken_and_comes_again_where_it_
 ) -> None:
     df = stream_of(spark, tmp_path / "in")
     part = Sink(10)
-    Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).map(first).subscribe(part)
+    Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True}).map(first).subscribe(part)
     part.wait_for(10)
     taken = [signal[1] for signal in part.signals[1:]]
     part.subscription.cancel()
     no_query(spark)
-    again = list(Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).map(first))
+    again = list(Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True}).map(first))
     assert taken == list(range(10))
     assert again == list(range(7, 21))  # the first batch was committed, the second was not
-    assert list(Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True})) == []
+    assert list(Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True})) == []
 
 
 def no_query(spark: Any) -> None:
@@ -287,7 +289,7 @@ def no_query(spark: Any) -> None:
 
 def test_without_demand_spark_plans_no_further_batch(spark: Any, tmp_path: Path) -> None:
     sink = Sink(3)
-    Flow.from_stream(stream_of(spark, tmp_path / "in"), tmp_path / "checkpoint").map(first).subscribe(sink)
+    Flow.from_stream(stream_of(spark, tmp_path / "in"), checkpoint=tmp_path / "checkpoint").map(first).subscribe(sink)
     sink.wait_for(3)
     commits = tmp_path / "checkpoint" / "commits"
     assert list(commits.glob("[0-9]*")) == []
@@ -303,7 +305,7 @@ def test_without_demand_spark_plans_no_further_batch(spark: Any, tmp_path: Path)
 def test_an_error_of_the_query_is_the_flows(spark: Any, tmp_path: Path) -> None:
     df = stream_of(spark, tmp_path / "in").selectExpr("if(n = 9, raise_error('spilt'), cast(n as string)) as s")
     sink = Sink()
-    Flow.from_stream(df, tmp_path / "checkpoint", {"availableNow": True}).subscribe(sink)
+    Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True}).subscribe(sink)
     sink.wait()
     assert "spilt" in str(sink.signals[-1][1])
     assert isinstance(sink.signals[-1][1], SparkError)
@@ -319,11 +321,11 @@ def test_what_a_stream_has_added_up_comes_in_the_mode_that_is_asked_for(spark: A
 
 
 def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:
-    options = (tmp_path / "checkpoint", {"availableNow": True})
+    options: Any = {"checkpoint": tmp_path / "checkpoint", "trigger": {"availableNow": True}}
     one = stream_of(spark, tmp_path / "in")
-    assert len(list(Flow.from_stream(one, *options))) == 21
+    assert len(list(Flow.from_stream(one, **options))) == 21
     words = r"^from_stream: .*; the checkpoint .*/checkpoint was there before: if it is that of another query, use"
     for other in (spark.readStream.format("rate").load(), one.union(one), stream_of(spark, tmp_path / "other")):
         with pytest.raises(SparkError, match=words):
-            list(Flow.from_stream(other, *options))
-    assert list(Flow.from_stream(one, *options)) == []  # its own query still can
+            list(Flow.from_stream(other, **options))
+    assert list(Flow.from_stream(one, **options)) == []  # its own query still can

@@ -31,10 +31,11 @@ spark = session(sys.argv[1], {**BRIEF, "spark.executor.memory": "512m", "spark.d
 metrics = TaskMetrics(spark)
 pool = Threads(4)
 twice = lambda row: {"n": 2 * row["id"]}
-fn = lambda rows: rows.map_parallel(twice, pool, 4)
+fn = lambda rows: rows.map_parallel(twice, pool, concurrency=4)
 doubled = map_flow(spark.range(0, 1000, 1, 4), fn, "n long", metrics=metrics)
 print(sum(row[0] for row in Flow.from_dataframe(doubled)), metrics.given, flush=True)
-print(Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", 40).parquet(folder / "out").result(), flush=True)
+written = Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", batch_rows=40)
+print(written.parquet(folder / "out").result(), flush=True)
 print(spark.read.parquet(str(folder / "out")).count(), flush=True)
 
 def lost(batches):

@@ -39,17 +39,17 @@ def told(what):
 
 
 twice = lambda row: {"n": 2 * row["id"]}
-doubled = map_flow(spark.range(0, 1000, 1, 4), lambda rows: rows.map_parallel(twice, pool, 4), "n long")
+doubled = map_flow(spark.range(0, 1000, 1, 4), lambda rows: rows.map_parallel(twice, pool, concurrency=4), "n long")
 told(lambda: doubled.agg({"n": "sum"}).collect()[0][0])
 
 rows = Flow.range(100).map(lambda n: (n,))
-told(lambda: rows.to_spark(spark, "n long", 40).parquet(folder / "out").result())
+told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out").result())
 told(lambda: spark.read.parquet(str(folder / "out")).count())
 
 (folder / "file").touch()
 told(lambda: rows.to_spark(spark, "n long").parquet(folder / "file" / "below").result())
 
-feed = rows.to_spark(spark, "n long", 10).stream(folder / "feed", 4)
+feed = rows.to_spark(spark, "n long", batch_rows=10).stream(folder / "feed", segments=4)
 query = feed.dataframe.writeStream.format("parquet")
 running = query.options(path=str(folder / "fed"), checkpointLocation=str(folder / "checkpoint")).start()
 told(feed.done.result)

@@ -147,7 +147,7 @@ def test_a_schema_that_is_none_is_told_at_once(schema: Any, error: type[Exceptio
 
 
 def test_rows_are_appended_in_micro_batches_to_files_and_tables(spark: Any, tmp_path: Path) -> None:
-    sink = orders(1000).to_spark(spark, Order, rows=300)
+    sink = orders(1000).to_spark(spark, Order, batch_rows=300)
     assert sink.parquet(tmp_path / "orders").result(PATIENCE * 4) == 1000
     assert sink.table("orders_of_the_test").result(PATIENCE * 4) == 1000
     assert sink.format("json", tmp_path / "json", compression="gzip").result(PATIENCE * 4) == 1000
@@ -162,7 +162,7 @@ def test_rows_are_appended_in_micro_batches_to_files_and_tables(spark: Any, tmp_
 
 def test_a_batch_is_written_when_its_time_has_come(spark: Any, tmp_path: Path) -> None:
     slow = Flow.range(3).concat_with(Flow.never()).map(lambda n: (n,))
-    written = slow.to_spark(spark, "n long", 1000, 0.05).parquet(tmp_path / "slow")
+    written = slow.to_spark(spark, "n long", batch_rows=1000, seconds=0.05).parquet(tmp_path / "slow")
     until(lambda: any((tmp_path / "slow").glob("*.parquet")))
     written.cancel()
     assert spark.read.schema("n long").parquet(str(tmp_path / "slow")).count() == 3
@@ -183,7 +183,10 @@ def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
     monkeypatch.setattr(spark, "createDataFrame", failing)
     source = Numbers(100_000)
     written = (
-        Flow.from_supplier(lambda: source).map(lambda n: (n,)).to_spark(spark, "n long", 10).parquet(tmp_path / "n")
+        Flow.from_supplier(lambda: source)
+        .map(lambda n: (n,))
+        .to_spark(spark, "n long", batch_rows=10)
+        .parquet(tmp_path / "n")
     )
     with pytest.raises(SparkError, match=r"^to_spark: No space left on device"):
         written.result(PATIENCE * 4)
@@ -197,7 +200,7 @@ def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
 def test_an_element_that_does_not_fit_ends_the_flow_after_what_came_before(spark: Any, tmp_path: Path) -> None:
     rows: Flow[Any] = Flow.just((1,), (2,), ("three",), (4,))
     with pytest.raises(SparkError, match=r"^to_spark: element 2, field 'n': 'three' \(str\) is no int64"):
-        rows.to_spark(spark, "n long", 2).parquet(tmp_path / "n").result(PATIENCE * 4)
+        rows.to_spark(spark, "n long", batch_rows=2).parquet(tmp_path / "n").result(PATIENCE * 4)
     assert sorted(row[0] for row in spark.read.parquet(str(tmp_path / "n")).collect()) == [1, 2]
 
 
@@ -209,7 +212,7 @@ def test_a_path_that_cannot_be_written_is_sparks_reason(spark: Any, tmp_path: Pa
 
 def fed(spark: Any, folder: Path, n: int, rows: int = 10, segments: int = 4) -> Any:
     source = Flow.range(n).skip(elements_fed(folder))
-    return source.map(lambda i: (i,)).to_spark(spark, "n long", rows).stream(folder, segments)
+    return source.map(lambda i: (i,)).to_spark(spark, "n long", batch_rows=rows).stream(folder, segments=segments)
 
 
 def test_a_stream_is_fed_by_demand_of_its_query(spark: Any, tmp_path: Path) -> None:
@@ -278,7 +281,7 @@ def noise(n: int) -> Flow[tuple[int, float]]:
 def test_a_disk_that_is_really_full_under_files_is_told_and_whole_batches_are_there(
     spark: Any, small_disk: Path, dropped: list[Dropped]
 ) -> None:
-    written = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).parquet(small_disk / "out")
+    written = noise(1_000_000).to_spark(spark, "n long, x double", batch_rows=20_000).parquet(small_disk / "out")
     with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
         written.result(PATIENCE * 4)
     found = spark.read.schema("n long, x double").parquet(str(small_disk / "out"))
@@ -292,15 +295,15 @@ def test_a_disk_that_is_really_full_under_a_feed_is_told_and_what_it_counts_is_t
     spark: Any, small_disk: Path, tmp_path: Path
 ) -> None:
     folder = small_disk / "feed"
-    feed = noise(1_000_000).to_spark(spark, "n long, x double", 20_000).stream(folder, 100)
+    feed = noise(1_000_000).to_spark(spark, "n long, x double", batch_rows=20_000).stream(folder, segments=100)
     with pytest.raises(SparkError, match=r"^to_spark: .*No space left on device"):
         feed.done.result(PATIENCE * 4)
     counted = elements_fed(folder)
     assert counted >= 20_000
-    stream = Flow.from_stream(feed.dataframe, tmp_path / "checkpoint", {"availableNow": True})
+    stream = Flow.from_stream(feed.dataframe, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True})
     assert list(stream.map(lambda row: row[0])) == list(range(counted))
     # And there is room again.
-    again = noise(counted + 7).skip(counted).to_spark(spark, "n long, x double").stream(folder, 100)
+    again = noise(counted + 7).skip(counted).to_spark(spark, "n long, x double").stream(folder, segments=100)
     assert again.done.result(PATIENCE) == 7
 
 
@@ -310,7 +313,7 @@ def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is
     checkpoint = tmp_path / "checkpoint"
 
     def taken(feed: Any) -> list[Any]:
-        return list(Flow.from_stream(feed.dataframe, checkpoint, {"availableNow": True}))
+        return list(Flow.from_stream(feed.dataframe, checkpoint=checkpoint, trigger={"availableNow": True}))
 
     one, other = fed(spark, tmp_path / "one", 30), fed(spark, tmp_path / "other", 20)
     assert one.done.result(PATIENCE) == 30
@@ -324,14 +327,14 @@ def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is
 def test_a_second_query_of_a_feed_is_told_what_it_has_missed(spark: Any, tmp_path: Path) -> None:
     feed = fed(spark, tmp_path / "feed", 30)
     assert feed.done.result(PATIENCE) == 30
-    first = Flow.from_stream(feed.dataframe, tmp_path / "checkpoint", {"availableNow": True})
+    first = Flow.from_stream(feed.dataframe, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True})
     assert len(list(first)) == 30
     fed(spark, tmp_path / "feed", 40).done.result(
         PATIENCE
     )  # its query sees that the rest was committed, and removes it
     assert len(list(first)) == 10
     fed(spark, tmp_path / "feed", 50).done.result(PATIENCE)
-    second = Flow.from_stream(feed.dataframe, tmp_path / "another", {"availableNow": True})
+    second = Flow.from_stream(feed.dataframe, checkpoint=tmp_path / "another", trigger={"availableNow": True})
     with pytest.raises(SparkError, match=r"feed: the segment that begins with element 0 is not there: another query"):
         list(second)
 
@@ -420,7 +423,7 @@ from reactive_runtime.spark.session import BRIEF
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
 rows = Flow.range(2000).skip(elements_fed(folder / "feed")).map(lambda n: (n,))
-feed = rows.to_spark(spark, "n long", 10).stream(folder / "feed", 4)
+feed = rows.to_spark(spark, "n long", batch_rows=10).stream(folder / "feed", segments=4)
 query = (
     feed.dataframe.writeStream.format("parquet")
     .options(path=str(folder / "out"), checkpointLocation=str(folder / "checkpoint"))

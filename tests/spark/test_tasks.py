@@ -45,7 +45,7 @@ def test_rows_go_through_the_flow_in_their_order(rows: Any, spark: Any) -> None:
             )
         return flow.map(squared if rows == "dicts" else lambda row: (row[0], row[0] ** 2))
 
-    df = map_flow(spark.range(0, 100, 1, 3), fn, SCHEMA, rows=rows, batch_rows=7)
+    df = map_flow(spark.range(0, 100, 1, 3), fn, SCHEMA, form=rows, batch_rows=7)
     assert rows_of(df) == [(n, n * n) for n in range(100)]
 
 
@@ -56,11 +56,15 @@ def test_calls_are_in_flight_together_and_come_in_order_or_as_they_are_done(spar
         return squared(row)
 
     metrics = TaskMetrics(spark)
-    ordered = map_flow(spark.range(0, 40, 1, 2), lambda f: f.map_parallel(meet, pool, 4), SCHEMA, metrics=metrics)
+    ordered = map_flow(
+        spark.range(0, 40, 1, 2), lambda f: f.map_parallel(meet, pool, concurrency=4), SCHEMA, metrics=metrics
+    )
     assert rows_of(ordered) == [(n, n * n) for n in range(40)]
     assert (metrics.taken, metrics.given, metrics.retries) == (40, 40, 0)
     assert 1 <= metrics.in_flight <= 4
-    some = map_flow(spark.range(0, 40, 1, 2), lambda f: f.map_parallel(meet, pool, 4, ordered=False), SCHEMA)
+    some = map_flow(
+        spark.range(0, 40, 1, 2), lambda f: f.map_parallel(meet, pool, concurrency=4, ordered=False), SCHEMA
+    )
     assert sorted(rows_of(some)) == [(n, n * n) for n in range(40)]
 
 
@@ -74,7 +78,7 @@ def test_four_calls_at_once_meet_at_a_barrier(spark: Any) -> None:
             barrier.wait(PATIENCE)
             return squared(row)
 
-        return flow.map_parallel(meet, pool, 4)
+        return flow.map_parallel(meet, pool, concurrency=4)
 
     assert len(rows_of(map_flow(spark.range(0, 16, 1, 2), fn, SCHEMA))) == 16
 
@@ -113,7 +117,7 @@ def test_an_error_names_the_operator_the_partition_and_the_row(spark: Any) -> No
     ):
         df.collect()
     pool = Threads(4)
-    df = map_flow(spark.range(0, 40, 1, 2), lambda f: f.map_parallel(unlucky, pool, 4), SCHEMA)
+    df = map_flow(spark.range(0, 40, 1, 2), lambda f: f.map_parallel(unlucky, pool, concurrency=4), SCHEMA)
     with pytest.raises(Exception, match=r"partition 1, row 13 \{'id': 33\}: ValueError: not today \(in map_parallel\("):
         df.collect()
 
@@ -128,7 +132,7 @@ def test_a_limit_cancels_the_flow_and_leaves_no_thread_in_the_worker(spark: Any,
     pool = Threads(4)
 
     def fn(flow: Flow[Any]) -> Flow[Any]:
-        return flow.map_parallel(squared, pool, 4).finalize((tmp_path / "over").touch)
+        return flow.map_parallel(squared, pool, concurrency=4).finalize((tmp_path / "over").touch)
 
     assert len(rows_of(map_flow(spark.range(0, 100_000, 1, 1), fn, SCHEMA, batch_rows=10).limit(3))) == 3
     assert rows_of(map_flow(spark.range(0, 9, 1, 2), fn, SCHEMA)) == [(n, n * n) for n in range(9)]
@@ -160,7 +164,7 @@ def test_a_cancel_of_the_job_cancels_the_flow_of_a_task_that_is_under_way(spark:
         def over(way: str) -> None:
             (tmp_path / "over").write_text(way)
 
-        return flow.map_parallel(slow, pool, 4).do_finally(over)
+        return flow.map_parallel(slow, pool, concurrency=4).do_finally(over)
 
     endless = map_flow(spark.range(0, 10_000_000, 1, 1), fn, SCHEMA, batch_rows=4)
     handle = Flow.from_dataframe(endless).subscribe(print)
@@ -197,7 +201,7 @@ def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
     [
         ({"df": 7}, TypeError, "map_flow: a DataFrame is needed, not int"),
         ({"fn": 7}, TypeError, "map_flow: fn must be callable, not int"),
-        ({"rows": "lists"}, ValueError, "map_flow: rows must be one of tuples, dicts, batches"),
+        ({"form": "lists"}, ValueError, "map_flow: form must be one of tuples, dicts, batches"),
         ({"batch_rows": 0}, ValueError, "map_flow: batch_rows must be at least 1"),
         ({"schema": "n lang"}, SparkError, "map_flow: 'n lang' is no schema of Spark"),
     ],
@@ -219,7 +223,7 @@ def test_a_pool_travels_without_its_threads_and_a_scope_ends_it() -> None:
     clock = pickle.loads(pickle.dumps(Timers()))
     before = set(threading.enumerate())
     with Scope() as scope:
-        assert list(Flow.range(6).map_parallel(str, copy, 2)) == list("012345")
+        assert list(Flow.range(6).map_parallel(str, copy, concurrency=2)) == list("012345")
         assert clock.schedule(0.0, int, "8").result(PATIENCE) == 8
         assert set(threading.enumerate()) > before
     assert set(threading.enumerate()) == before
@@ -238,7 +242,7 @@ LINKS: list[Callable[[Pipeline[Any, Any]], Pipeline[Any, Any]]] = [
     lambda p: p.map(squared),
     lambda p: p.filter(lambda row: row["id"] % 3),
     lambda p: p.flat_map_iterable(lambda row: [row, {**row, "id": -row["id"]}]),
-    lambda p: p.map_parallel(lambda row: {**row, "id": row["id"] + 1}, Threads(2), 2),
+    lambda p: p.map_parallel(lambda row: {**row, "id": row["id"] + 1}, Threads(2), concurrency=2),
     lambda p: p.flat_map_sequential(lambda row: Flow.just(row, row)),
     lambda p: p.batch(2).flatten(),
     lambda p: p.handle(lambda row, emit: emit(row) if row["id"] else None),
@@ -264,7 +268,7 @@ def test_a_pipeline_does_the_same_to_a_flow_a_frame_and_a_stream(
     spark.range(0, rows, 1, 1).write.parquet(str(folder / "in"))
     frame = map_flow(spark.range(0, rows, 1, 1), pipeline, SCHEMA)
     streaming = spark.readStream.schema("id long").parquet(str(folder / "in"))
-    stream = Flow.from_stream(map_flow(streaming, pipeline, SCHEMA), trigger={"availableNow": True}, rows="dicts")
+    stream = Flow.from_stream(map_flow(streaming, pipeline, SCHEMA), trigger={"availableNow": True}, form="dicts")
     assert [row.asDict() for row in frame.collect()] == here
     assert list(stream) == here
 

@@ -122,11 +122,11 @@ PUBLISHERS = [
     through("subscribe_on", lambda flow: flow.subscribe_on(pool())),
     through("publish_on", lambda flow: flow.publish_on(pool())),
     through("subscribe_on, publish_on", lambda flow: flow.subscribe_on(pool()).publish_on(pool())),
-    through("publish_on, prefetch 1", lambda flow: flow.subscribe_on(pool()).publish_on(pool(), 1)),
+    through("publish_on, prefetch 1", lambda flow: flow.subscribe_on(pool()).publish_on(pool(), prefetch=1)),
     BuiltIn(
         "from_publisher, publish_on",
-        lambda n: Flow.from_publisher(helper(n)).publish_on(pool(), 4),
-        fails=lambda n: Flow.from_publisher(helper(n, OSError("broken"))).publish_on(pool(), 4),
+        lambda n: Flow.from_publisher(helper(n)).publish_on(pool(), prefetch=4),
+        fails=lambda n: Flow.from_publisher(helper(n, OSError("broken"))).publish_on(pool(), prefetch=4),
     ),
     through("publish_on a SerialExecutor", lambda flow: flow.subscribe_on(pool()).publish_on(SerialExecutor(pool()))),
     through("publish_on a TrampolineExecutor", lambda flow: flow.publish_on(TrampolineExecutor())),
@@ -136,9 +136,9 @@ PUBLISHERS = [
         lambda flow: (
             flow.subscribe_on(pool())
             .map(same)
-            .publish_on(pool(), 8)
+            .publish_on(pool(), prefetch=8)
             .filter(lambda n: True)
-            .publish_on(pool(), 2)
+            .publish_on(pool(), prefetch=2)
             .take(HUGE)
         ),
     ),
@@ -153,11 +153,15 @@ OPERATORS = [
     through("merge", lambda flow: Flow.merge(flow.subscribe_on(pool()), Flow.empty())),
     through("zip", lambda flow: Flow.zip(flow.subscribe_on(pool()), Flow.range(HUGE)).map(min)),
     through("concat_map", lambda flow: flow.subscribe_on(pool()).concat_map(Flow.just), IN_MEMORY),
-    through("map_parallel", lambda flow: flow.map_parallel(same, pool(), 4), IN_MEMORY),
+    through("map_parallel", lambda flow: flow.map_parallel(same, pool(), concurrency=4), IN_MEMORY),
     through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
     through("timeout", lambda flow: flow.timeout(60, timer())),
-    through("flat_map", lambda flow: flow.flat_map(Flow.just, 2), IN_MEMORY),
-    through("flat_map of tasks", lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), 1), IN_MEMORY),
+    through("flat_map", lambda flow: flow.flat_map(Flow.just, concurrency=2), IN_MEMORY),
+    through(
+        "flat_map of tasks",
+        lambda flow: flow.flat_map(lambda n: Flow.just(n).subscribe_on(pool()), concurrency=1),
+        IN_MEMORY,
+    ),
     BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
     BuiltIn("create", lambda n: Flow.create(lambda emitter: pushing(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
     BuiltIn("SubmissionPublisher", lambda n: Fed(partial(submitted, n)), IN_MEMORY),
@@ -182,7 +186,7 @@ def submitted(n: int, subscriber: Any) -> None:
 
 
 def behaved(n: int, subscriber: Any) -> None:
-    hot = BehaviorProcessor(0, n + 1)
+    hot = BehaviorProcessor(0, capacity=n + 1)
     hot.take(n).subscribe(subscriber)
     for number in range(1, n):
         hot.emit(number)
@@ -211,17 +215,17 @@ def timer() -> ScheduledExecutor:
 
 PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of map": lambda size: FlowProcessor(lambda flow: flow.map(same)),
-    "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), size)),
+    "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), prefetch=size)),
     "FlowProcessor of a chain": lambda size: FlowProcessor(
-        lambda flow: flow.map(same).publish_on(pool(), size).filter(lambda n: True).take(HUGE)
+        lambda flow: flow.map(same).publish_on(pool(), prefetch=size).filter(lambda n: True).take(HUGE)
     ),
 }
 
 HOT_PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of merge": lambda size: FlowProcessor(lambda flow: Flow.merge(flow, Flow.empty(), prefetch=size)),
-    "PublishProcessor": PublishProcessor,
-    "ReplayProcessor": lambda size: ReplayProcessor(IN_MEMORY, size),
-    "UnicastProcessor": UnicastProcessor,
+    "PublishProcessor": lambda size: PublishProcessor(capacity=size),
+    "ReplayProcessor": lambda size: ReplayProcessor(IN_MEMORY, capacity=size),
+    "UnicastProcessor": lambda size: UnicastProcessor(capacity=size),
 }
 """And more of them; for our own kit."""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import ProtocolError
-from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.executors import SharedClock, VirtualTimeExecutor, clock_in
 from reactive_runtime.hooks import Dropped
+from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import Probe, Recorder, StepVerifier, TestPublisher, check
 
 
@@ -26,7 +28,7 @@ def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
         .then_wait(20)
         .expect_next_matches(lambda n: n == 1)
         .expect_next_count(1)
-        .expect_error(OSError, "no disk")
+        .expect_error(OSError, match="no disk")
         .verify()
     )
     StepVerifier(Flow.never()).expect_no_event(0.01).then_cancel().verify()
@@ -109,3 +111,23 @@ def test_a_flow_stands_what_a_publisher_does_against_the_rules(rule: str, droppe
     assert sink.elements == {"1.1": [], "1.3": [7, 7], "1.7": [7], "1.8": [7]}[rule]
     if rule == "1.1":
         assert isinstance(sink.error, ProtocolError)
+
+
+def test_a_step_verifier_sets_its_clock() -> None:
+    flow = Flow.interval(3600).take(2)
+    for _ in range(2):
+        verifier = StepVerifier(flow, clock=VirtualTimeExecutor()).expect_no_event(3599).then_wait(1).expect_next(0)
+        verifier.then_wait(3600).expect_next(1).expect_complete().verify()
+
+
+def test_a_step_verifiers_clock_is_there_for_what_its_steps_begin_and_gone_after() -> None:
+    source, heard = PublishProcessor[int](), list[Any]()
+    clock = VirtualTimeExecutor()
+
+    def begin() -> None:
+        Flow.timer(5).subscribe(heard.append)
+
+    verifier = StepVerifier(source, clock=clock).then(begin).then_wait(5)
+    verifier.then(source.on_complete).expect_complete().verify()
+    assert heard == [0]
+    assert isinstance(clock_in(), SharedClock)

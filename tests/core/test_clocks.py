@@ -1,0 +1,342 @@
+"""Which clock an operator has that was given none, and how the one works that all flows share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink
+
+from reactive_runtime import Flow, hooks
+from reactive_runtime._core import primitives
+from reactive_runtime.executors import (
+    ScheduledExecutor,
+    SharedClock,
+    VirtualTimeExecutor,
+    _Workers,
+    blocking_allowed,
+    clock_in,
+    clock_of,
+)
+from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.operators.pacing import KillSwitch
+
+TIMED: dict[str, Callable[..., Flow[Any]]] = {
+    "timer": lambda *clock: Flow.timer(2, *clock),
+    "interval": lambda *clock: Flow.interval(2, *clock).take(3),
+    "delay": lambda *clock: Flow.range(3).delay(2, *clock),
+    "timeout": lambda *clock: Flow.never().timeout(2, *clock, fallback=Flow.just("late")),
+    "debounce": lambda *clock: Flow.range(3).concat_with(Flow.never()).debounce(2, *clock).take(1),
+    "throttle": lambda *clock: Flow.range(3).throttle(2, *clock),
+    "batch_by": lambda *clock: Flow.range(3).concat_with(Flow.never()).batch_by(5, 2, *clock).take(1),
+    "rate_limit": lambda *clock: Flow.range(3).rate_limit(1, *clock, per=2),
+    "retry_backoff": lambda *clock: (
+        Flow.error(OSError()).retry_backoff(3, *clock, first=2, jitter=0).on_error_return(repr)
+    ),
+    "sample": lambda *clock: Flow.never().start_with(7).sample(Flow.interval(2, *clock)).take(1),
+}
+SHORT: dict[str, Callable[[], Flow[Any]]] = {
+    "timer": lambda: Flow.timer(0.01),
+    "interval": lambda: Flow.interval(0.01).take(3),
+    "delay": lambda: Flow.range(3).delay(0.01),
+    "timeout": lambda: Flow.never().timeout(0.01, fallback=Flow.just("late")),
+    "debounce": lambda: Flow.range(3).concat_with(Flow.never()).debounce(0.01).take(1),
+    "throttle": lambda: Flow.range(3).throttle(100),
+    "batch_by": lambda: Flow.range(3).concat_with(Flow.never()).batch_by(5, 0.01).take(1),
+    "rate_limit": lambda: Flow.range(3).rate_limit(1, per=0.01),
+    "retry_backoff": lambda: Flow.error(OSError()).retry_backoff(3, first=0.01).on_error_return(repr),
+    "sample": lambda: Flow.never().start_with(7).sample(Flow.interval(0.01)).take(1),
+}
+
+
+def seen(sink: Sink) -> list[Any]:
+    return [repr(signal) for signal in sink.signals]
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_without_a_clock_it_is_that_of_the_context_as_if_it_had_been_given(name: str) -> None:
+    given, clock = Sink(), VirtualTimeExecutor()
+    TIMED[name](clock).subscribe(given)
+    clock.advance(60)
+    assert given.end is not None
+
+    found = Sink()
+    with clock_of(VirtualTimeExecutor()) as clock:
+        TIMED[name]().subscribe(found)
+    if name != "throttle":  # it only looks at the clock
+        assert found.end is None
+    clock.advance(60)
+    assert seen(found) == seen(given)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_without_a_clock_and_a_context_time_is_real(name: str) -> None:
+    assert SHORT.keys() == TIMED.keys()
+    assert SHORT[name]().to_list().block(timeout=PATIENCE)
+
+
+def test_the_clock_is_that_of_the_one_who_subscribes_and_not_of_the_one_who_assembles() -> None:
+    with clock_of(VirtualTimeExecutor()) as assembling:
+        flow = Flow.interval(1).take(1)
+    sinks = [Sink(), Sink()]
+    clocks = [VirtualTimeExecutor(), VirtualTimeExecutor()]
+    for sink, clock in zip(sinks, clocks, strict=True):
+        with clock_of(clock):
+            flow.subscribe(sink)
+    assembling.advance(5)
+    assert [sink.elements for sink in sinks] == [[], []]
+    clocks[1].advance(5)
+    assert [sink.elements for sink in sinks] == [[], [0]]
+    clocks[0].advance(5)
+    assert [sink.elements for sink in sinks] == [[0], [0]]
+
+
+def test_a_clock_that_is_given_goes_before_that_of_the_context() -> None:
+    given, sink = VirtualTimeExecutor(), Sink()
+    with clock_of(VirtualTimeExecutor()) as around:
+        Flow.timer(1, given).subscribe(sink)
+    around.advance(5)
+    assert sink.elements == []
+    given.advance(5)
+    assert sink.elements == [0]
+
+
+def test_the_innermost_block_counts_and_the_one_around_it_is_there_again() -> None:
+    outer, inner = VirtualTimeExecutor(), VirtualTimeExecutor()
+    before = clock_in()
+    with clock_of(outer):
+        with clock_of(inner) as clock:
+            assert clock is inner
+            assert clock_in() is inner
+        assert clock_in() is outer
+    assert clock_in() is before
+    assert isinstance(before, SharedClock)
+
+
+def test_the_clock_crosses_boundaries_and_reaches_what_is_made_of_elements() -> None:
+    sink = Sink()
+    with ThreadPoolExecutor(2) as pool:
+        made = threading.Semaphore(0)
+
+        def later(n: int) -> Flow[int]:
+            return Flow.timer(60).map(lambda _: n).do_on_subscribe(made.release)
+
+        with clock_of(VirtualTimeExecutor()) as clock:
+            flow = Flow.range(3).subscribe_on(pool).publish_on(pool).flat_map(later).publish_on(pool)
+            flow.subscribe(sink)
+        for _ in range(3):
+            assert made.acquire(timeout=PATIENCE)
+        while not sink.ended.wait(0.01):  # a timer may not have been set yet when the clock moves
+            clock.advance(60)
+    assert sorted(sink.elements) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("clock", [None, 3, VirtualTimeExecutor, ThreadPoolExecutor(1)])
+def test_what_is_no_clock_is_refused(clock: Any) -> None:
+    with pytest.raises(TypeError, match="clock_of: an executor with a clock is needed"), clock_of(clock):
+        pass
+
+
+@pytest.mark.parametrize("name", [name for name in TIMED if name != "sample"])
+def test_what_is_no_clock_is_refused_by_each_operator(name: str) -> None:
+    operator = "interval" if name == "interval" else name
+    with pytest.raises(TypeError, match=rf"^{operator}: an executor with a clock is needed"):
+        TIMED[name](3)
+
+
+# -- the shared clock ------------------------------------------------------------------------------------------
+
+
+def test_a_subscriber_that_keeps_its_thread_holds_up_no_other_timer() -> None:
+    release, kept = threading.Event(), threading.Event()
+
+    def keep(sink: Sink, element: Any) -> None:
+        kept.set()
+        release.wait()
+
+    slow, quick = Sink(then=keep), Sink()
+    Flow.interval(0.001).take(1).subscribe(slow)
+    try:
+        assert kept.wait(PATIENCE)
+        Flow.interval(0.001).take(5).subscribe(quick)
+        assert quick.wait().elements == [0, 1, 2, 3, 4]
+    finally:
+        release.set()
+    assert slow.wait().elements == [0]
+
+
+def test_no_users_code_runs_on_the_thread_that_waits_for_timers() -> None:
+    sink = Sink()
+    Flow.interval(0.001).take(5).subscribe(sink)
+    assert sink.wait().threads
+    assert "reactive-timers" not in sink.threads
+    assert all(name.startswith("reactive-timers-") for name in sink.threads)
+
+
+def test_with_an_executor_it_goes_on_there() -> None:
+    sink, behind = Sink(), Sink()
+    with ThreadPoolExecutor(1, "mine") as pool:
+        Flow.interval(0.001).take(3).subscribe_on(pool).subscribe(sink)
+        Flow.range(3).delay(0.001).publish_on(pool).subscribe(behind)
+        assert sink.wait().elements == behind.wait().elements == [0, 1, 2]
+    assert sink.threads == behind.threads == {"mine_0"}
+
+
+def test_waiting_on_a_thread_of_the_shared_clock_is_refused_unless_it_is_allowed() -> None:
+    waited = Flow.timer(0.001).map(lambda _: Flow.timer(0.001).block(timeout=PATIENCE))
+    with pytest.raises(RuntimeError, match=r"belongs to the shared clock, which the flow needs for `timer\(0.001 s\)`"):
+        waited.block(timeout=PATIENCE)
+
+    def allowed(_: int) -> Any:
+        with blocking_allowed():
+            return Flow.timer(0.001).block(timeout=PATIENCE)
+
+    assert Flow.timer(0.001).map(allowed).block(timeout=PATIENCE) == 0
+
+
+def test_waiting_on_the_thread_of_the_contexts_clock_is_refused() -> None:
+    flow = Flow.range(3).delay(0.001)
+
+    def waits() -> Any:
+        with clock_of(clock):
+            return flow.block(timeout=PATIENCE)
+
+    with ScheduledExecutor() as clock:
+        with pytest.raises(RuntimeError, match="which the flow needs for `delay"):
+            clock.submit(waits).result(PATIENCE)
+        assert clock.submit(flow.block, timeout=PATIENCE).result(PATIENCE) == 2, "here it has the shared clock"
+
+
+def test_a_kill_switch_has_the_clock_of_the_context_too() -> None:
+    switch, sink = KillSwitch(), Sink()
+    hold, begun = threading.Event(), threading.Event()
+
+    def slow(n: int) -> int:
+        begun.set()
+        hold.wait(PATIENCE)
+        return n
+
+    with ThreadPoolExecutor(1) as pool:
+        Flow.range(2).subscribe_on(pool).kill_switch(switch).map(slow).subscribe(sink)
+        assert begun.wait(PATIENCE)
+        with clock_of(VirtualTimeExecutor()) as clock:
+            over = switch.throw(within=5)
+        assert not over.done()
+        clock.advance(5)
+        hold.set()
+        sink.wait()
+    assert sink.end is not None
+    assert isinstance(sink.end[1], TimeoutError)
+
+
+def test_a_kill_switch_without_a_clock_has_the_shared_one() -> None:
+    switch, sink = KillSwitch(), Sink()
+    Flow.range(3).kill_switch(switch).delay(1000).subscribe(sink)
+    switch.throw(within=0.001)
+    sink.wait()
+    assert sink.end is not None
+    assert isinstance(sink.end[1], TimeoutError)
+
+
+# -- the threads behind it -------------------------------------------------------------------------------------
+
+
+def test_each_thread_is_used_and_calls_that_are_more_than_they_are_all_made() -> None:
+    workers, together = _Workers("many"), threading.Barrier(_Workers.MOST)
+    made, threads = threading.Semaphore(0), set[str]()
+
+    def call() -> None:
+        threads.add(threading.current_thread().name)
+        together.wait(PATIENCE)
+        made.release()
+
+    for _ in range(20 * _Workers.MOST):
+        workers.take(call)
+    for _ in range(20 * _Workers.MOST):
+        assert made.acquire(timeout=PATIENCE)
+    assert len(threads) == _Workers.MOST
+    assert not workers.runs_here()
+
+
+def test_where_the_machine_gives_no_thread_the_call_is_made_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    workers, calls = _Workers("none"), list[str]()
+    monkeypatch.setattr(primitives, "Thread", Refused)
+    workers.take(lambda: calls.append(threading.current_thread().name))
+    assert calls == [threading.current_thread().name]
+
+
+def test_a_clock_that_got_no_thread_for_one_task_gets_one_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    with ScheduledExecutor() as clock:
+        sink = Sink()
+        with monkeypatch.context() as refusing:
+            refusing.setattr(primitives, "Thread", Refused)
+            Flow.timer(0, clock).subscribe(sink)
+        assert sink.end is not None
+        assert "will not run a stream's timer: can't start new thread" in str(sink.end[1])
+        assert Flow.timer(0, clock).block(timeout=PATIENCE) == 0
+
+
+def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, release, done = _Workers("one"), threading.Event(), threading.Event()
+    begun = threading.Event()
+    workers.take(lambda: (begun.set(), release.wait(PATIENCE)))
+    assert begun.wait(PATIENCE)
+    monkeypatch.setattr(_Workers, "_begun", lambda _: False)
+    workers.take(done.set)
+    assert not done.is_set()
+    release.set()
+    assert done.wait(PATIENCE)
+
+
+def test_what_a_call_raises_goes_to_the_hook_and_the_thread_goes_on(dropped: list[hooks.Dropped]) -> None:
+    workers, done = _Workers("raising"), threading.Event()
+
+    def broken() -> None:
+        raise OSError("mine")
+
+    workers.take(broken)
+    workers.take(done.set)
+    assert done.wait(PATIENCE)
+    assert [repr(drop.error) for drop in dropped] == ["OSError('mine')"]
+
+
+# -- a timer that begins anew ----------------------------------------------------------------------------------
+
+
+class Late:
+    """A clock whose tasks are on their way, and can't be taken back, when they are due."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Callable[[], object]] = []
+
+    def now(self) -> float:
+        return 0.0
+
+    def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        self.tasks.append(fn)
+        return future
+
+
+def test_a_wake_up_that_was_on_its_way_when_the_timer_began_anew_does_not_count() -> None:
+    clock, source, sink = Late(), PublishProcessor[int](), Sink()
+    source.debounce(1, clock).subscribe(sink)
+    source.emit(1)
+    source.emit(2)
+    first, second = clock.tasks
+    first()
+    assert sink.elements == [], "2 has not had its silence"
+    second()
+    assert sink.elements == [2]

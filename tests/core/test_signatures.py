@@ -1,0 +1,131 @@
+"""How arguments are written: what a method works on by position or by name, its options by name only."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from inspect import Parameter
+from typing import Any
+
+import pytest
+
+from reactive_runtime import Flow
+from reactive_runtime._core.arguments import PREFETCH
+from reactive_runtime.flow import ConnectableFlow
+from reactive_runtime.hot import (
+    BehaviorProcessor,
+    PublishProcessor,
+    ReplayProcessor,
+    SubmissionPublisher,
+    UnicastProcessor,
+)
+from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
+from reactive_runtime.operators.pushing import Emitter
+from reactive_runtime.testing import StepVerifier
+
+HOT = [BehaviorProcessor, PublishProcessor, ReplayProcessor, SubmissionPublisher, UnicastProcessor]
+CLASSES = [Flow, ConnectableFlow, ParallelFlow, KillSwitch, Valve, Emitter, *HOT, StepVerifier]
+MADE_BY_USERS = [*HOT, KillSwitch, Valve, StepVerifier]
+
+DATA_THAT_MAY_BE_LEFT_OUT = {
+    "Flow.all(predicate)",
+    "Flow.any(predicate)",
+    "Flow.checkpoint(description)",
+    "Flow.element_at(default)",
+    "Flow.enumerate(start)",
+    "Flow.first(default)",
+    "Flow.last(default)",
+    "Flow.log(name)",
+    "Flow.map_parallel(executor)",
+    "Flow.reduce(initial)",
+    "Flow.repeat(n)",
+    "Flow.retry(n)",
+    "Flow.subscribe(on_error)",
+    "Flow.subscribe(on_complete)",
+    "Flow.to_dict(value)",
+    "ConnectableFlow.ref_count(n)",
+    "KillSwitch.throw(within)",
+    "StepVerifier.expect_error(kind)",
+    "SubmissionPublisher.offer(timeout)",
+}
+"""What a method works on, and has a default all the same."""
+
+OPTIONS_BY_POSITION = {
+    "Flow.flat_map(concurrency)",
+    "Flow.publish(capacity)",
+    "Flow.publish_on(prefetch)",
+    "Flow.retry(when)",
+    "SubmissionPublisher(max_buffer)",
+}
+"""Options that are also taken by position, since programs that are there write them so."""
+
+PROTOCOL = {"subscribe", "on_subscribe", "on_next", "on_error", "on_complete", "request", "cancel"}
+"""The methods of the specification, whose argument is given by position."""
+
+
+def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public method, under the first class that has it, and what users make by a call."""
+    seen: set[object] = set()
+    for kind in CLASSES:
+        for name in dir(kind):
+            found = inspect.getattr_static(kind, name)
+            function = found.__func__ if isinstance(found, staticmethod) else found
+            if not name.startswith("_") and inspect.isfunction(function) and function not in seen:
+                seen.add(function)
+                yield f"{kind.__name__}.{name}", function
+    for kind in MADE_BY_USERS:
+        yield kind.__name__, kind.__init__
+
+
+METHODS = dict(methods())
+PARAMETERS = [
+    pytest.param(method, parameter, id=f"{method}({parameter.name})")
+    for method, function in METHODS.items()
+    for parameter in inspect.signature(function).parameters.values()
+    if parameter.name != "self" and parameter.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+]
+
+
+def test_the_catalogue_is_not_empty() -> None:
+    assert len(METHODS) > 150
+    assert len(PARAMETERS) > 200
+
+
+@pytest.mark.parametrize(("method", "parameter"), PARAMETERS)
+def test_data_by_position_or_by_name_and_options_by_name_only(method: str, parameter: Parameter) -> None:
+    name = f"{method}({parameter.name})"
+    optional = parameter.default is not Parameter.empty
+    if method.rpartition(".")[2] in PROTOCOL and not optional:
+        assert parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    elif parameter.name == "clock" and method != "StepVerifier":
+        assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+    elif optional and name not in DATA_THAT_MAY_BE_LEFT_OUT | OPTIONS_BY_POSITION:
+        assert parameter.kind is Parameter.KEYWORD_ONLY
+    else:
+        assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+
+
+def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:
+    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "prefetch"]
+    assert len(defaults) > 12
+    assert set(defaults) == {PREFETCH}
+
+
+def test_each_clock_may_be_left_out() -> None:
+    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "clock"]
+    assert len(defaults) > 9
+    assert set(defaults) == {None}
+
+
+def test_each_exception_is_one() -> None:
+    optional = {
+        f"{method}({parameter.name})"
+        for method, parameter in (it.values for it in PARAMETERS)
+        if parameter.default is not Parameter.empty
+    }
+    assert optional >= DATA_THAT_MAY_BE_LEFT_OUT | OPTIONS_BY_POSITION
+
+
+def test_data_is_given_by_name_as_well() -> None:
+    assert list(Flow.range(9).map(fn=str).skip(n=1).take(n=2).batch(n=2)) == [["1", "2"]]
+    assert list(Flow.range(5).reduce(fn=lambda a, b: a + b, initial=1)) == [11]
