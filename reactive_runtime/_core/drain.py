@@ -32,7 +32,7 @@ from reactive_runtime._core.naming import executor_name
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["BATCH", "CLOSED", "Drain"]
+__all__ = ["BATCH", "CLOSED", "Drain", "Task"]
 
 BATCH: Final = 1024
 """Elements after which a drain on an executor gives its thread back."""
@@ -51,6 +51,9 @@ class Drain:
 
     _context: Any = None
     """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
+
+    _home: Executor | None = None
+    """Where it gives way, having no executor, after work without result; None: nowhere. See `Host`."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.
@@ -137,6 +140,10 @@ class Drain:
                     if trampoline.others():
                         trampoline.later(self._run)
                         return
+                    if self._spent:
+                        self._spent = False
+                        if self._home is not None and not self._submit(resubmitted=True):
+                            return
                 else:
                     budget -= taken or 1
                     if self._spent:  # a batch that ended with the task before is not counted twice
@@ -170,10 +177,13 @@ class Drain:
 
     def _submit(self, *, resubmitted: bool) -> bool:
         """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""
-        assert self._executor is not None
-        task = _Task(self, primitives.get_ident() if resubmitted else 0)
+        return self._hand_over(Task(self, resubmitted=resubmitted), resubmitted=resubmitted)
+
+    def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
+        executor = self._executor or self._home
+        assert executor is not None
         try:
-            future = self._executor.submit(task)
+            future = executor.submit(task)
         except BaseException as error:
             if task.started:  # it ran right here, and this came out of it: not a refusal
                 raise
@@ -181,9 +191,9 @@ class Drain:
                 if not resubmitted:
                     task()
                 return resubmitted
-            refused = RejectedError(f"{executor_name(self._executor)} refused to run a stream's task: {error}")
+            refused = RejectedError(f"{executor_name(executor)} refused to run a stream's task: {error}")
             refused.__cause__ = error
-            self._rejected(refused)
+            task.refuse(refused)
             if goes_up(error):
                 raise
             return False
@@ -192,37 +202,47 @@ class Drain:
         return task.returned
 
 
-class _Task:
+class Task:
     """One submission of a drain, which knows whether it ever ran."""
 
     __slots__ = ("drain", "returned", "started", "submitter")
 
-    def __init__(self, drain: Drain, submitter: int) -> None:
-        self.drain = drain
-        self.started = False  # written by the thread that runs the task, read once the future is done
-        self.submitter = submitter  # thread that is inside `submit`, from within the drain; 0 otherwise
-        self.returned = False  # written and read by that thread only
+    def __init__(self, drain: Drain, *, resubmitted: bool) -> None:
+        self.drain: Drain = drain
+        self.started: bool = False  # written by the thread that runs the task, read once the future is done
+        # The thread that is inside `submit`, from within the drain; 0 otherwise.
+        self.submitter: int = primitives.get_ident() if resubmitted else 0
+        self.returned: bool = False  # written and read by that thread only
+
+    def run(self) -> None:
+        """What there is to do."""
+        self.drain._run()
+
+    def refuse(self, error: RejectedError) -> None:
+        """It will not be run."""
+        self.drain._rejected(error)
 
     def __call__(self) -> None:
+        """The executor runs it."""
         self.started = True
         if self.submitter == primitives.get_ident():
             # An executor that runs tasks where they are submitted: the drain is further down this very stack,
             # so it loops there instead of recursing here (3.3).
             self.returned = True
             return
-        drain = self.drain
-        if drain._context is None:
-            contained(drain._run)
+        context = self.drain._context
+        if context is None:
+            contained(self.run)
         else:
-            contained(drain._context.copy().run, drain._run)
+            contained(context.copy().run, self.run)
 
     def _reject(self, error: RejectedError) -> None:
         """On whichever thread noticed; in the context that the task would have run in."""
-        drain = self.drain
-        if drain._context is None:
-            drain._rejected(error)
+        context = self.drain._context
+        if context is None:
+            self.refuse(error)
         else:
-            drain._context.copy().run(drain._rejected, error)
+            context.copy().run(self.refuse, error)
 
     def settled(self, future: Future[Any]) -> None:
         """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""

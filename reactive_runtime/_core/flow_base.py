@@ -71,10 +71,11 @@ class FlowBase(Generic[T_co]):
         """The pipeline, for `explain`."""
         return parts_of(self)
 
-    def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
-        """Subscribe, and return the subscription."""
+    def _run(self, subscriber: Subscriber[Any], home: Executor | None = None) -> PulledSubscription:
+        """Subscribe, and return the subscription; `home`: where it gives way, if it has no executor."""
         plan = self._origin.plan()
-        subscription = PulledSubscription(subscriber, plan.feed(None), (*plan.steps, *self._steps), plan.executor)
+        steps = (*plan.steps, *self._steps)
+        subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home or home)
         subscription.start()
         return subscription
 

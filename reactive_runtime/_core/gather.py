@@ -99,6 +99,7 @@ class Lane:
         "_heard",
         "_host",
         "_iterator",
+        "_keeps",
         "_own",
         "_portion",
         "_prefetch",
@@ -133,12 +134,16 @@ class Lane:
         self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
         self._feed: Feed
+        # It runs the user's code, on this drain: not on a thread that has only brought news.
+        self._keeps = plan.executor is None and not plan.gathers and (plan.keeps or bool(source._steps))
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         ahead = ahead and plan.gathers and plan.executor is None
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
         if self._own:
             self._feed = inbox = Inbox(source._run, prefetch) if ahead else Inbox(source._run, None, most=prefetch)
             inbox.own = True
+            if apart and host._home is not None:
+                host._hears = True
             # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
             self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
@@ -153,6 +158,8 @@ class Lane:
             self._feed = Inbox(source._run, prefetch)
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
+        if self._steps:
+            self._feed.pace()
         self._feed.heard = heard_above(self._steps, heard) if self._steps else heard
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
@@ -178,6 +185,9 @@ class Lane:
         if self._host._stop:
             return PENDING
         if not self._host.demanded:
+            return self.look()
+        if self._keeps and self._host._away:
+            self._host._deferred = True
             return self.look()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
@@ -254,6 +264,9 @@ class Lane:
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
             if self._iterator is None:
+                if self._keeps and self._host._away:
+                    self._host._deferred = True
+                    return PENDING
                 self._iterator = self._opened()
             self._feed.pump()
             if end_is_certain(self._steps, self._feed.exhausted):

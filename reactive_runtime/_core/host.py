@@ -10,6 +10,17 @@ way at once. The thread that lets the drain go makes them, also from inside anot
 code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
 
+The *home* of a host is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
+the host it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
+switch, another publisher, a cancel, must not wait for it. So the thread that brings news takes a turn itself
+(`_visit`), and leaves to the home whatever may keep a thread: sources, and calls upstream. What is left is a task that
+does not own the drain while it waits in the executor's queue (`_summon`), or the next news would wait for it.
+
+    idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is summoned ──▶ owned, at home ──▶ idle
+
+An upstream that works for long without a result gives way at its home in the same manner, although it has begun on the
+thread that asked.
+
 A host *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
 is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
 calls, be under way on another thread, wait for its turn on a thread or a pool. Who has to know that nothing more comes
@@ -26,8 +37,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from reactive_runtime._core import hooks, trampoline
-from reactive_runtime._core.drain import Drain
+from reactive_runtime._core.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.exits import contained, each
+from reactive_runtime.errors import RejectedError
+from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime._core.failure import Failure
@@ -51,24 +64,36 @@ class Host(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
     __slots__ = (
+        "_away",
         "_behind",
+        "_calling",
         "_calls",
         "_coming",
         "_context",
+        "_deferred",
         "_endings",
         "_failed",
         "_heard",
+        "_hears",
+        "_home",
         "_over",
         "_raised",
         "_root",
         "_stop",
+        "_summoned",
         "_waiter",
         "_work",
         "demanded",
     )
 
-    def __init__(self, executor: Executor | None = None) -> None:
+    def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
+        self._home = executor if home is None else home
+        self._hears = False  # the owner's; it hears from elsewhere, and an upstream of it may keep a thread of its home
+        self._away = False  # the owner's; it is not at home, and leaves there what may keep its thread
+        self._deferred = False  # the owner's; something was left
+        self._summoned = False  # _lock; a task of it waits in an executor's queue, and owns nothing
+        self._calling = 0  # _lock; calls upstream that are being made, on the thread of its executor
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
         self._behind: Inbox | None = None  # _lock; that it signals to, as an upstream of another host; None once closed
@@ -137,7 +162,120 @@ class Host(Drain):
                 self._missed = True
                 return
             self._busy = True
-        self._context.copy().run(contained, self._launch)
+        if self._hears and self._home is not None:
+            self._context.copy().run(contained, trampoline.launch, self._visit)
+        else:
+            self._context.copy().run(contained, self._launch)
+
+    def _add(self, n: int) -> None:
+        if n:
+            super()._add(n)
+            return
+        with self._lock:  # Drain._add, written out
+            if self._busy:
+                self._missed = True
+                return
+            self._busy = True
+        self._element_came()
+
+    def _element_came(self) -> None:
+        """`_launch`, for what a thread has brought from elsewhere. For the owner."""
+        if self._hears and self._home is not None:
+            self._context.copy().run(trampoline.launch, self._visit)
+        else:
+            self._launch()
+
+    def _end_came(self) -> None:
+        """Wake the drain for a cancel, or the end of an upstream."""
+        with self._lock:
+            if self._busy:
+                self._missed = True
+                return
+            self._busy = True
+            calling = self._calling or self._calls is not None
+        if self._home is not None and (self._hears or (calling and self._executor is not None)):
+            self._context.copy().run(trampoline.launch, self._visit)
+        else:
+            self._launch()
+
+    def _visit(self) -> None:
+        """Take turns on a thread that has brought news; what may keep it is left to the executor. Owner only.
+
+        Where all that is under way is a call upstream, the elements are left as well, and only an end is signalled.
+        """
+        with self._lock:
+            self._missed = False
+            demand = self._demand
+        allowance = 0
+        more = True
+        try:
+            while more:
+                allowance = min(demand, BATCH) if self._hears else 0
+                self._away, self._deferred = True, not self._hears
+                taken = self._turn(allowance)
+                self._away = False
+                if taken == CLOSED:
+                    break
+                with self._lock:
+                    if self._demand != MAX_DEMAND:
+                        self._demand -= taken
+                    demand = self._demand
+                    more = self._missed or (taken > 0 and taken == allowance)
+                    self._missed = False
+                    later = self._deferred or self._spent or self._calls is not None
+                    if not (more or later):
+                        self._busy = False
+                        break
+                if self._spent and later:
+                    more = self._spent = False  # give way
+                if not more:
+                    self._summon()
+                    return
+        except BaseException:
+            self._away = False
+            with self._lock:
+                self._busy = False  # not held by a thread that is on its way out
+            raise
+        self._left()
+
+    def _launch(self) -> None:
+        if self._executor is None:
+            trampoline.launch(self._run)
+        elif self._is_open():
+            self._summon()
+        else:
+            self._submit(resubmitted=False)
+
+    def _is_open(self) -> bool:
+        """Whether its tasks must not own it while they wait: it may be visited. For the owner."""
+        with self._lock:
+            return self._hears or self._calling > 0 or self._calls is not None
+
+    def _submit(self, *, resubmitted: bool) -> bool:
+        if self._executor is None or self._is_open():
+            return self._summon(resubmitted=resubmitted)
+        return super()._submit(resubmitted=resubmitted)
+
+    def _summon(self, *, resubmitted: bool = False) -> bool:
+        """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread."""
+        with self._lock:
+            self._busy = False
+            needed, self._summoned = not self._summoned, True
+        return (
+            needed
+            and self._hand_over(_Summons(self, resubmitted=resubmitted), resubmitted=resubmitted)
+            and self._come()
+        )
+
+    def _come(self) -> bool:
+        """Own the drain again, unless another thread does, which then hears of it."""
+        with self._lock:
+            self._summoned = False
+            if self._busy:
+                self._missed = True
+                return False
+            self._busy = True
+            return True
 
     def _later(self, call: Callable[[], object]) -> None:
         """Make this call upstream as soon as nobody owns the drain. Called by its owner."""
@@ -163,7 +301,7 @@ class Host(Drain):
                 host._coming -= 1
                 if host._coming:
                     break
-                if host._calls and (host._over or not host._busy):
+                if host._calls and (host._over or not (host._busy or host._summoned)):
                     idle.append(host)
                 inbox = host._behind
             host = inbox.host() if inbox is not None and inbox.is_here() else None
@@ -189,7 +327,7 @@ class Host(Drain):
         with self._lock:
             if self._over:
                 return True
-            if not (self._busy or self._coming) and demand in (None, self._demand):
+            if not (self._busy or self._summoned or self._coming) and demand in (None, self._demand):
                 return True
             if news is not None:
                 if self._calls is None:
@@ -210,5 +348,33 @@ class Host(Drain):
             return
         with self._lock:
             calls, self._calls = self._calls, None
+            if calls and self._executor is not None:
+                self._calling += len(calls)
+                calls = [partial(self._call, call) for call in calls]
         if calls:
             trampoline.work(calls)
+
+    def _call(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        finally:
+            with self._lock:
+                self._calling -= 1
+
+
+class _Summons(Task):
+    """A task that takes the drain only when it runs."""
+
+    __slots__ = ()
+
+    def run(self) -> None:
+        assert isinstance(self.drain, Host)
+        if self.drain._come():
+            self.drain._run()
+
+    def refuse(self, error: RejectedError) -> None:
+        assert isinstance(self.drain, Host)
+        if self.drain._come():
+            self.drain._rejected(error)
+        else:
+            self.drain.fail(error)

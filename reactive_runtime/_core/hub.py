@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import NoneSignalledError, Relayed, Upstream
@@ -87,6 +88,7 @@ class Reader(Feed):
         "_hub",
         "_node",
         "_on_drain",
+        "_paced",
         "_position",
         "gone",
         "on_connect",
@@ -104,10 +106,11 @@ class Reader(Feed):
         self._entered = entered  # what lies before was replayed, and takes no room
         self._host: Host | None = None  # the hub's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
+        self._paced = False  # set once, before it is opened
         self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
         self._failure: Failure | None = None  # the hub's lock; set once, when the hub has failed
         self.gone: bool = False  # the hub's lock; the subscriber wants no more
-        self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
+        self.on_connect: Callable[[Executor | None], object] = hub.connected  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
     def attach(self, host: Host) -> None:
@@ -123,13 +126,16 @@ class Reader(Feed):
     def _connect(self) -> None:
         assert self._host is not None
         if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
-            self.on_connect()
+            self.on_connect(self._host._home)
+
+    def pace(self) -> None:
+        self._paced = True
 
     def open(self) -> Iterator[Any]:
+        assert self._host is not None
         if self._on_drain:
-            assert self._host is not None
             self._host._later(self._connect)
-        return self
+        return paced(self, self._host) if self._paced else self
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -294,6 +300,10 @@ class Hub:
         self._stand(number, -1)
         return not reader._asking and self._lacking() > 0
 
+    def connected(self, _home: Executor | None) -> None:
+        """A subscriber is there, on that executor."""
+        self.more_room()
+
     def size(self) -> int:
         """How many subscribers are there."""
         with self._lock:
@@ -352,7 +362,7 @@ class Hub:
             upstream.ended()
         if error is not None and unheard:
             hooks.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
-        wake_all(hosts)
+        wake_all(hosts, ended=True)
         return True
 
     def _finish(self, error: BaseException | None, *, kept: bool = False) -> None:
@@ -485,12 +495,18 @@ class Hub:
         return 0 if n <= 0 or (self._outstanding and n < self._batch) else n
 
 
-def wake_all(hosts: Iterable[Host]) -> None:
-    """Let the subscribers see to what has come; all, also where one raises what is never swallowed."""
+def wake_all(hosts: Iterable[Host], *, ended: bool = False) -> None:
+    """Let the subscribers see to what has come; all, also where one raises what is never swallowed.
+
+    `ended`: the source has.
+    """
     raised: BaseException | None = None
     for host in hosts:
         try:
-            host._add(0)
+            if ended:
+                host._end_came()
+            else:
+                host._add(0)
         except BaseException as error:
             if raised is not None:
                 hooks.error_dropped("a second subscriber raised out of the same emission", raised)

@@ -179,7 +179,7 @@ class Inbox(Feed):
 
     def open(self) -> Iterator[Any]:
         if self._on_drain:
-            self._connect()
+            self._drain._later(self._connect)
         self._elements = chain.from_iterable(self._chunks())
         return self._elements
 
@@ -389,7 +389,7 @@ class Inbox(Feed):
             if dropped:
                 self._overflowed(dropped)
             if idle:
-                drain._launch()
+                drain._element_came()
         else:
             self._refuse(element)
 
@@ -441,7 +441,7 @@ class Inbox(Feed):
         if not accepted:
             hooks.elements_dropped("it came after its stream had ended", elements, self.heard)
         if idle:
-            drain._launch()
+            drain._element_came()
             return drain._executor is None
         return False
 
@@ -495,7 +495,7 @@ class Inbox(Feed):
             upstream.ended()
         if not already:
             self.came()
-            drain._add(0)
+            drain._end_came()
         return not already
 
 

@@ -67,6 +67,8 @@ class Plan(NamedTuple):
     """The supplier of a cold source that has one element, whatever its steps make of it."""
     gathers: bool = False
     """The feed is an asynchronous operator: it is at work only while its host polls it."""
+    home: Executor | None = None
+    """Where its sources run, other than on `executor`: see `Host`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +269,13 @@ class Long(Origin[T]):
 
     def plan(self) -> Plan:
         run = self.source._run
-        return Plan(lambda _: Inbox(run, None), (), None, pulls=False, keeps=False)
+
+        def feed(_: int | None) -> Inbox:
+            inbox = Inbox(run, None)
+            inbox.own = True
+            return inbox
+
+        return Plan(feed, (), None, pulls=False, keeps=False)
 
     def on(self, executor: Executor) -> Long[T]:
         return Long(self.source._on(executor))
@@ -315,7 +323,7 @@ class Gathered(Origin[T]):
         keeps = gather.calls or (bool(self.sources) and not gather.apart)
         if gather.apart and self.sources:  # its sources run there; what it hears from elsewhere must not wait for them
             gather.sources_on = self.executor
-            return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True)
+            return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True, home=self.executor)
         return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps, gathers=True)
 
     def _apart(self, gather: Gather) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.failure import Failure
-from reactive_runtime._core.feed import Feed
+from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.host import Host
 from reactive_runtime.spec import MAX_DEMAND
@@ -43,6 +43,7 @@ class Outbox(Feed):
         "_items",
         "_lock",
         "_over",
+        "_paced",
         "capacity",
         "gone",
         "on_connect",
@@ -73,6 +74,7 @@ class Outbox(Feed):
         self.gone: bool = False  # _lock; the subscriber wants no more
         self._host: Host | None = None  # _lock; set once, by attach
         self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the host's demand
+        self._paced = False  # set once, before it is opened
         self._given = 0  # the drain's; elements handed on since `on_room` was called
 
     # -- the filler: any thread --------------------------------------------------------------------------------
@@ -174,8 +176,12 @@ class Outbox(Feed):
         if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to begin
             self.on_connect()
 
+    def pace(self) -> None:
+        self._paced = True
+
     def open(self) -> Iterator[Any]:
-        return self
+        assert self._host is not None
+        return paced(self, self._host) if self._paced else self
 
     def __iter__(self) -> Iterator[Any]:
         return self

@@ -64,8 +64,11 @@ class PulledSubscription(Host):
         feed: Feed,
         steps: Sequence[Step[Any, Any]] = (),
         executor: Executor | None = None,
+        home: Executor | None = None,
     ) -> None:
-        super().__init__(executor)  # owned, by `start`, so that nothing is signalled before on_subscribe
+        if executor is None and home is None and type(subscriber) is Inbox and subscriber.own:
+            home = subscriber._drain._home
+        super().__init__(executor, home)  # owned, by `start`, so that nothing is signalled before on_subscribe
         self._cancelled = False  # _lock
         self._fault: Exception | None = None  # _lock; an invalid demand to be answered
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
@@ -123,7 +126,7 @@ class PulledSubscription(Host):
             else:
                 self._fault = fault
             self._stop = True
-        self._add(0)
+        self._end_came()
 
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 
@@ -178,7 +181,7 @@ class PulledSubscription(Host):
                 return self._first_turn(allowance)
             if not allowance:
                 return CLOSED if self._ended_early() else 0
-            if allowance > BATCH and type(self._subscriber) is Inbox:  # it gives way to what waits on this thread
+            if allowance > BATCH and (self._home is not None or type(self._subscriber) is Inbox):  # it gives way
                 taken = self._emit(BATCH, allowance)
                 if taken == BATCH:
                     self._spend()
@@ -305,7 +308,7 @@ class PulledSubscription(Host):
             assert self._source is not None
             assert self._feed is not None
             source = self._source
-            if self._steps and not self._feed.waits and (self._executor or type(self._subscriber) is Inbox):
+            if self._steps and not self._feed.waits and (self._home is not None or type(self._subscriber) is Inbox):
                 source = paced(source, self)
             self._pulled = pulled(source, self._steps, self)
         return self._pulled

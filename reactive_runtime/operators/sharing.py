@@ -8,6 +8,7 @@ than the slowest of them has room for. Subscribers without an executor are calle
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -161,12 +162,13 @@ class Line:
             connection = self._connection
             first, connection.made = not connection.made, True
         if first:
-            self._subscribe(connection.hub)
+            self._subscribe(connection.hub, None)
         return lambda: self.disconnect(connection)
 
-    def _subscribe(self, hub: Hub) -> None:
+    def _subscribe(self, hub: Hub, home: Executor | None) -> None:
+        """`home`: of the subscriber that connects; its thread runs the source, which gives way there."""
         try:
-            self.source._run(hub)
+            self.source._run(hub, home)
         except BaseException as error:  # 1.9: it never raises; what is never swallowed comes through all the same
             hub.abandoned(error)
             raise
@@ -214,7 +216,7 @@ class _Counted:
         self._here = False  # the line's lock
         self._over = False  # the line's lock; it has left
 
-    def come(self) -> None:
+    def come(self, home: Executor | None) -> None:
         """It is subscribed; the n-th connects."""
         line, connection = self._line, self._connection
         with line._lock:
@@ -226,7 +228,7 @@ class _Counted:
             if first:
                 connection.made = True
         if first:
-            self._context.run(line._subscribe, connection.hub)
+            self._context.run(line._subscribe, connection.hub, home)
         connection.hub.more_room()
 
     def leave(self) -> None:

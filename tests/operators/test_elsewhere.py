@@ -6,11 +6,12 @@ What the clock brings has to be signalled before the source is let go, and a sou
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -139,6 +140,104 @@ def test_a_clock_ends_a_flow_whose_source_keeps_its_thread(keeping: str, ending:
             assert held.inside.wait(PATIENCE)
             move_until(sink.ended, clock)
             held.release.set()
+
+
+class Foreign:
+    """A flow that is not known to be one."""
+
+    def __init__(self, flow: Flow[Any]) -> None:
+        self.flow = flow
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.flow.subscribe(subscriber)
+
+
+BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "retry": lambda flow: flow.retry(0),
+    "repeat": lambda flow: flow.repeat(1),
+    "map_error": lambda flow: flow.map_error(lambda error: OSError(str(error))),
+    "on_error_return": lambda flow: flow.on_error_return(lambda error: 0),
+    "on_error_resume": lambda flow: flow.on_error_resume(Flow.error, KeyError),
+    "retry_when": lambda flow: flow.retry_when(lambda error, attempt: Flow.empty()),
+    "a step and retry": lambda flow: flow.map(lambda n: n).retry(0).map(lambda n: n),
+    "concat_map": lambda flow: Flow.just(1).concat_map(lambda n: flow),
+    "flat_map": lambda flow: Flow.just(1).flat_map(lambda n: flow),
+    "switch_map": lambda flow: Flow.just(1).switch_map(lambda n: flow),
+    "defer": lambda flow: Flow.defer(lambda: flow),
+    "using": lambda flow: Flow.using(lambda: nullcontext(1), lambda n: flow),
+    "concat": lambda flow: Flow.concat(Flow.empty(), flow),
+    "start_with": lambda flow: flow.start_with(Flow.just(0)),
+    "cache": lambda flow: flow.cache(),
+    "share": lambda flow: flow.share(),
+    "replay": lambda flow: flow.replay(1).ref_count(),
+    "from_publisher": lambda flow: Flow.from_publisher(Foreign(flow)),
+    "many steps": lambda flow: functools.reduce(lambda flow, _: flow.flat_map_iterable(lambda n: [n]), range(60), flow),
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("ending", ["timeout", "take_until", "kill_switch", "merge of what fails", "batch_by, behind"])
+@pytest.mark.parametrize("keeping", KEEPING)
+def test_a_clock_is_heard_though_operators_stand_between_it_and_the_pool(
+    keeping: str, ending: str, between: str
+) -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    with hooks.captured(), ThreadPoolExecutor(1) as pool:
+        BETWEEN[between](ENDING[ending](KEEPING[keeping](held), clock)).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        try:
+            move_until(sink.ended, clock)
+        finally:
+            sink.subscription.cancel()
+            held.release.set()
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+def test_a_loop_without_result_gives_way_and_is_cancelled_behind_an_operator(keeping: str, between: str) -> None:
+    held, sink = Held(), Sink()
+    with hooks.captured(), ThreadPoolExecutor(1) as pool:
+        BETWEEN[between](KEEPING[keeping](held)).subscribe_on(pool).subscribe(sink)
+        try:
+            assert held.inside.wait(PATIENCE)
+            assert Flow.range(5_000).subscribe_on(pool).count().to_future().result(PATIENCE) == 5_000
+        finally:
+            sink.subscription.cancel()
+        assert pool.submit(lambda: 1).result(PATIENCE) == 1
+
+
+def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    with ThreadPoolExecutor(1) as pool:
+        Flow.from_supplier(held.rows).batch_by(5, 1, clock).retry(1).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        clock.advance(1)
+        sink.wait_for(1)
+        assert sink.elements == [[0]]
+        held.release.set()
+        sink.wait()
+    assert sink.elements == [[0], [1]]
+
+
+def test_the_next_attempt_runs_on_the_pool_and_its_timeout_is_heard() -> None:
+    held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
+    ran: list[str] = []
+
+    def slow() -> int:
+        ran.append(threading.current_thread().name)
+        return held.wait()
+
+    with hooks.captured(), ThreadPoolExecutor(2, "pool") as pool:
+        Flow.from_callable(slow).timeout(1, clock).retry(1).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        held.inside.clear()
+        clock.advance(1)
+        assert held.inside.wait(PATIENCE), "the second attempt"
+        assert not sink.ended.is_set()
+        move_until(sink.ended, clock)
+        held.release.set()
+    assert len(ran) == 2
+    assert all(name.startswith("pool") for name in ran)
 
 
 def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
