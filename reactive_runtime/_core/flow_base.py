@@ -76,6 +76,7 @@ class FlowBase(Generic[T_co]):
         plan = self._origin.plan()
         steps = (*plan.steps, *self._steps)
         subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home or home)
+        subscription._guest = subscription._hears = plan.home is not None
         subscription.start()
         return subscription
 

@@ -164,10 +164,15 @@ class Lane:
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
         here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
+        light = plan.executor is not None or (plan.gathers and not plan.keeps)  # it runs no source on this thread
+        if isinstance(self._feed, Inbox):
+            self._feed.light = light
         if isinstance(self._feed, Inbox) and (here or prefetch == MAX_DEMAND):
-            host._later(self._feed.connect)
+            host._later(self._feed.connect, light=light)
         elif here or prefetch == MAX_DEMAND or plan.pushes:
-            host._later_expected(self._feed.connect)
+            host._later_expected(self._feed.connect, light=light)
+        elif host._away and plan.executor is host._home:
+            host._later(self._feed.connect)  # behind those that were noted before it
         else:
             self._feed.connect()
 

@@ -73,9 +73,11 @@ class Host(Drain):
         "_deferred",
         "_endings",
         "_failed",
+        "_guest",
         "_heard",
         "_hears",
         "_home",
+        "_light",
         "_over",
         "_raised",
         "_root",
@@ -89,9 +91,11 @@ class Host(Drain):
     def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
         self._home = executor if home is None else home
+        self._guest = False  # set once, before it starts; it has a home, and may be begun anywhere else
         self._hears = False  # the owner's; it hears from elsewhere, and an upstream of it may keep a thread of its home
         self._away = False  # the owner's; it is not at home, and leaves there what may keep its thread
         self._deferred = False  # the owner's; something was left
+        self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
         self._summoned = False  # _lock; a task of it waits in an executor's queue, and owns nothing
         self._calling = 0  # _lock; calls upstream that are being made, on the thread of its executor
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
@@ -224,12 +228,17 @@ class Host(Drain):
                     self._missed = False
                     later = self._deferred or self._spent or self._calls is not None
                     if not (more or later):
+                        light, self._light = self._light, []
                         self._busy = False
-                        break
+                if not (more or later):
+                    trampoline.work(light)
+                    return
                 if self._spent and later:
                     more = self._spent = False  # give way
                 if not more:
+                    light, self._light = self._light, []
                     self._summon()
+                    trampoline.work(light)
                     return
         except BaseException:
             self._away = False
@@ -240,7 +249,7 @@ class Host(Drain):
 
     def _launch(self) -> None:
         if self._executor is None:
-            trampoline.launch(self._run)
+            trampoline.launch(self._visit if self._guest else self._run)
         elif self._is_open():
             self._summon()
         else:
@@ -277,8 +286,14 @@ class Host(Drain):
             self._busy = True
             return True
 
-    def _later(self, call: Callable[[], object]) -> None:
-        """Make this call upstream as soon as nobody owns the drain. Called by its owner."""
+    def _later(self, call: Callable[[], object], *, light: bool = False) -> None:
+        """Make this call upstream as soon as nobody owns the drain. Called by its owner.
+
+        At home, unless it is `light`: it runs no source.
+        """
+        if light and self._away:
+            self._light.append(call)
+            return
         with self._lock:
             if self._calls is None:
                 self._calls = []
@@ -308,10 +323,10 @@ class Host(Drain):
         if idle:
             each([host._left for host in idle])
 
-    def _later_expected(self, subscribe: Callable[[], object]) -> None:
+    def _later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
         """`_later`, for a call that subscribes to an upstream, and returns when that is done."""
         self._expect()
-        self._later(partial(self._make, subscribe))
+        self._later(partial(self._make, subscribe), light=light)
 
     def _make(self, subscribe: Callable[[], object]) -> None:
         try:

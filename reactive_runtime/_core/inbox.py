@@ -72,6 +72,7 @@ class Inbox(Feed):
         "_unasked",
         "_upstream",
         "_worked",
+        "light",
         "own",
     )
 
@@ -95,6 +96,7 @@ class Inbox(Feed):
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
+        self.light: bool = False  # set once, before `connect`: to ask the upstream runs no source on this thread
         self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
@@ -248,7 +250,7 @@ class Inbox(Feed):
                 self._room = min(self._room + n, MAX_DEMAND)
                 self._unasked = min(self._unasked + n, MAX_DEMAND)
         if wanted:
-            self._drain._later(self.ask)
+            self._drain._later(self.ask, light=self.light)
 
     def ask(self) -> None:
         """Ask the upstream to fill the room that was promised; made when nobody owns the drain, or by `_ask`."""
@@ -268,7 +270,7 @@ class Inbox(Feed):
         if upstream is None or upstream.submits:
             self.ask()
         else:
-            self._drain._later(self.ask)
+            self._drain._later(self.ask, light=self.light)
 
     def exhausted(self) -> bool:
         with self._drain._lock:

@@ -75,7 +75,7 @@ class Single(Feed):
     def want(self, n: int) -> None:
         if not (self._at_once or self._begun):
             self._begun = True
-            self._host._later(self._submit)
+            self._host._later(self._submit, light=True)
 
     def open(self) -> Iterator[Any]:
         return chain.from_iterable(self._chunks())

@@ -108,7 +108,7 @@ def test_a_wait_for_a_flow_that_is_made_on_this_very_thread_is_refused(
     with make() as executor:
         flow = OPERATORS[operator](lambda: made(executor), other)
         with pytest.raises(RuntimeError, match="which the flow needs for"):
-            executor.submit(flow.block, PATIENCE / 2).result(PATIENCE)
+            executor.submit(flow.block, timeout=PATIENCE / 2).result(PATIENCE)
         assert executor.submit(int).result(PATIENCE) == 0, "the thread is free again"
         all_done(other)  # before the executor goes: what is under way may be about to need it
 
@@ -148,24 +148,24 @@ def test_it_is_the_thread_that_counts(make: Callable[[], Executor], below: Calla
     with make() as executor:
         flow = Flow.just(1).concat_map(lambda n: Flow.just(n).subscribe_on(below(executor)))
         with pytest.raises(RuntimeError, match="which the flow needs for"):
-            executor.submit(flow.block, PATIENCE / 2).result(PATIENCE)
+            executor.submit(flow.block, timeout=PATIENCE / 2).result(PATIENCE)
 
 
 def test_inside_a_task_of_virtual_time_or_of_a_trampoline_as_well() -> None:
     clock, here = VirtualTimeExecutor(), TrampolineExecutor()
-    waiting = clock.submit(Flow.just(1).concat_map(lambda n: Flow.timer(1, clock)).block, PATIENCE / 2)
+    waiting = clock.submit(Flow.just(1).concat_map(lambda n: Flow.timer(1, clock)).block, timeout=PATIENCE / 2)
     clock.advance(2)
     with pytest.raises(RuntimeError, match="which the flow needs for `timer"):
         waiting.result(PATIENCE)
     with pytest.raises(RuntimeError, match="which the flow needs"):
-        here.submit(Flow.defer(lambda: Flow.range(3).subscribe_on(here)).block, PATIENCE / 2).result(PATIENCE)
+        here.submit(Flow.defer(lambda: Flow.range(3).subscribe_on(here)).block, timeout=PATIENCE / 2).result(PATIENCE)
 
 
 def test_what_is_refused_says_which_flow_waits_for_which_thread() -> None:
     with ThreadPoolExecutor(1, "mine") as pool:
         flow = Flow.range(3).concat_map(lambda n: Flow.range(n, 9).map(str).subscribe_on(pool)).map(len)
         with pytest.raises(RuntimeError) as raised:
-            pool.submit(flow.block, PATIENCE / 2).result(PATIENCE)
+            pool.submit(flow.block, timeout=PATIENCE / 2).result(PATIENCE)
     for part in (
         "block: this thread, mine_0",
         "ThreadPoolExecutor(mine, 1 workers)",
@@ -185,7 +185,7 @@ def test_a_flow_that_is_refused_is_cancelled() -> None:
             Flow.just(1).flat_map(lambda n: Flow.just(n).subscribe_on(pool)),
         )
         with pytest.raises(RuntimeError, match="which the flow needs"):
-            pool.submit(flow.block, PATIENCE / 2).result(PATIENCE)
+            pool.submit(flow.block, timeout=PATIENCE / 2).result(PATIENCE)
     assert cancelled == ["beside"]
 
 
@@ -204,7 +204,7 @@ def test_on_a_thread_of_none_of_its_executors_it_may(other: Executor) -> None:
 def test_a_flow_that_ends_before_it_would_wait_is_not_refused() -> None:
     with ThreadPoolExecutor(1, "mine") as pool:
         busy = Flow.just(1).flat_map(lambda n: Flow.just(n).subscribe_on(pool))
-        assert pool.submit(Flow.merge(busy, Flow.just(2)).first().block, PATIENCE / 2).result(PATIENCE) == 2
+        assert pool.submit(Flow.merge(busy, Flow.just(2)).first().block, timeout=PATIENCE / 2).result(PATIENCE) == 2
         first = pool.submit(lambda: next(iter(Flow.merge(busy, Flow.just(2)))))
         assert first.result(PATIENCE) == 2
 
@@ -217,7 +217,7 @@ def test_what_is_subscribed_to_beside_the_flow_is_not_refused() -> None:
         def begins(n: int) -> None:
             Flow.defer(lambda: Flow.just(n).subscribe_on(pool)).subscribe(beside.set_result)
 
-        assert pool.submit(Flow.range(4, 5).do_on_next(begins).block, PATIENCE / 2).result(PATIENCE) == 4
+        assert pool.submit(Flow.range(4, 5).do_on_next(begins).block, timeout=PATIENCE / 2).result(PATIENCE) == 4
         assert beside.result(PATIENCE) == 4
 
 
@@ -236,7 +236,7 @@ def test_a_wait_behind_a_hub_that_feeds_itself_is_refused_too(needed: bool) -> N
     ring.concat_map(lambda n: Flow.defer(lambda: Flow.just(n + 1)) if n < 5 else Flow.never()).subscribe(ring)
     with ThreadPoolExecutor(1, "mine") as pool:
         steps = ring.concat_map(lambda n: Flow.just(n).subscribe_on(pool) if needed and n == 4 else Flow.just(n))
-        waiting = pool.submit(steps.take_while(lambda n: n < 5).count().block, PATIENCE / 2)
+        waiting = pool.submit(steps.take_while(lambda n: n < 5).count().block, timeout=PATIENCE / 2)
         wait_until(lambda: ring.subscribers() == 2)
         ring.emit(0)
         if needed:
@@ -254,7 +254,7 @@ def test_many_executors_are_looked_at_and_not_kept() -> None:
         )
         assert flow.take(100).count().block(timeout=PATIENCE) == 100
         with pytest.raises(RuntimeError, match="which the flow needs"):
-            pool.submit(flow.block, PATIENCE / 2).result(PATIENCE)
+            pool.submit(flow.block, timeout=PATIENCE / 2).result(PATIENCE)
 
 
 # -- submit ---------------------------------------------------------------------------------------------------
