@@ -134,11 +134,11 @@ class Lane:
         self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
         self._feed: Feed
-        # It runs the user's code, on this drain: not on a thread that has only brought news.
-        self._keeps = plan.executor is None and not plan.gathers and (plan.keeps or bool(source._steps))
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
         ahead = ahead and plan.gathers and plan.executor is None
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
+        # It runs the user's code, on this drain: not on a thread that has only brought news.
+        self._keeps = plan.executor is None and not (self._own or plan.gathers) and (plan.keeps or bool(steps))
         if self._own:
             self._feed = inbox = Inbox(source._run, prefetch) if ahead else Inbox(source._run, None, most=prefetch)
             inbox.own = True
