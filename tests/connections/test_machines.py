@@ -348,6 +348,7 @@ class Processing(Machine):
     replay: ClassVar[int] = 0
     waits: ClassVar[bool] = True
     forgets: ClassVar[bool] = False
+    unheard: BaseException | None = None  # it failed with this while there was no subscriber
 
     def made(self) -> Any:
         raise NotImplementedError
@@ -428,9 +429,12 @@ class Processing(Machine):
         self.settle()
 
     def before(self, error: BaseException) -> list[Expected] | None:
-        return None if self.replay and not self.forgets else super().before(error)
+        kept = (self.replay and not self.forgets) or error is self.unheard
+        return None if kept else super().before(error)
 
     def ends(self, error: BaseException | None) -> None:
+        if not self.present():
+            self.unheard = error  # each of those who come later gets it
         for member in self.present():
             member.end = end_of(error)
         self.over = end_of(error)

@@ -102,7 +102,7 @@ def test_under_demand_without_bound_a_burst_alone_on_its_thread_needs_no_capacit
         source.share(),
         source.retry(1),
     ):
-        assert flow.count().block(PATIENCE) == MANY
+        assert flow.count().block(timeout=PATIENCE) == MANY
 
 
 BESIDE: dict[str, Callable[[Flow[Any], Executor], Flow[Any]]] = {
@@ -131,8 +131,8 @@ def test_a_burst_has_room_in_a_capacity_for_all_of_it_or_waits_for_it(way: str, 
 
     turn = threading.Event()
     with ThreadPoolExecutor(2) as pool, ThreadPoolExecutor(2) as others:
-        assert BESIDE[way](Flow.create(burst, capacity=MANY), pool).block(PATIENCE) == 2 * MANY
-        assert BESIDE[way](Flow.create(waits, "newest", 8), pool).block(PATIENCE) == 2 * MANY
+        assert BESIDE[way](Flow.create(burst, capacity=MANY), pool).block(timeout=PATIENCE) == 2 * MANY
+        assert BESIDE[way](Flow.create(waits, overflow="newest", capacity=8), pool).block(timeout=PATIENCE) == 2 * MANY
     assert all(drop.error is None for drop in dropped)
 
 
