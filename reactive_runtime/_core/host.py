@@ -210,42 +210,36 @@ class Host(Drain):
         with self._lock:
             self._missed = False
             demand = self._demand
-        allowance = 0
-        more = True
-        try:
-            while more:
-                allowance = min(demand, BATCH) if self._hears else 0
-                self._away, self._deferred = True, not self._hears
+        while True:
+            allowance = min(demand, BATCH) if self._hears else 0
+            self._away, self._deferred = True, not self._hears
+            try:
                 taken = self._turn(allowance)
-                self._away = False
-                if taken == CLOSED:
-                    break
+            except BaseException:
                 with self._lock:
-                    if self._demand != MAX_DEMAND:
-                        self._demand -= taken
-                    demand = self._demand
-                    more = self._missed or (taken > 0 and taken == allowance)
-                    self._missed = False
-                    later = self._deferred or self._spent or self._calls is not None
-                    if not (more or later):
-                        light, self._light = self._light, []
-                        self._busy = False
-                if not (more or later):
-                    trampoline.work(light)
-                    return
-                if self._spent and later:
-                    more = self._spent = False  # give way
-                if not more:
-                    light, self._light = self._light, []
-                    self._summon()
-                    trampoline.work(light)
-                    return
-        except BaseException:
-            self._away = False
+                    self._busy = False  # not held by a thread that is on its way out
+                raise
+            finally:
+                self._away = False
+            if taken == CLOSED:
+                self._left()
+                return
             with self._lock:
-                self._busy = False  # not held by a thread that is on its way out
-            raise
-        self._left()
+                if self._demand != MAX_DEMAND:
+                    self._demand -= taken
+                demand = self._demand
+                left = self._deferred or self._spent or self._calls is not None
+                if (self._missed or (taken and taken == allowance)) and not self._spent:
+                    self._missed = False
+                    continue
+                light, self._light = self._light, []
+                self._missed = self._spent = False
+                self._busy = left
+            if left:
+                self._summon()
+            if light:
+                trampoline.work(light)
+            return
 
     def _launch(self) -> None:
         if self._executor is None:

@@ -457,7 +457,7 @@ class Hub:
     def begins(self, source: FlowBase[Any], operator: str) -> None:
         """See `_core.host.Waiter`: those subscribers that wait on a thread. Hubs may feed one another in a circle."""
         hubs: dict[Hub, None] = {self: None}
-        left = [self]
+        left: list[Hub] = [self]
         while left:
             hub = left.pop()
             with hub._lock:
