@@ -76,7 +76,8 @@ class FlowBase(Generic[T_co]):
         plan = self._origin.plan()
         steps = (*plan.steps, *self._steps)
         subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home or home)
-        subscription._guest = subscription._hears = plan.home is not None
+        if plan.home is not None:
+            subscription._guest = subscription._hears = True
         subscription.start()
         return subscription
 

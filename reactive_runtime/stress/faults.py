@@ -322,11 +322,15 @@ def swapped(kind: type[TextbookSubscription]) -> Iterator[None]:
     """Let every cold source that is judged have such a subscription."""
 
     def subscription(
-        subscriber: Subscriber[Any], feed: Feed, steps: Sequence[Step[Any, Any]], executor: Executor | None
+        subscriber: Subscriber[Any],
+        feed: Feed,
+        steps: Sequence[Step[Any, Any]],
+        executor: Executor | None,
+        home: Executor | None,
     ) -> Any:
-        judged = isinstance(feed, ColdFeed) and not _is_an_operators(subscriber)
-        make: Callable[..., Any] = kind if judged else PulledSubscription
-        return make(subscriber, feed, steps, executor)
+        if isinstance(feed, ColdFeed) and not _is_an_operators(subscriber):
+            return kind(subscriber, feed, steps, executor)
+        return PulledSubscription(subscriber, feed, steps, executor, home)
 
     seam: Any = flow_base  # the one place where subscriptions are made
     seam.PulledSubscription = subscription
