@@ -27,7 +27,8 @@ where one might still hold what it held for the element before, it is unbound fi
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). So does every turn of a loop in `each`. A `pull` then yields PENDING,
-which gives the drain a chance to look; a `drive` returns.
+which gives the drain a chance to look; a `drive` returns. After `subscription._patience` turns of a loop in `each`, a
+`pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for the thread.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
@@ -116,6 +117,10 @@ class Stoppable(Protocol):
     _stop: bool
     demanded: bool
     """Whether an element can go on: what `end` gives waits for it."""
+    _patience: int
+    """After so many elements that one has become it is time to give way; -1: never."""
+
+    def _give_way(self) -> None: ...
 
 
 class Signalling(Stoppable, Protocol):
@@ -131,6 +136,10 @@ class Unstopped:
 
     _stop = False
     demanded = True
+    _patience = -1
+
+    def _give_way(self) -> None:
+        """It is never asked to."""
 
 
 Pull = Callable[[Iterable[Any], Sequence[Step[Any, Any]], Stoppable], Generator[Any, None, None]]
@@ -243,13 +252,13 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
         if element is PENDING:
             yield element
             continue
-        if (yield from _given(step, step.each(element))) is STOP:
+        if (yield from _given(step, step.each(element), subscription)) is STOP:
             return
         if subscription._stop:
             yield PENDING
     if type(step).end is not Step.end:
         step.done = True
-        for element in _given(step, step.end()):
+        for element in _given(step, step.end(), _UNSTOPPED):
             while not subscription.demanded:
                 step._due = element
                 yield PENDING
@@ -257,10 +266,11 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
             yield element
 
 
-def _given(step: Step[Any, Any], given: Any) -> Generator[Any, None, Any]:
+def _given(step: Step[Any, Any], given: Any, subscription: Stoppable) -> Generator[Any, None, Any]:
     """What one of its methods gives: a generator's elements, or, of a plain function, nothing."""
     if not inspect.isgenerator(given):
         return given
+    turns = 0
     while True:
         try:
             element = next(given)
@@ -269,6 +279,11 @@ def _given(step: Step[Any, Any], given: Any) -> Generator[Any, None, Any]:
         if element is None:
             raise none_yielded(step)
         yield element
+        turns += 1
+        if turns == subscription._patience:
+            turns = 0
+            subscription._give_way()
+            yield PENDING
 
 
 def _driven(
@@ -292,6 +307,7 @@ def _driven(
 
 
 _UNFUSED: Final = Chain(unfused, None)
+_UNSTOPPED: Final = Unstopped()
 
 
 # -- reading a step -------------------------------------------------------------------------------------------
@@ -408,6 +424,8 @@ class _Writer:
     def _prologue(self) -> list[str]:
         """The steps, and those of their attributes that are kept in local variables."""
         lines = [f"s{index} = steps[{index}]" for index in range(len(self.stages))]
+        if not self.drive:
+            lines.append("turns, patience = 0, subscription._patience")
         kept = [
             f"    s{index}_{name} = s{index}.{name}"
             for index, stage in enumerate(self.stages)
@@ -437,6 +455,15 @@ class _Writer:
         """At the end of a turn: is there an end to it?"""
         return f"if subscription._stop:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
+    def _look_inside(self) -> str:
+        """`_look`, in a loop of `each`."""
+        if self.drive:
+            return self._look()
+        return (
+            "turns += 1\nif subscription._stop or turns == patience:\n"
+            "    turns = 0\n    subscription._give_way()\n    yield PENDING\n"
+        )
+
     def _element(self, index: int) -> str:
         arguments = self.stages[index].each.tree.args
         return f"v{index}_{[*arguments.posonlyargs, *arguments.args][1].arg}"
@@ -456,7 +483,7 @@ class _Writer:
         stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
         module = f"g{index}" if method is stage.each else f"g{index}_end"
         self.namespace[module] = names_of(method.scope)
-        look = self._look() if method is stage.each else ""
+        look = self._look_inside() if method is stage.each else ""
         rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped, look)
         # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []

@@ -79,6 +79,7 @@ class Host(Drain):
         "_home",
         "_light",
         "_over",
+        "_patience",
         "_raised",
         "_root",
         "_stop",
@@ -103,6 +104,7 @@ class Host(Drain):
         self._behind: Inbox | None = None  # _lock; that it signals to, as an upstream of another host; None once closed
         self._coming = 0  # _lock; subscriptions to upstreams that are being made
         self._over = False  # _lock; it is closed, and the end was signalled
+        self._patience: int = -1  # set once, before it starts; see `_core.fuse`
         self._work = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
         self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it

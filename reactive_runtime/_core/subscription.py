@@ -24,7 +24,7 @@ from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.host import WORK, Host
 from reactive_runtime._core.inbox import Inbox, Relayed
 from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -85,6 +85,8 @@ class PulledSubscription(Host):
             self._waiter = self._behind.host()._waiter
         if type(subscriber) is Inbox and subscriber.own:
             self._root = subscriber._drain.root()
+        if self._home is not None or type(subscriber) is Inbox:
+            self._patience = WORK
         if self._steps:
             feed.pace()
         feed.heard = heard_above(self._steps, self._heard)

@@ -57,6 +57,9 @@ KEEPING: dict[str, Callable[[Held], Flow[Any]]] = {
     "an endless retry": lambda held: Flow.from_callable(held.fail).retry(),
     "an endless retry of a step": lambda held: Flow.range(1).map(held.fail).retry(),
     "an endless repeat of nothing": lambda held: Flow.range(1).filter(held.spin).repeat(),
+    "an element without end, of which all is dropped": lambda held: (
+        Flow.just(1).flat_map_iterable(lambda n: itertools.count()).filter(held.spin)
+    ),
     "a flat_map to nothing": lambda held: Flow.from_supplier(itertools.count).flat_map(lambda n: nothing(held)),
     "a concat_map to nothing": lambda held: Flow.from_supplier(itertools.count).concat_map(lambda n: nothing(held)),
 }
