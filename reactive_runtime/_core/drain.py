@@ -182,6 +182,9 @@ class Drain:
     def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
         executor = self._executor or self._home
         assert executor is not None
+        if getattr(trampoline.here, "refusing", None) is executor:
+            task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
+            return False
         try:
             future = executor.submit(task)
         except BaseException as error:
@@ -248,7 +251,13 @@ class Task:
         """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""
         if future.cancelled():
             if not self.started:
-                self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
+                # The executor may hold a lock of its own meanwhile, and a submission would wait for it for ever.
+                here, executor = trampoline.here, self.drain._executor or self.drain._home
+                before, here.refusing = getattr(here, "refusing", None), executor
+                try:
+                    self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
+                finally:
+                    here.refusing = before
             return
         error = future.exception()
         if error is None:

@@ -71,11 +71,11 @@ class FlowBase(Generic[T_co]):
         """The pipeline, for `explain`."""
         return parts_of(self)
 
-    def _run(self, subscriber: Subscriber[Any], home: Executor | None = None) -> PulledSubscription:
-        """Subscribe, and return the subscription; `home`: where it gives way, if it has no executor."""
+    def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
+        """Subscribe, and return the subscription."""
         plan = self._origin.plan()
         steps = (*plan.steps, *self._steps)
-        subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home or home)
+        subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home)
         if plan.home is not None:
             subscription._guest = subscription._hears = True
         subscription.start()

@@ -303,6 +303,8 @@ class Lane:
 
     def sleep(self, told: list[Lane]) -> bool:
         """Be put into `told` when there is news. False: there is some now, or may be at any time."""
+        if self._keeps and self._host._away:
+            return False  # it was not asked
         return self._feed.tell(told, self)
 
     def relays(self) -> bool:

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +109,7 @@ class Reader(Feed):
         self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
         self._failure: Failure | None = None  # the hub's lock; set once, when the hub has failed
         self.gone: bool = False  # the hub's lock; the subscriber wants no more
-        self.on_connect: Callable[[Executor | None], object] = hub.connected  # set before it is attached
+        self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
     def attach(self, host: Host) -> None:
@@ -126,7 +125,7 @@ class Reader(Feed):
     def _connect(self) -> None:
         assert self._host is not None
         if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
-            self.on_connect(self._host._home)
+            self.on_connect()
 
     def pace(self) -> None:
         self._paced = True
@@ -299,10 +298,6 @@ class Hub:
         self._stand(number + 1, 1)
         self._stand(number, -1)
         return not reader._asking and self._lacking() > 0
-
-    def connected(self, _home: Executor | None) -> None:
-        """A subscriber is there, on that executor."""
-        self.more_room()
 
     def size(self) -> int:
         """How many subscribers are there."""

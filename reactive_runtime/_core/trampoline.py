@@ -27,7 +27,8 @@ LIMIT: Final = 24
 """How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
 
 here = primitives.ThreadLocal()
-"""`depth`: how many jobs of this thread stand on one another; `waiting`: those that would have been too many."""
+"""`depth`: how many jobs of this thread stand on one another; `waiting`: those that would have been too many.
+`refusing`: the executor that drops a task of a drain now, on this thread (`_core.drain`)."""
 
 Job = Callable[[], object]
 

@@ -8,7 +8,6 @@ than the slowest of them has room for. Subscribers without an executor are calle
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -162,13 +161,12 @@ class Line:
             connection = self._connection
             first, connection.made = not connection.made, True
         if first:
-            self._subscribe(connection.hub, None)
+            self._subscribe(connection.hub)
         return lambda: self.disconnect(connection)
 
-    def _subscribe(self, hub: Hub, home: Executor | None) -> None:
-        """`home`: of the subscriber that connects; its thread runs the source, which gives way there."""
+    def _subscribe(self, hub: Hub) -> None:
         try:
-            self.source._run(hub, home)
+            self.source._run(hub)
         except BaseException as error:  # 1.9: it never raises; what is never swallowed comes through all the same
             hub.abandoned(error)
             raise
@@ -216,7 +214,7 @@ class _Counted:
         self._here = False  # the line's lock
         self._over = False  # the line's lock; it has left
 
-    def come(self, home: Executor | None) -> None:
+    def come(self) -> None:
         """It is subscribed; the n-th connects."""
         line, connection = self._line, self._connection
         with line._lock:
@@ -228,7 +226,7 @@ class _Counted:
             if first:
                 connection.made = True
         if first:
-            self._context.run(line._subscribe, connection.hub, home)
+            self._context.run(line._subscribe, connection.hub)
         connection.hub.more_room()
 
     def leave(self) -> None:

@@ -10,7 +10,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -195,7 +195,11 @@ def test_a_clock_is_heard_though_operators_stand_between_it_and_the_pool(
             held.release.set()
 
 
-@pytest.mark.parametrize("between", [it for it in BETWEEN if it != "from_publisher"])  # that one keeps its thread
+KEPT = ("from_publisher", "cache", "share", "replay")
+"""What begins its source on the thread that connects, and has no executor to give way to."""
+
+
+@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
 @pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
 def test_a_loop_without_result_gives_way_and_is_cancelled_behind_an_operator(keeping: str, between: str) -> None:
     held, sink = Held(), Sink()
@@ -301,3 +305,98 @@ def test_explain_shows_where_an_upstream_has_a_drain_of_its_own() -> None:
     assert "¦ timeout(1 s) timeout(2 s)" in twice, "one is enough"
     with ThreadPoolExecutor(1) as pool:
         assert "¦" not in Flow.range(3).map(str).subscribe_on(pool).timeout(1, clock).explain(), "it has a thread"
+
+
+@pytest.mark.parametrize("between", ["share", "replay"])
+@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+def test_a_shared_loop_without_result_is_cancelled(keeping: str, between: str) -> None:
+    held, sink = Held(), Sink()
+    with hooks.captured(), ThreadPoolExecutor(1) as pool:
+        BETWEEN[between](KEEPING[keeping](held)).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        sink.subscription.cancel()
+        assert pool.submit(lambda: 1).result(PATIENCE) == 1
+
+
+def test_a_shared_source_does_not_depend_on_the_pool_of_a_subscriber_that_has_gone() -> None:
+    rows = Flow.range(300_000).map(lambda n: n).cache()
+    with ThreadPoolExecutor(1) as pool:
+        assert rows.subscribe_on(pool).take(3).to_list().block(timeout=PATIENCE) == [0, 1, 2]
+    assert rows.count().block(timeout=PATIENCE) == 300_000
+
+
+class Locked(Executor):
+    """Drops its tasks while it holds a lock that `submit` needs, as the pools of the standard library do."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.tasks: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        assert self.lock.acquire(timeout=PATIENCE / 10), "a submission from inside of a cancelled task"
+        self.tasks.append((future, lambda: fn(*args, **kwargs)))
+        self.lock.release()
+        return future
+
+    def step(self) -> None:
+        future, task = self.tasks.pop(0)
+        if future.set_running_or_notify_cancel():
+            task()
+            future.set_result(None)
+
+    def drop(self) -> None:
+        with self.lock:
+            for future, _ in self.tasks:
+                future.cancel()
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_a_pool_that_drops_its_tasks_is_not_asked_meanwhile(steps: int) -> None:
+    clock, pool, sink = VirtualTimeExecutor(), Locked(), Sink()
+    with hooks.captured():
+        inner = Flow.range(50).map(lambda n: n).timeout(5, clock)
+        Flow.range(9).flat_map(lambda n: inner).subscribe_on(pool).publish_on(pool).subscribe(sink)
+        for _ in range(steps):
+            if pool.tasks:
+                pool.step()
+        left = bool(pool.tasks)
+        pool.drop()
+    assert not left or sink.end is not None
+
+
+def test_a_lane_that_was_not_asked_away_from_home_does_not_sleep() -> None:
+    gate, inside, sink = threading.Event(), threading.Event(), Sink()
+
+    class One:
+        """Gives one element, and is silent."""
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            class Given:
+                def request(self, n: int) -> None:
+                    if not inside.is_set():
+                        subscriber.on_next(1)
+
+                def cancel(self) -> None: ...
+
+            subscriber.on_subscribe(Given())
+
+    def many(n: int) -> Iterator[int]:
+        for at in range(1_500):
+            if at == 900:
+                pool.submit(gate.wait)
+                inside.set()
+            yield at
+
+    other = PublishProcessor[str]()
+    with ThreadPoolExecutor(1) as pool:
+        one = Flow.from_publisher(One()).flat_map_iterable(many)
+        both = Flow.just(0, 1).flat_map(lambda n: other.map(str) if n else one)
+        Flow.just(1).concat_map(lambda _: both).subscribe_on(pool).subscribe(sink)
+        assert inside.wait(PATIENCE)
+        sink.wait_for(1_000)
+        other.emit("b")
+        gate.set()
+        sink.wait_for(501)
+        sink.subscription.cancel()
+    assert len(sink.elements) == 1_501
