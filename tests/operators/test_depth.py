@@ -103,7 +103,7 @@ def run(flow: Flow[Any], place: Place) -> tuple[list[Any], BaseException | None]
         ended.set()
 
     flow.subscribe(elements.append, fails, ended.set)
-    for _ in range(int(PATIENCE * 100)):
+    for _ in range(int(PATIENCE * 1000)):
         if ended.is_set() or ended.wait(0.001):
             break
         place.clock.advance(1)
