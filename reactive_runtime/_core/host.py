@@ -224,6 +224,8 @@ class Host(Drain):
             finally:
                 self._away = False
             if taken == CLOSED:
+                light, self._light = self._light, []
+                trampoline.work(light)  # those that subscribe find that they need not, and say that they have come
                 self._left()
                 return
             with self._lock:
@@ -283,7 +285,7 @@ class Host(Drain):
             return True
 
     def _later(self, call: Callable[[], object], *, light: bool = False) -> None:
-        """Make this call upstream as soon as nobody owns the drain. Called by its owner.
+        """Make this call upstream as soon as the drain has no owner. Called by its owner.
 
         At home, unless it is `light`: it runs no source.
         """
