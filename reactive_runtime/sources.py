@@ -319,6 +319,7 @@ class _Defer(Gather):
         self.fn = fn
 
     def elements(self) -> Elements:
+        yield from self.home()
         yield from self.relay(self.made())
 
     def made(self, *arguments: Any) -> Lane:
@@ -339,6 +340,7 @@ class _Using(_Defer):
 
     def elements(self) -> Elements:
         yield from self.demand()
+        yield from self.home()
         passed: BaseException | None = None
         try:
             with self.call(self.resource) as it:

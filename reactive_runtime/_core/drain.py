@@ -23,7 +23,6 @@ queue before it ran, is told to `_rejected`, on the thread that noticed.
 from __future__ import annotations
 
 from concurrent.futures import Executor, Future
-from functools import partial
 from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
@@ -113,6 +112,7 @@ class Drain:
         budget = MAX_DEMAND if executor is None else self.batch
         patient = False
         fresh = True  # nothing has been done since this task began
+        owned = True  # not while it is handed on
         with self._lock:
             self._missed = False
             demand = self._demand
@@ -142,8 +142,11 @@ class Drain:
                         return
                     if self._spent:
                         self._spent = False
-                        if self._home is not None and not self._submit(resubmitted=True):
-                            return
+                        if self._home is not None:
+                            owned = False
+                            if not self._submit(resubmitted=True):
+                                return
+                            owned = True
                 else:
                     budget -= taken or 1
                     if self._spent:  # a batch that ended with the task before is not counted twice
@@ -151,12 +154,15 @@ class Drain:
                         budget = budget if fresh and not taken else 0
                     fresh = False
                     if budget <= 0:
+                        owned = False
                         if not self._submit(resubmitted=True):
                             return
+                        owned = True
                         budget, fresh = self.batch, True
         except BaseException:
-            with self._lock:
-                self._busy = False  # not held by a thread that is on its way out
+            if owned:
+                with self._lock:
+                    self._busy = False  # not held by a thread that is on its way out
             raise
         self._left()
 
@@ -182,7 +188,7 @@ class Drain:
     def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
         executor = self._executor or self._home
         assert executor is not None
-        if getattr(trampoline.here, "refusing", None) is executor:
+        if trampoline.here.refusing is executor:
             task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
             return False
         try:
@@ -201,7 +207,7 @@ class Drain:
                 raise
             return False
         task.submitter = 0
-        future.add_done_callback(partial(contained, task.settled))
+        future.add_done_callback(task.settled)
         return task.returned
 
 
@@ -248,20 +254,23 @@ class Task:
             context.copy().run(self.refuse, error)
 
     def settled(self, future: Future[Any]) -> None:
-        """The future is done: if the task never ran, somebody has to say so; if it raised, to read it."""
+        """The future is done: if the task never ran, that has to be signalled; if it raised, reported."""
+        if future.cancelled() or future.exception() is not None:
+            contained(self._failed, future)
+
+    def _failed(self, future: Future[Any]) -> None:
         if future.cancelled():
             if not self.started:
                 # The executor may hold a lock of its own meanwhile, and a submission would wait for it for ever.
                 here, executor = trampoline.here, self.drain._executor or self.drain._home
-                before, here.refusing = getattr(here, "refusing", None), executor
+                before, here.refusing = here.refusing, executor
                 try:
                     self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))
                 finally:
                     here.refusing = before
             return
         error = future.exception()
-        if error is None:
-            return
+        assert error is not None
         if self.started:
             if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
                 hooks.error_dropped("a stream's task raised in its executor", error)

@@ -28,7 +28,14 @@ __all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts"
 
 R = TypeVar("R")
 
-here = primitives.ThreadLocal()  # `streams`: whether this thread is at work for a stream
+class ThisThread(primitives.ThreadLocal):
+    """What each thread knows of itself."""
+
+    streams: bool = False
+    """Whether it is at work for a stream."""
+
+
+here = ThisThread()
 
 
 class Unwinding(BaseException):
@@ -39,7 +46,7 @@ def goes_up(error: BaseException) -> bool:
     """Whether what was raised goes on up, once its stream has ended: an exit, on the caller's ground."""
     if isinstance(error, Exception):
         return False
-    return interrupts(error) or not getattr(here, "streams", False)
+    return interrupts(error) or not here.streams
 
 
 def interrupts(error: BaseException) -> bool:
@@ -51,7 +58,7 @@ def interrupts(error: BaseException) -> bool:
 
 def contained(call: Callable[..., R], *args: Any) -> R:
     """Call on a stream's ground: exits of the streams that run inside go no further."""
-    before = getattr(here, "streams", False)
+    before = here.streams
     here.streams = True  # always: what a call does must not depend on what the thread did before (the explorer)
     try:
         return call(*args)

@@ -616,6 +616,12 @@ class Gather(Feed):
         while not self.host.demanded:
             yield PENDING
 
+    def home(self) -> Elements:
+        """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""
+        while self.host._away:
+            self.host._deferred = True
+            yield PENDING
+
     def timer(self, clock: Clock, seconds: float) -> Timer:
         """A timer that is cancelled with the stream."""
         timer = Timer(self.host, clock, seconds)

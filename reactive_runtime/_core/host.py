@@ -170,6 +170,8 @@ class Host(Drain):
             self._busy = True
         if self._hears and self._home is not None:
             self._context.copy().run(contained, trampoline.launch, self._visit)
+        elif self._executor is None:
+            self._context.copy().run(contained, trampoline.launch, self._visit if self._guest else self._run)
         else:
             self._context.copy().run(contained, self._launch)
 
@@ -251,7 +253,7 @@ class Host(Drain):
         elif self._is_open():
             self._summon()
         else:
-            self._submit(resubmitted=False)
+            super()._submit(resubmitted=False)
 
     def _is_open(self) -> bool:
         """Whether its tasks must not own it while they wait: it may be visited. For the owner."""

@@ -51,6 +51,7 @@ class Inbox(Feed):
 
     __slots__ = (
         "__weakref__",
+        "_batch",
         "_chunk",
         "_closed",
         "_coming",
@@ -100,6 +101,7 @@ class Inbox(Feed):
         self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
+        self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
         self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe; let go when both sides are over
         self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
         self._room = 0  # drain lock; elements that may still arrive (1.1)
@@ -189,13 +191,13 @@ class Inbox(Feed):
         """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
         lock = self._drain._lock
         while True:
-            most = MAX_DEMAND if self._prefetch is None else max(1, self._prefetch >> 2)
+            batch = self._batch
             with lock:
                 items = self._items
-                if len(items) <= most:
+                if len(items) <= batch:
                     self._items = []
                 else:
-                    items, self._items = items[:most], items[most:]
+                    items, self._items = items[:batch], items[batch:]
                 done, failure = self._done, self._failure
             if items:
                 self._chunk = iter(items)
@@ -203,10 +205,10 @@ class Inbox(Feed):
                 self._replenish(len(items))
                 if self._paced:
                     self._worked += len(items)
-                if self._worked >= WORK:
-                    self._worked = 0
-                    self._drain._spend()
-                    yield iter((PENDING,))
+                    if self._worked >= WORK:
+                        self._worked = 0
+                        self._drain._spend()
+                        yield iter((PENDING,))
             elif not done:
                 yield iter((PENDING,))
             elif failure is not None:
@@ -229,6 +231,7 @@ class Inbox(Feed):
     def ask_exactly(self) -> None:
         self._prefetch = self._most = None
         self._refill = 0
+        self._batch = MAX_DEMAND
 
     def failure(self) -> BaseException | None:
         with self._drain._lock:

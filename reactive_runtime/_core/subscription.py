@@ -242,7 +242,8 @@ class PulledSubscription(Host):
         subscriber, feed = self._subscriber, self._feed
         assert subscriber is not None
         assert feed is not None
-        elements = islice(self._elements(), allowance)
+        waiting = self._pulled
+        elements = islice(self._elements() if waiting is None else waiting, allowance)
         self._ahead = False  # it is the first of them
         try:
             if isinstance(subscriber, Inbox):  # a boundary of ours: the whole batch at once

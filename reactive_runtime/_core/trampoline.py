@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from typing import Final
 
 from reactive_runtime._core import primitives
@@ -26,20 +27,30 @@ __all__ = ["LIMIT", "here", "later", "launch", "others", "work"]
 LIMIT: Final = 24
 """How many jobs stand on one another on a thread. Each takes five to fifteen frames of Python's stack."""
 
-here = primitives.ThreadLocal()
-"""`depth`: how many jobs of this thread stand on one another; `waiting`: those that would have been too many.
-`refusing`: the executor that drops a task of a drain now, on this thread (`_core.drain`)."""
-
 Job = Callable[[], object]
+
+
+class ThisThread(primitives.ThreadLocal):
+    """What each thread knows of itself; made anew for each, as all thread-local objects are."""
+
+    depth: int = 0
+    """How many jobs stand on one another."""
+
+    refusing: Executor | None = None
+    """The executor that drops a task of a drain now (`_core.drain`)."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Job] = deque()
+        """The jobs that would have been too many."""
+
+
+here = ThisThread()
 
 
 def launch(job: Job) -> None:
     """Run `job` here and now; or, where the stack is too deep for it, when it has come down."""
     local = here
-    try:
-        depth: int = local.depth
-    except AttributeError:
-        depth, local.waiting = 0, deque()
+    depth = local.depth
     if depth >= LIMIT:
         local.waiting.append(job)
         return
@@ -54,10 +65,7 @@ def launch(job: Job) -> None:
 
 def work(jobs: Iterable[Job]) -> None:
     """Run `jobs`, in order, behind what waits on this thread already; where the stack is too deep, later."""
-    try:
-        here.waiting.extend(jobs)
-    except AttributeError:
-        here.depth, here.waiting = 0, deque(jobs)
+    here.waiting.extend(jobs)
     if here.depth < LIMIT:
         launch(_in_turn)
 
@@ -69,11 +77,11 @@ def later(job: Job) -> None:
 
 def others() -> bool:
     """Whether jobs wait on this thread for the one that asks to give way."""
-    return bool(getattr(here, "waiting", ()))
+    return bool(here.waiting)
 
 
 def _in_turn() -> None:
-    waiting: deque[Job] = here.waiting
+    waiting = here.waiting
     while waiting:
         waiting.popleft()()
 

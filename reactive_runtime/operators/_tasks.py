@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.exits import contained
 from reactive_runtime._core.gather import END, PENDING, Elements
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._concurrency import Bounded
@@ -85,7 +86,7 @@ class Tasks(Bounded):
                 flight.results, flight.error = results, error
                 self.landed.append(flight)
         if shut:
-            self._too_late(results, error)
+            contained(self._too_late, results, error)
         return not shut
 
     def _too_late(self, results: deque[Any] | None, error: BaseException | None) -> None:
@@ -132,26 +133,24 @@ class Tasks(Bounded):
         return first if first is not None and (first.results is not None or first.error is not None) else None
 
     def _deliver(self, flight: Flight) -> Elements:
+        results = flight.results
+        number = 0
         try:
-            yield from self._results(flight)
+            while results:
+                if results[0] is None:
+                    what = f"{self.title}: the function returned None for {self.given(flight, number)}"
+                    raise self.fault(TypeError(f"{what}, and None is not an element (2.13)"))
+                while not self.host.demanded:
+                    yield PENDING
+                yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
+                number += 1
+            error, flight.error = flight.error, None
+            if error is not None:
+                raise error
         except Exception as error:
             self.delay(error)
         del self.flying[flight]
         flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
-
-    def _results(self, flight: Flight) -> Elements:
-        results = flight.results
-        number = 0
-        while results:
-            if results[0] is None:
-                what = f"{self.title}: the function returned None for {self.given(flight, number)}"
-                raise self.fault(TypeError(f"{what}, and None is not an element (2.13)"))
-            yield from self.demand()
-            yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
-            number += 1
-        error, flight.error = flight.error, None
-        if error is not None:
-            raise error
 
     def closed(self) -> None:
         with self.host._lock:

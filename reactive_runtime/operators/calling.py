@@ -158,7 +158,10 @@ class _Calls(Tasks):
         return super().lacking(busy) * self.chunk - len(self.gathered)
 
     def launch(self, flight: Flight) -> None:
-        task = partial(_apply, self.fn, flight.element, far=self.far)
+        if len(flight.element) == 1:
+            task = partial(_one, self.fn, flight.element)
+        else:
+            task = partial(_apply, self.fn, flight.element, far=self.far)
         if not self.far:
             task = partial(self.host._context.copy().run, task)
         try:
@@ -168,9 +171,19 @@ class _Calls(Tasks):
             refused = RejectedError(f"{self.title}: {executor_name(self.workers)} refused a task: {error}")
             refused.__cause__ = error
             raise refused from error
-        flight.task.add_done_callback(partial(contained, self._done, flight))
+        flight.task.add_done_callback(partial(self._done, flight))
 
     def _done(self, flight: Flight, future: Future[Outcome]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            contained(self._failed, flight, future)
+            return
+        made, raised = future.result()
+        if raised is not None:
+            contained(self._failed, flight, future)
+        elif self.land(flight, deque(made), None):
+            self.host._heard_from()
+
+    def _failed(self, flight: Flight, future: Future[Outcome]) -> None:
         made: list[Any] = []
         raised: BaseException | None = None
         if future.cancelled():
@@ -194,6 +207,11 @@ class _Calls(Tasks):
         self.discard(*self.gathered)
 
 
+def _one(fn: Callable[[Any], Any], elements: list[Any]) -> Outcome:
+    """`_apply`, where there is one element."""
+    return [fn(elements[0])], None
+
+
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
     """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
     made: list[Any] = []
@@ -201,8 +219,7 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
         try:
             made.append(fn(element))
         except BaseException as error:
-            if len(elements) > 1:
-                _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
+            _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
             if not made or interrupts(error):  # as it is, with what the executor adds to it
                 raise
             if far:  # what is pickled has no traceback

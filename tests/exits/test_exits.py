@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import itertools
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -579,6 +581,32 @@ def table() -> str:
         ]
         lines.append(f"| {place} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+class ByHand(Executor):
+    """Keeps its tasks until they are run by hand; Ctrl-C comes while the task of that number is submitted."""
+
+    def __init__(self, interrupted: int) -> None:
+        self.interrupted = interrupted
+        self.submitted = 0
+        self.tasks: list[Callable[[], object]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted += 1
+        if self.submitted == self.interrupted:
+            raise KeyboardInterrupt
+        self.tasks.append(functools.partial(fn, *args, **kwargs))
+        return Future()
+
+
+def test_a_stream_stays_closed_that_was_interrupted_when_it_gave_its_thread_back() -> None:
+    executor, sink = ByHand(2), Sink()
+    Flow.from_supplier(itertools.count).subscribe_on(executor).subscribe(sink)
+    with pytest.raises(KeyboardInterrupt):
+        executor.tasks.pop()()
+    assert sink.ended.is_set()
+    sink.subscription.request(1)
+    assert executor.submitted == 2, "a stream that has ended has no further task"
 
 
 def test_the_table_in_the_docs_is_the_one_that_is_tested() -> None:

@@ -247,6 +247,46 @@ def test_the_next_attempt_runs_on_the_pool_and_its_timeout_is_heard() -> None:
     assert all(name.startswith("pool") for name in ran)
 
 
+MADE: dict[str, Callable[[Flow[int], Callable[[], Flow[int]]], Flow[int]]] = {
+    "defer, after an error": lambda late, make: late.on_error_resume(lambda error: Flow.defer(make)),
+    "defer, once more": lambda late, make: Flow.concat(
+        late.on_error_resume(lambda error: Flow.empty()), Flow.defer(make)
+    ),
+    "using, after an error": lambda late, make: late.on_error_resume(
+        lambda error: Flow.using(lambda: nullcontext(make()), lambda flow: flow)
+    ),
+    "defer, retried": lambda late, make: _after(late, make).retry(1),
+    "defer, for the next element": lambda late, make: Flow.range(2).concat_map(
+        lambda n: Flow.defer(make) if n else late.on_error_resume(lambda error: Flow.empty())
+    ),
+}
+"""What is made after a clock has ended what was there before."""
+
+
+def _after(late: Flow[int], make: Callable[[], Flow[int]]) -> Flow[int]:
+    made = iter([lambda: late, make])
+    return Flow.defer(lambda: next(made)())
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_a_source_is_made_on_the_pool_and_not_on_the_thread_of_the_clock_that_ended_the_one_before(way: str) -> None:
+    clock, sink = VirtualTimeExecutor(), Sink()
+    on: list[str] = []
+
+    def make() -> Flow[int]:
+        on.append(threading.current_thread().name)
+        return Flow.just(1)
+
+    with ThreadPoolExecutor(1, "pool") as pool:
+        late: Flow[int] = Flow.never().map(int).timeout(1, clock)
+        MADE[way](late, make).subscribe_on(pool).subscribe(sink)
+        assert pool.submit(lambda: 1).result(PATIENCE) == 1
+        clock.advance(1)
+        sink.wait()
+    assert sink.elements == [1]
+    assert [name.startswith("pool") for name in on] == [True]
+
+
 def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
     with at_work(Flow.from_supplier(held.rows).batch_by(5, 1, clock), sink):
