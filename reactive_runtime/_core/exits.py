@@ -28,6 +28,7 @@ __all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts"
 
 R = TypeVar("R")
 
+
 class ThisThread(primitives.ThreadLocal):
     """What each thread knows of itself."""
 

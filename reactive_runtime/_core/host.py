@@ -73,6 +73,7 @@ class Host(Drain):
         "_deferred",
         "_endings",
         "_failed",
+        "_gave_way",
         "_guest",
         "_heard",
         "_hears",
@@ -98,6 +99,7 @@ class Host(Drain):
         self._deferred = False  # the owner's; something was left
         self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
         self._summoned = False  # _lock; a task of it waits in an executor's queue, and owns nothing
+        self._gave_way = False  # _lock; that task waits for its turn: what its own upstreams bring waits with it
         self._calling = 0  # _lock; calls upstream that are being made, on the thread of its executor
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
@@ -239,10 +241,11 @@ class Host(Drain):
                     self._missed = False
                     continue
                 light, self._light = self._light, []
+                spent = self._spent
                 self._missed = self._spent = False
                 self._busy = left
             if left:
-                self._summon()
+                self._summon(spent=spent)
             if light:
                 trampoline.work(light)
             return
@@ -262,13 +265,17 @@ class Host(Drain):
 
     def _submit(self, *, resubmitted: bool) -> bool:
         if self._executor is None or self._is_open():
-            return self._summon(resubmitted=resubmitted)
+            return self._summon(resubmitted=resubmitted, spent=resubmitted)
         return super()._submit(resubmitted=resubmitted)
 
-    def _summon(self, *, resubmitted: bool = False) -> bool:
-        """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread."""
+    def _summon(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
+        """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread.
+
+        `spent`: it gives way to others there.
+        """
         with self._lock:
             self._busy = False
+            self._gave_way = self._gave_way or spent
             needed, self._summoned = not self._summoned, True
         return (
             needed
@@ -279,7 +286,7 @@ class Host(Drain):
     def _come(self) -> bool:
         """Own the drain again, unless another thread does, which then hears of it."""
         with self._lock:
-            self._summoned = False
+            self._summoned = self._gave_way = False
             if self._busy:
                 self._missed = True
                 return False

@@ -419,20 +419,22 @@ class Inbox(Feed):
             if element is None:
                 raise none_element()
             taken += 1
-            nested = self._put((element,))
+            waits = self._put((element,))
             if upstream._stop:
                 break
-            if nested and trampoline.others():  # the element waits there for this stack to come down
+            if waits:
                 upstream._spend()
                 return taken, True
         return taken, False
 
     def _put(self, elements: Sequence[Any]) -> bool:
-        """Take them, and wake the drain; True: on this thread, as far as its stack allows."""
+        """Take them, and wake the drain; True: they wait for this thread, in its queue or in that of its executor."""
         drain = self._drain
         with drain._lock:
-            idle = not drain._busy
-            drain._busy = drain._missed = True
+            waits = self.own and drain._gave_way and not drain._busy
+            idle = not (drain._busy or waits)
+            drain._missed = True
+            drain._busy = not waits
             accepted = not self._closed
             if accepted:
                 self._items.extend(elements)
@@ -447,8 +449,8 @@ class Inbox(Feed):
             hooks.elements_dropped("it came after its stream had ended", elements, self.heard)
         if idle:
             drain._element_came()
-            return drain._executor is None
-        return False
+            return drain._executor is None and trampoline.others()
+        return waits
 
     def _refuse(self, element: Any) -> None:
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""

@@ -255,7 +255,7 @@ class Boundary(Origin[T]):
         return self.source
 
     def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        if above[-1].executor is None:
+        if above[-1].executor is None and self.source._origin.through_boundary(self.prefetch) is not None:
             above[-1] = replace(above[-1], executor=self.executor)
         above.append(Part(_line("", steps), self.executor))
         return above

@@ -32,6 +32,8 @@ class SchedulingOperators(FlowBase[T_co]):
         A cold source that has no executor of its own (`subscribe_on`) runs on the thread that asks for elements.
         Behind a boundary that is the boundary's: it is then pulled by demand straight through, without prefetch.
         A group, or a window, that has none has a buffer already: its elements are taken out of it on `executor`.
+        Any other upstream without an executor, such as `retry`, `flat_map` or somebody else's publisher, runs on the
+        thread that asks it: first the one that subscribes, then, as the boundary is refilled, the executor's.
 
         A full or shut-down executor is an `on_error(RejectedError)`, on the thread that noticed. Cancellation passes
         upstream, and what waits in the boundary goes to the hook of dropped elements.

@@ -268,17 +268,25 @@ class _Resume(_Again):
 
 
 class _Return(_Resume):
+    element: Any = None  # the owner's; the function has made it, and it waits for demand
+
     def elements(self) -> Elements:
         failure = yield from self.run(self.source)
         if failure is None:
             return
         if not self.asked(self.when, failure):
             raise failure
-        element = self.asked(self.fn, failure)
-        if element is None:
+        self.element = self.asked(self.fn, failure)
+        if self.element is None:
             raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
         yield from self.demand()
+        element, self.element = self.element, None
         yield element
+
+    def closed(self) -> None:
+        super().closed()
+        if self.element is not None:
+            self.discard(self.element)
 
 
 class _MapError(_Again):

@@ -476,6 +476,38 @@ def test_explain_draws_the_boundaries_and_the_resources() -> None:
     assert Flow.range(10).map(f).explain().splitlines()[1] == "-------- caller --------"
 
 
+BEFORE: dict[str, Callable[[Executor], Flow[int]]] = {
+    "a cold source": lambda other: Flow.range(4),
+    "a cold source and steps": lambda other: Flow.from_supplier(lambda: range(4)).take(3),
+    "subscribe_on": lambda other: Flow.range(4).subscribe_on(other),
+    "an operator": lambda other: Flow.range(4).retry(1),
+    "an operator on an executor": lambda other: Flow.range(4).retry(1).subscribe_on(other),
+    "publishers": lambda other: Flow.range(4).flat_map(Flow.just),
+    "somebody else's publisher": lambda other: Flow.from_publisher(Flow.range(4).retry(1)),
+    "a boundary": lambda other: Flow.range(4).publish_on(other),
+    "an operator and a boundary": lambda other: Flow.range(4).retry(1).publish_on(other),
+    "a shared source": lambda other: Flow.range(4).share(),
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_explain_names_the_executor_that_a_step_before_a_boundary_begins_on(before: str) -> None:
+    on: list[str] = []
+
+    def step(n: int) -> int:
+        on.append(threading.current_thread().name.rpartition("_")[0] or "caller")
+        return n
+
+    with ThreadPoolExecutor(1, "other") as other, ThreadPoolExecutor(1, "behind") as behind:
+        flow = BEFORE[before](other).map(step).publish_on(behind)
+        flow.subscribe(sink := Sink())
+        sink.wait()
+        drawn, resources, *legend = flow.explain().splitlines()
+        mark = resources.split(" | ")[drawn.count(" | ", 0, drawn.index("map"))].strip("- ")
+        names = dict(line.split(" = ThreadPoolExecutor(") for line in legend)
+        assert (names[mark].partition(",")[0] if mark in names else mark) == on[0]
+
+
 def test_the_interfaces_are_structural() -> None:
     class Stage:
         def subscribe(self, subscriber: object, /) -> None: ...

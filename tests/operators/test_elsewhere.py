@@ -6,6 +6,7 @@ What the clock brings has to be signalled before the source is let go, and a sou
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import threading
@@ -29,6 +30,11 @@ class Held:
     def __init__(self) -> None:
         self.inside = threading.Event()
         self.release = threading.Event()
+        self.calls = 0  # of a loop's code, on one thread at a time
+
+    def loops(self) -> None:
+        self.inside.set()
+        self.calls += 1
 
     def wait(self, *_: Any) -> int:
         self.inside.set()
@@ -37,11 +43,11 @@ class Held:
 
     def spin(self, *_: Any) -> bool:
         """For a loop without result, that is cancelled."""
-        self.inside.set()
+        self.loops()
         return False
 
     def fail(self, *_: Any) -> int:
-        self.inside.set()
+        self.loops()
         raise OSError("again")
 
     def rows(self) -> Iterator[int]:
@@ -66,7 +72,7 @@ KEEPING: dict[str, Callable[[Held], Flow[Any]]] = {
 
 
 def nothing(held: Held) -> Flow[Any]:
-    held.inside.set()
+    held.loops()
     return Flow.empty()
 
 
@@ -207,10 +213,37 @@ def test_a_loop_without_result_gives_way_and_is_cancelled_behind_an_operator(kee
         BETWEEN[between](KEEPING[keeping](held)).subscribe_on(pool).subscribe(sink)
         try:
             assert held.inside.wait(PATIENCE)
-            assert Flow.range(100).subscribe_on(pool).count().to_future().result(PATIENCE) == 100
+            assert Flow.range(5_000).subscribe_on(pool).count().to_future().result(PATIENCE) == 5_000
         finally:
             sink.subscription.cancel()
         assert pool.submit(lambda: 1).result(PATIENCE) == 1
+
+
+class ByHand(Executor):
+    """Keeps its tasks until they are run, one at a time, by hand."""
+
+    def __init__(self) -> None:
+        self.tasks: collections.deque[Callable[[], object]] = collections.deque()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.tasks.append(lambda: future.set_result(fn(*args, **kwargs)))
+        return future
+
+
+@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
+@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+def test_no_turn_of_a_loop_without_result_is_longer_than_a_batch(keeping: str, between: str) -> None:
+    held, sink, executor = Held(), Sink(), ByHand()
+    turns: list[int] = []
+    with hooks.captured():
+        BETWEEN[between](KEEPING[keeping](held)).subscribe_on(executor).subscribe(sink)
+        while held.calls < 5_000:
+            before = held.calls
+            executor.tasks.popleft()()
+            turns.append(held.calls - before)
+        sink.subscription.cancel()
+    assert max(turns) <= 2_100
 
 
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
@@ -264,8 +297,8 @@ MADE: dict[str, Callable[[Flow[int], Callable[[], Flow[int]]], Flow[int]]] = {
 
 
 def _after(late: Flow[int], make: Callable[[], Flow[int]]) -> Flow[int]:
-    made = iter([lambda: late, make])
-    return Flow.defer(lambda: next(made)())
+    attempts = itertools.count()
+    return Flow.defer(lambda: make() if next(attempts) else late)
 
 
 @pytest.mark.parametrize("way", MADE)

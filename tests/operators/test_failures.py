@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import BehaviorProcessor, PublishProcessor, ReplayProcessor, UnicastProcessor
 from reactive_runtime.processors import FlowProcessor
@@ -357,3 +357,12 @@ class _Nothing:
     def request(self, n: int, /) -> None: ...
 
     def cancel(self) -> None: ...
+
+
+def test_what_on_error_return_made_and_could_not_deliver_goes_to_the_hook() -> None:
+    sink = Sink(demand=0)
+    with hooks.captured() as dropped:
+        Flow.error(OSError("gone")).on_error_return(lambda error: 7).subscribe(sink)
+        sink.subscription.cancel()
+    assert [it.element for it in dropped] == [7]
+    assert sink.signals == [("on_subscribe",)]
