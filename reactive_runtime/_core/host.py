@@ -19,7 +19,8 @@ does not own the drain while it waits in the executor's queue (`_summon`), or th
     idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is summoned ──▶ owned, at home ──▶ idle
 
 An upstream that works for long without a result gives way at its home in the same manner, although it has begun on the
-thread that asked.
+thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
+give way as well. Otherwise they would go on below, on the thread that was to be given back.
 
 A host *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
 is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
