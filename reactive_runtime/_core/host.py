@@ -173,8 +173,6 @@ class Host(Drain):
             self._busy = True
         if self._hears and self._home is not None:
             self._context.copy().run(contained, trampoline.launch, self._visit)
-        elif self._executor is None:
-            self._context.copy().run(contained, trampoline.launch, self._visit if self._guest else self._run)
         else:
             self._context.copy().run(contained, self._launch)
 
