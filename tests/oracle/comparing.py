@@ -231,8 +231,9 @@ def owed(plan: Json, signals: list[Json]) -> bool:
 
 def held(plan: Json) -> bool:
     """Whether a publisher that an element has become may never end, and so what is behind it is not reached."""
-    if names(plan) & {"zip", "zip_with", "merge_comparing"} and names(plan) & {*BY_ITERATOR}:
-        return True  # the other one waits for its first element, and the error of a source that is pulled is behind it
+    behind = {*BY_ITERATOR, "flatten", "flat_map_iterable"}
+    if names(plan) & {"zip", "zip_with", "merge_comparing"} and names(plan) & behind:
+        return True  # the other one waits for its first element, and the error of what is pulled is behind that
     delayed = any(op[0] in FLATTENING and op[1][0] == "raise_on" and op[-1] is True for op in plan["ops"])
     if delayed and names(plan) & {"never", "timed", "hot", "interval"}:
         return True  # an error that comes at the end, and there may be none

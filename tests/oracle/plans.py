@@ -583,7 +583,8 @@ def plans(
         for _ in range(d.int(0, 3)):
             time += d.time(8)
             plan["steps"].append([time, d.one_of(1, 1, 2, 3, MAX_DEMAND)])
-        late = names(plan) & {*FLATTENING} and len(names(plan) & BETWEEN) > 1 and names(plan) & BY_CLOCK
+        several = len(names(plan) & BETWEEN) > 1 or "now_and_later" in names(plan)  # its clock begins behind an element
+        late = names(plan) & {*FLATTENING} and several and names(plan) & BY_CLOCK
         if late or "batch_by" in names(plan):
             plan["steps"].clear()
     if settled and d.int(0, 3) == 0:
