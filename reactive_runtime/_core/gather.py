@@ -38,7 +38,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
@@ -156,6 +156,8 @@ class Lane:
             self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
             self._feed = Inbox(source._run, prefetch)
+        if apart and plan.executor is not None and plan.executor is host._home:
+            host._hears = True
         if overflow is not None and isinstance(self._feed, Inbox):
             self._feed.limit(overflow)
         if self._steps:
@@ -164,7 +166,8 @@ class Lane:
         self._feed.attach(host)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
         here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
-        light = plan.executor is not None or (plan.gathers and not plan.keeps)  # it runs no source on this thread
+        runs_here = self._own or plan.keeps or not plan.gathers
+        light = plan.executor is not None or not runs_here  # to connect, or to ask, runs no source on this thread
         if isinstance(self._feed, Inbox):
             self._feed.light = light
         if isinstance(self._feed, Inbox) and (here or prefetch == MAX_DEMAND):
@@ -516,9 +519,9 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
 
 
 def _needs_a_thread(source: FlowBase[Any]) -> bool:
-    """Whether it runs on the thread that asks for its elements; what a clock brings has a thread already."""
+    """Whether it, or a source of it, runs on the thread that asks; what a clock brings has a thread already."""
     plan = source._origin.plan()
-    return plan.keeps or plan.pulls
+    return plan.keeps or plan.pulls or plan.begins
 
 
 class Gather(Feed):
@@ -615,6 +618,22 @@ class Gather(Feed):
         """Wait until an element can go on."""
         while not self.host.demanded:
             yield PENDING
+
+    def beginning(self, lane: Lane) -> Generator[Any, None, Any]:
+        """What `lane` has when it has begun: PENDING where that is nothing. Before another one is subscribed to."""
+        news = lane.signal()
+        if news is not PENDING or not lane.waits():
+            return news
+        host, made = self.host, primitives.Event()
+
+        def go_on() -> None:
+            made.set()
+            host._add(0)
+
+        host._later(go_on)  # behind the calls that let it begin
+        while not made.is_set():
+            yield PENDING
+        return lane.signal()
 
     def home(self) -> Elements:
         """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""

@@ -69,6 +69,8 @@ class Plan(NamedTuple):
     """The feed is an asynchronous operator: it is at work only while its host polls it."""
     home: Executor | None = None
     """Where its sources run, other than on `executor`: see `Host`."""
+    begins: bool = False
+    """The feed subscribes to sources that are known beforehand, and runs none on its own drain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +325,8 @@ class Gathered(Origin[T]):
         keeps = gather.calls or (bool(self.sources) and not gather.apart)
         if gather.apart and self.sources:  # its sources run there; what it hears from elsewhere must not wait for them
             gather.sources_on = self.executor
-            return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True, home=self.executor)
+            home = self.executor
+            return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True, home=home, begins=True)
         return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps, gathers=True)
 
     def _apart(self, gather: Gather) -> bool:

@@ -105,7 +105,8 @@ class Given(Gather):
         split = self.split = self.make()
         split.title, split.place, split.apart = self.title, self.place, True
         executor = self.sources_on or self.host._executor
-        drain = self.host._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor)
+        home = self.host._home  # where it gives way, if it begins on the thread that asks
+        drain = self.host._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
         drain._waiter = self.host._waiter
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
         self.host._later(drain.start)

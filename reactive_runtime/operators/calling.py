@@ -220,7 +220,7 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
             made.append(fn(element))
         except BaseException as error:
             _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
-            if not made or interrupts(error):  # as it is, with what the executor adds to it
+            if not made or (interrupts(error) and not far):  # as it is, with what the executor adds to it
                 raise
             if far:  # what is pickled has no traceback
                 _note(error, f"in the worker:\n{traceback.format_exc()}")

@@ -559,8 +559,10 @@ class _WithOther(Gather):
 class _WithLatestFrom(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, PREFETCH)
+        latest: Any = yield from self.beginning(other)
+        if latest is END:
+            latest = PENDING
         main = self.lane(self.source)
-        latest: Any = PENDING
         while True:
             while (news := other.signal()) is not PENDING and news is not END:
                 latest = news
@@ -587,6 +589,8 @@ class _SwitchIfEmpty(_WithOther):
 class _TakeUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
+        if (yield from self.beginning(other)) is not PENDING:
+            return
         main = self.lane(self.source)
         while other.signal() is PENDING:
             element = main.poll()
@@ -598,8 +602,11 @@ class _TakeUntil(_WithOther):
 class _SkipUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
+        news = yield from self.beginning(other)
+        shut = news is PENDING or news is END
+        if not shut:
+            self.leave(other)
         main = self.lane(self.source)
-        shut = True
         while True:
             if shut and not other.over:
                 news = other.signal()

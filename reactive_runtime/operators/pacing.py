@@ -19,7 +19,7 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
 from reactive_runtime._core.host import Host
 from reactive_runtime._core.inbox import Overflow
-from reactive_runtime._core.origin import Foreign, Hot, flow_of, gathered
+from reactive_runtime._core.origin import Hot, flow_of, gathered
 from reactive_runtime._core.outbox import Outbox
 from reactive_runtime.executors import clock_in
 from reactive_runtime.spec import MAX_DEMAND
@@ -160,7 +160,7 @@ class BackpressureOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).serialize())
         [0, 1, 2]
         """
-        return flow_of(Foreign("serialize()", self, above=self))
+        return gathered("serialize()", lambda: _Relaying(self), self)
 
     def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
         """Deals the elements out to `n` rails (1 or more), which work at the same time.
@@ -188,6 +188,11 @@ class _Passing(Gather):
     def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
+
+
+class _Relaying(_Passing):
+    def elements(self) -> Elements:
+        yield from self.relay(self.lane(self.source))
 
 
 class _LimitRate(_Passing):

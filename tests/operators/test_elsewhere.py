@@ -67,6 +67,7 @@ KEEPING: dict[str, Callable[[Held], Flow[Any]]] = {
         Flow.just(1).flat_map_iterable(lambda n: itertools.count()).filter(held.spin)
     ),
     "a flat_map to nothing": lambda held: Flow.from_supplier(itertools.count).flat_map(lambda n: nothing(held)),
+    "windows of nothing": lambda held: Flow.from_supplier(itertools.count).filter(held.spin).window(3),
     "a concat_map to nothing": lambda held: Flow.from_supplier(itertools.count).concat_map(lambda n: nothing(held)),
 }
 
@@ -172,6 +173,8 @@ BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
     "concat_map": lambda flow: Flow.just(1).concat_map(lambda n: flow),
     "flat_map": lambda flow: Flow.just(1).flat_map(lambda n: flow),
     "switch_map": lambda flow: Flow.just(1).switch_map(lambda n: flow),
+    "serialize": lambda flow: flow.serialize(),
+    "limit_rate": lambda flow: flow.limit_rate(4),
     "defer": lambda flow: Flow.defer(lambda: flow),
     "using": lambda flow: Flow.using(lambda: nullcontext(1), lambda n: flow),
     "concat": lambda flow: Flow.concat(Flow.empty(), flow),
@@ -244,6 +247,87 @@ def test_no_turn_of_a_loop_without_result_is_longer_than_a_batch(keeping: str, b
             turns.append(held.calls - before)
         sink.subscription.cancel()
     assert max(turns) <= 2_100
+
+
+HEARING: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "timeout": lambda flow: flow.timeout(9),
+    "take_until": lambda flow: flow.take_until(Flow.never()),
+    "merge": lambda flow: Flow.merge(flow, Flow.never()),
+    "with_latest_from": lambda flow: flow.with_latest_from(Flow.never()),
+    "debounce": lambda flow: flow.debounce(0.001),
+    "flat_map": lambda flow: flow.flat_map(lambda n: Flow.timer(0)),
+}
+
+
+@pytest.mark.parametrize("place", ["behind", "behind, and one more after it"])
+@pytest.mark.parametrize("after", HEARING)
+@pytest.mark.parametrize("between", ["nothing", "a step", "retry"])
+@pytest.mark.parametrize("before", HEARING)
+def test_a_source_runs_where_subscribe_on_says_whatever_hears_from_elsewhere(
+    before: str, between: str, after: str, place: str
+) -> None:
+    on: set[str] = set()
+    taken = threading.Event()
+
+    def rows() -> Iterator[int]:
+        for n in range(3):
+            on.add(threading.current_thread().name.partition("_")[0])
+            yield n
+        taken.set()
+
+    flow: Flow[Any] = HEARING[before](Flow.from_supplier(rows))
+    flow = flow.map(str) if between == "a step" else flow.retry(0) if between == "retry" else flow
+    with hooks.captured(), ThreadPoolExecutor(2, "pool") as pool:
+        flow = HEARING[after](flow).subscribe_on(pool)
+        (flow.timeout(9) if "after" in place else flow).subscribe(sink := Sink())
+        assert taken.wait(PATIENCE)
+        sink.subscription.cancel()
+    assert on == {"pool"}
+
+
+@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
+def test_elements_of_another_thread_do_not_wait_for_a_source_that_keeps_the_pool(between: str) -> None:
+    held, sink = Held(), Sink()
+    hot: PublishProcessor[int] = PublishProcessor()
+    with hooks.captured(), ThreadPoolExecutor(1) as pool:
+        slow = Flow.from_callable(held.wait).subscribe_on(pool)
+        BETWEEN[between](Flow.merge(hot, slow)).subscribe_on(pool).subscribe(sink)
+        assert held.inside.wait(PATIENCE)
+        hot.emit(5)
+        sink.wait_for(2 if between == "start_with" else 1)
+        assert sink.elements[-1] == 5
+        sink.subscription.cancel()
+        held.release.set()
+
+
+OTHERS: dict[str, Callable[[], Flow[int]]] = {
+    "just": lambda: Flow.just(7),
+    "retry": lambda: Flow.just(7).retry(1),
+    "start_with": lambda: Flow.never().start_with(7),
+    "concat_with": lambda: Flow.just(7).concat_with(Flow.never()),
+    "switch_if_empty": lambda: Flow.empty().switch_if_empty(Flow.just(7)),
+    "a step": lambda: Flow.just(6).map(lambda n: n + 1).concat_with(Flow.never()),
+    "flat_map": lambda: Flow.just(7).flat_map(Flow.just),
+    "defer": lambda: Flow.defer(lambda: Flow.just(7).concat_with(Flow.never())),
+    "from_publisher": lambda: Flow.from_publisher(Foreign(Flow.just(7))),
+    "serialize": lambda: Flow.just(7).serialize(),
+}
+BESIDE: dict[str, tuple[Callable[[Flow[int], Flow[int]], Flow[Any]], list[Any]]] = {
+    "take_until": (lambda flow, other: flow.take_until(other), []),
+    "skip_until": (lambda flow, other: flow.skip_until(other), [0, 1, 2]),
+    "with_latest_from": (lambda flow, other: flow.with_latest_from(other), [(0, 7), (1, 7), (2, 7)]),
+}
+
+
+@pytest.mark.parametrize("on", ["the caller", "a pool of one thread"])
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_the_other_publisher_has_at_once_comes_before_the_source(other: str, beside: str, on: str) -> None:
+    operator, expected = BESIDE[beside]
+    with ThreadPoolExecutor(1) as pool:
+        flow = operator(Flow.from_supplier(lambda: range(3)), OTHERS[other]())
+        (flow if on == "the caller" else flow.subscribe_on(pool)).subscribe(sink := Sink())
+        assert sink.wait().elements == expected
 
 
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
