@@ -325,7 +325,7 @@ BESIDE: dict[str, tuple[Callable[[Flow[int], Flow[int]], Flow[Any]], list[Any]]]
 def test_what_the_other_publisher_has_at_once_comes_before_the_source(other: str, beside: str, on: str) -> None:
     operator, expected = BESIDE[beside]
     with ThreadPoolExecutor(1) as pool:
-        flow = operator(Flow.from_supplier(lambda: range(3)), OTHERS[other]())
+        flow = operator(Flow.range(3), OTHERS[other]())
         (flow if on == "the caller" else flow.subscribe_on(pool)).subscribe(sink := Sink())
         assert sink.wait().elements == expected
 
