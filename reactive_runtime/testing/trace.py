@@ -235,15 +235,19 @@ class TraceWriter:
         """Whether something could not be written: `close` says what. Nothing has been since."""
         return self._failure is not None  # it is written once
 
-    def flush(self) -> None:
-        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread."""
+    def flush(self) -> bool:
+        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread.
+
+        False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+        """
         with self._writing:
             if self._recorder is not None and self._own is not None:
                 seen = self._recorder.checkpoint()
-                if seen is None:  # a thread is in the middle of a row: next time
-                    return
+                if seen is None:
+                    return False
                 self._pass(self._own, seen.ticket, seen.under_way)
             self._attempt(self._write_file)
+        return True
 
     def close(self, metadata: Mapping[str, Any] | None = None) -> None:
         """Finish the last file, and write the metadata. TraceError if anything could not be written."""
@@ -386,8 +390,8 @@ def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: pri
         there = writer()
         if there is None:
             return
-        if not over.is_set():
-            there.flush()
+        if not over.is_set() and not there.flush():
+            wake.set()  # and again at once: it has waited already
         del there
 
 
