@@ -80,6 +80,13 @@ def stress(
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     fail_on_regression: FailOnRegression = False,
+    machine: Annotated[
+        str,
+        typer.Option(
+            envvar="REACTIVE_RUNTIME_MACHINE",
+            help="Name of this machine: runs are compared with those of the same; default: host, cores and system.",
+        ),
+    ] = "",
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
@@ -108,7 +115,7 @@ def stress(
             fault,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, folder, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
+            found, folder, threads, seconds, first + n, out, fault, machine, pool == "processes-per-scenario", python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
@@ -273,6 +280,7 @@ class _Load:
     seed: int
     to: Path
     fault: str
+    machine: str
     in_processes: bool
     pythons: list[str]
     stop: Stop
@@ -310,7 +318,8 @@ class _Load:
             "threads": self.threads,
             "fault": self.fault or None,
         }
-        return TraceWriter(self.to, name, facts | ({"python": python} if python else {}))
+        named = {"python": python, "machine": self.machine}
+        return TraceWriter(self.to, name, facts | {what: name for what, name in named.items() if name})
 
     def _here(self, writer: TraceWriter, skipped: list[Failure]) -> tuple[Path, list[Failure]]:
         """In this process, all scenarios in turn."""

@@ -135,6 +135,11 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     return table
 
 
+def _machine() -> str:
+    """The machine, as long as it is the same one: an update of its system does not make it another."""
+    return f"{platform.node()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+
+
 class Source:
     """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
 
@@ -198,7 +203,7 @@ class TraceWriter:
             "schema": SCHEMA,
             "started": now.isoformat(timespec="seconds"),
             "python": platform.python_version(),
-            "machine": f"{platform.node()}, {os.cpu_count()} cores, {platform.platform()}",
+            "machine": _machine(),
             **(metadata or {}),
         }
         try:

@@ -174,6 +174,15 @@ def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
     assert f"run      {the_run(tmp_path)}" in done.stdout
 
 
+@pytest.mark.parametrize("given", ["option", "environment"])
+def test_a_machine_is_named_by_option_or_environment(tmp_path: Path, given: str) -> None:
+    load = ("stress", "range_on_the_callers", "--seconds", "0.2", "--threads", "1", "--out", tmp_path)
+    named = {"option": ("--machine", "runners"), "environment": ()}[given]
+    done = call(*load, *named, REACTIVE_RUNTIME_MACHINE="others" if named else "runners")
+    assert done.returncode == 0, done.stderr
+    assert (metadata_of(the_run(tmp_path)) or {})["machine"] == "runners"
+
+
 def test_scenarios_are_listed_by_pattern_and_tag() -> None:
     listed = call("stress", "--list").stdout
     assert all(it.name in listed for it in find("stress"))

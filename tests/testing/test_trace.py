@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import queue
 import shutil
 import sys
@@ -51,6 +53,20 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert records[0].signal == "subscribe"
     assert [it.value for it in records if it.signal == "on_next"] == list(range(100))
     assert {it.scenario for it in records} == {"numbers"}
+
+
+def test_an_update_of_its_system_does_not_make_it_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for release in ("6.1.0-18", "6.12.3"):
+        updated = platform.uname_result("Linux", "here", release, f"#1 {release}", "x86_64")
+        monkeypatch.setattr(platform, "uname", lambda told=updated: told)
+        for name in ("system", "node", "release", "version", "machine"):
+            monkeypatch.setattr(platform, name, lambda of=getattr(updated, name): of)
+        monkeypatch.setattr(platform, "platform", lambda *_, of=release: f"Linux-{of}-x86_64")
+        told.append((metadata_of(TraceWriter(tmp_path, f"on {release}").path) or {})["machine"])
+    assert told == [f"here, {os.cpu_count()} cores, Linux x86_64"] * 2
 
 
 def test_the_metadata_says_what_the_run_was(tmp_path: Path) -> None:
