@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out, refuse
 from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
@@ -36,9 +36,13 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS: Final = 2.0
 
+_OF_SPARK: Final = ("master", "conf", "packages")
+"""Options that are for Spark alone."""
+
 
 @app.command()
 def stress(
+    context: typer.Context,
     scenarios: Annotated[
         list[str] | None, typer.Argument(help="Names of scenarios, or patterns (range_*); all, if there are none.")
     ] = None,
@@ -115,7 +119,7 @@ def stress(
             fault,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, folder, threads, seconds, first + n, out, fault, machine, pool == "processes-per-scenario", python or [], stop
+            found, folder, threads, seconds, first + n, out, fault, machine, in_processes, python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
@@ -129,10 +133,12 @@ def stress(
             raise ReactiveError(f"--engine {engine}: should be spark, or local")
         if engine == "local" and (report or fail_on_regression):
             raise ReactiveError("--engine local: --report and --fail-on-regression need the tables that Spark writes")
-        if report and not verify:
-            raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
-        if fail_on_regression and not verify:
-            raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
+        if engine == "local":
+            refuse(context, _OF_SPARK, "--engine local starts no Spark")
+        if not verify:
+            refuse(context, ("report",), "there is nothing to report without a verdict: add --verify")
+            refuse(context, ("fail_on_regression",), "nothing is compared without a verdict: add --verify")
+            refuse(context, ("engine", *_OF_SPARK), "is for the verdict: add --verify")
         check_installed(*_needed(verify, engine, report or []))
         from reactive_runtime.spark.session import settings_of
         from reactive_runtime.stress.scenario import default_folder
@@ -140,6 +146,7 @@ def stress(
         if verify and engine == "spark":
             check_master(master)
         settings = settings_of(conf, packages)
+        in_processes = pool == "processes-per-scenario"
         folder = where if where is not None else default_folder()
         first = random.randrange(2**31) if seed is None else seed
         watched(work)

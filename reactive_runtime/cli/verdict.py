@@ -12,7 +12,19 @@ import typer
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line, one_line_errors, out
+from reactive_runtime.cli.console import (
+    BROKEN,
+    UNABLE,
+    Conf,
+    Master,
+    Packages,
+    app,
+    one_line,
+    one_line_errors,
+    out,
+    refuse,
+    unable,
+)
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.errors import ReactiveError, TraceError
 
@@ -33,6 +45,7 @@ _LITTLE = 16 << 20
 
 @app.command()
 def verify(
+    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such folders.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for the tables of the verdict; default: <first>/verdict.")
@@ -59,6 +72,8 @@ def verify(
         from reactive_runtime.spark.session import settings_of
 
         check_master(master)
+        if not follow:
+            refuse(context, ("once",), "is for runs that arrive: add --follow")
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
         if follow:
@@ -151,7 +166,7 @@ class Came:
         """A run could not be judged."""
         if str(error) not in self.unable:
             self.unable.append(str(error))
-            out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
+            unable(error)
 
     def add(self, verdict: Verdict) -> None:
         """A verdict was made, and is shown."""

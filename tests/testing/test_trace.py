@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_an_update_of_its_system_does_not_make_it_another_machine(
         updated = platform.uname_result("Linux", "here", release, f"#1 {release}", "x86_64")
         monkeypatch.setattr(platform, "uname", lambda told=updated: told)
         for name in ("system", "node", "release", "version", "machine"):
-            monkeypatch.setattr(platform, name, lambda of=getattr(updated, name): of)
+            monkeypatch.setattr(platform, name, partial(getattr, updated, name))
         monkeypatch.setattr(platform, "platform", lambda *_, of=release: f"Linux-{of}-x86_64")
         told.append((metadata_of(TraceWriter(tmp_path, f"on {release}").path) or {})["machine"])
     assert told == [f"here, {os.cpu_count()} cores, Linux x86_64"] * 2
