@@ -49,7 +49,10 @@ def stress(
     listing: Annotated[bool, typer.Option("--list", help="Say which scenarios there are, and stop.")] = False,
     tag: Annotated[str | None, typer.Option(help="Only those with this tag: smoke, nightly.")] = None,
     repeat: Annotated[
-        str, typer.Option(help="So many runs, each judged here, with the seeds that follow; or until-failure.")
+        str,
+        typer.Option(
+            help="So many runs, with the seeds that follow, or until-failure; of more than one each is judged here."
+        ),
     ] = "1",
     threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,

@@ -43,6 +43,9 @@ _LITTLE = 16 << 20
 """Bytes of Parquet that are judged in less time than the JVM takes to get up to speed: about a million records."""
 
 
+_REPORT: Final = "report.html"
+
+
 @app.command()
 def verify(
     context: typer.Context,
@@ -93,13 +96,15 @@ def report(
     runs: Annotated[Path, typer.Argument(help="Folder of runs that were judged, or of their verdict.")],
     out: Annotated[
         list[Path] | None,
-        typer.Option("--out", "-o", help="The file to write: .html, .md or .json; may be given many times."),
+        typer.Option(
+            "--out", "-o", help=f"The file to write: .html, .md or .json; may be given many times; default: {_REPORT}."
+        ),
     ] = None,
 ) -> None:
     """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
     with one_line_errors():
         check_installed("jinja2", "pyarrow")
-        files = out or [Path("report.html")]
+        files = out or [Path(_REPORT)]
         for file in files:
             removed(file)
         reported(runs, files)

@@ -146,23 +146,22 @@ def test_the_command_has_a_line_on_standard_error_for_a_corrupt_run_and_judges_t
     file = corrupt / "signals-00000.parquet"
     file.write_bytes(file.read_bytes()[:100] + b"PAR1")
 
-    def called(out: str) -> tuple[Any, list[str], str]:
-        folders = (str(tmp_path / "runs"), "--out", str(tmp_path / out))
-        arguments = ["verify", *folders, "--master", spark.sparkContext.master, *more]
+    def called(*out: str) -> tuple[Any, list[str], str]:
+        arguments = ["verify", str(tmp_path / "runs"), *out, "--master", spark.sparkContext.master, *more]
         status = app(arguments, standalone_mode=False)
         told = capfd.readouterr()
         return status, [it for it in told.err.splitlines() if "UNABLE" in it or "Traceback" in it], told.out
 
-    status, (line,), told = called("one")
+    status, (line,), told = called()
     assert status == 1  # a rule broken is worse than a run that could not be judged
     assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
     assert "BROKEN   rule 1.1" in told
     assert "UNABLE" not in told
-    assert sorted(it.name for it in (tmp_path / "one/summary").glob("run=*")) == ["run=a", "run=c"]
+    assert sorted(it.name for it in (tmp_path / "runs/verdict/summary").glob("run=*")) == ["run=a", "run=c"]
     for run in (clean, broken):
         shutil.rmtree(run)
     arrives(tmp_path / "runs", "d", 1)
-    status, (line,), told = called("other")
+    status, (line,), told = called("--out", str(tmp_path / "other"))
     assert status == 2
     assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
     assert "clean    no rule was broken" in told
