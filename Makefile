@@ -5,8 +5,10 @@ BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
 FAULT ?=
 NIGHTLY_SECONDS ?= 600
+NIGHTS ?= 30
+VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -19,8 +21,10 @@ faults: .venv/ready
 stress: .venv/ready
 	$(BIN)/reactive-runtime stress --tag smoke --seconds 8 --repeat 4 --out runs
 
+# What has become slower than on the nights before is a failure too; of those, NIGHTS traces and VERDICTS verdicts stay.
 nightly: .venv/ready
-	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --report runs/report.html --report runs/summary.md --junit runs/stress.xml
+	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --fail-on-regression --report runs/report.html --report runs/summary.md --junit runs/stress.xml; status=$$?; \
+	$(BIN)/reactive-runtime prune runs --nights $(NIGHTS) --verdicts $(VERDICTS) || status=2; exit $$status
 
 # What the planted faults are made from, for a minute.
 faults-nightly: .venv/ready
@@ -35,6 +39,10 @@ soak: .venv/ready
 judge-nightly: .venv/ready
 	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
 	$(BIN)/python benchmarks/scale.py --unit 1000000 --runs 10 --run-records 100000 --one 100000 --rounds 1
+
+# Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow.
+kills-nightly: .venv/ready
+	TRACE_KILLS=40 $(BIN)/python -m pytest tests/spark/test_kills.py
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)
@@ -107,7 +115,9 @@ bench: .venv/ready
 	for workload in fused operators timeouts boundary subscriptions memory recorder load trace_pipeline borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
 # What the verdict costs on 10, 20, 40 million records, on 100 skewed runs, and on a cluster of two workers here; and
-# whether each is right. SCALE="--unit 100000 --runs 3 --run-records 100000 --one 100000" does the same with little.
+# whether each is right. A subscription of 8 million records is judged one at a time: four verdicts of a minute and more
+# each, which SCALE="--one 0" leaves out. SCALE="--unit 100000 --runs 3 --run-records 100000 --one 100000" does the same
+# with little.
 scale: .venv/ready
 	$(BIN)/python benchmarks/scale.py $(SCALE)
 

@@ -23,10 +23,17 @@ SCENARIOS, NIGHTS = 62, 60
 Night = tuple[str, dict[tuple[str, str], float]]
 
 
-def history(dice: random.Random, noise: float, heavy: bool, nights: int = NIGHTS, machine: float = 0.1) -> list[Night]:
+def history(
+    dice: random.Random,
+    noise: float,
+    heavy: bool,
+    nights: int = NIGHTS,
+    machine: float = 0.1,
+    scenarios: int = SCENARIOS,
+) -> list[Night]:
     """Medians, night by night, in which nothing changes."""
-    levels = [dice.gauss(11, 1) for _ in range(SCENARIOS)]
-    noises = [noise, *(noise * math.exp(dice.gauss(0, 0.4)) for _ in range(SCENARIOS - 1))]
+    levels = [dice.gauss(11, 1) for _ in range(scenarios)]
+    noises = [noise, *(noise * math.exp(dice.gauss(0, 0.4)) for _ in range(scenarios - 1))]
 
     def error() -> float:
         it = dice.gauss(0, 1)
@@ -36,7 +43,7 @@ def history(dice: random.Random, noise: float, heavy: bool, nights: int = NIGHTS
     for night in range(nights):
         of_all = dice.gauss(0, machine)
         values = {
-            (f"scenario {n}", "demand"): math.exp(levels[n] + of_all + noises[n] * error()) for n in range(SCENARIOS)
+            (f"scenario {n}", "demand"): math.exp(levels[n] + of_all + noises[n] * error()) for n in range(scenarios)
         }
         made.append((f"night {night:03}", values))
     return made
@@ -57,7 +64,7 @@ def named(said: dict[tuple[str, str], Seen]) -> set[str]:
 
 
 def alarms(dice: random.Random, noise: float, heavy: bool, histories: int) -> tuple[int, int]:
-    """False ones, and series-nights judged, where nothing has changed."""
+    """False ones, each night that one lasts counted, and series-nights judged, where nothing has changed."""
     found = judged = 0
     for _ in range(histories):
         for said in gone_through(history(dice, noise, heavy)):
@@ -66,16 +73,17 @@ def alarms(dice: random.Random, noise: float, heavy: bool, histories: int) -> tu
     return found, judged
 
 
-def nights_to(dice: random.Random, times: float, noise: float, heavy: bool, everything: bool = False) -> int | None:
-    """On which night a change is found; None: not within ten."""
-    begin = 40
+def nights_to(
+    dice: random.Random, times: float, noise: float, heavy: bool, everything: bool = False
+) -> tuple[int | None, bool]:
+    """On which night a change is found (None: not within thirty), and whether it is named on each night from then."""
+    begin, lasts = 40, 30
     nights = slowed(
-        history(dice, noise, heavy, begin + 10), times, begin, begin + 10, range(SCENARIOS if everything else 1)
+        history(dice, noise, heavy, begin + lasts), times, begin, begin + lasts, range(SCENARIOS if everything else 1)
     )
-    for at, said in enumerate(gone_through(nights)):
-        if at >= begin and (ALL if everything else "scenario 0") in named(said):
-            return at - begin + 1
-    return None
+    on = [(ALL if everything else "scenario 0") in named(said) for said in gone_through(nights)][begin:]
+    since = next((at for at, it in enumerate(on) if it), None)
+    return (None, False) if since is None else (since + 1, all(on[since:]))
 
 
 def main() -> None:
@@ -93,8 +101,8 @@ def main() -> None:
                 f"{noise:.0%}", "heavy" if heavy else "normal", f"{judged:,}", str(found), f"{1e3 * found / judged:.2f}"
             )
     console.print(wolf)
-    table = Table(title=f"{5 * histories} changes each, after 40 nights", title_justify="left")
-    for column in ("change", "of", "noise", "tails", "first night", "by the third", "by the tenth"):
+    table = Table(title=f"{5 * histories} changes each, for 30 nights after 40", title_justify="left")
+    for column in ("change", "of", "noise", "tails", "first night", "by the third", "by the tenth", "each night since"):
         table.add_column(column, justify="right")
     for times, noise, everything in (
         (1.3, 0.05, False),
@@ -104,14 +112,15 @@ def main() -> None:
         (3.0, 0.1, True),
     ):
         for heavy in (False, True):
-            found_on = [nights_to(dice, times, noise, heavy, everything) for _ in range(5 * histories)]
-            shares = [sum(it is not None and it <= most for it in found_on) / len(found_on) for most in (1, 3, 10)]
+            found = [nights_to(dice, times, noise, heavy, everything) for _ in range(5 * histories)]
+            shares = [sum(it is not None and it <= most for it, _ in found) / len(found) for most in (1, 3, 10)]
+            lasting = [it for since, it in found if since is not None]
             table.add_row(
                 f"{times:g} times",
                 "all" if everything else "one",
                 f"{noise:.0%}",
                 "heavy" if heavy else "normal",
-                *(f"{it:.0%}" for it in shares),
+                *(f"{it:.1%}" for it in (*shares, sum(lasting) / len(lasting))),
             )
     console.print(table)
     console.print(f"a series is judged when it has {FEWEST} usual nights")

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -15,7 +15,19 @@ from rich.console import Console
 from reactive_runtime.cli.missing import UNABLE, install_line
 from reactive_runtime.errors import ReactiveError
 
-__all__ = ["BROKEN", "UNABLE", "Conf", "Master", "Packages", "app", "one_line", "one_line_errors", "out"]
+__all__ = [
+    "BROKEN",
+    "UNABLE",
+    "Conf",
+    "Master",
+    "Packages",
+    "app",
+    "one_line",
+    "one_line_errors",
+    "out",
+    "refuse",
+    "unable",
+]
 
 BROKEN: Final = 1
 
@@ -28,6 +40,8 @@ app: typer.Typer = typer.Typer(
 )
 # Without markup: what is printed comes from scenarios, errors and traces, and may have brackets of its own.
 out: Console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+
+_err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
 
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
 Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]
@@ -61,6 +75,19 @@ def one_line_errors() -> Iterator[None]:
         if os.environ.get("REACTIVE_RUNTIME_TRACEBACK"):
             traceback.print_exc()
         _stop(one_line(error))
+
+
+def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """ReactiveError for the first of these options that was given on the command line: it would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ReactiveError(f"--{name.replace('_', '-')}: {why}")
+
+
+def unable(why: object) -> None:
+    """One line on standard error: something could not be judged, and the others are."""
+    _err.print(f"UNABLE   {' '.join(str(why).splitlines())}", style="bold red", soft_wrap=True)
 
 
 def one_line(error: BaseException) -> str:

@@ -33,7 +33,10 @@ def tck(
     recursion: Annotated[
         int | None, typer.Option(min=1, help="How deep request and on_next may recurse (3.3).")
     ] = None,
-    skip_stochastic: Annotated[bool, typer.Option(help="Skip what is tested by repetition.")] = False,
+    skip_stochastic: Annotated[
+        bool | None,
+        typer.Option(help="Skip what is tested by repetition, or don't; default: as the verification has it."),
+    ] = None,
 ) -> None:
     """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
 
@@ -52,7 +55,7 @@ def tck(
             call_timeout=call_timeout,
             max_elements_from_publisher=max_elements,
             bounded_depth_of_on_next_and_request_recursion=recursion,
-            skip_stochastic_tests=skip_stochastic or None,
+            skip_stochastic_tests=skip_stochastic,
         )
         _run_checks(target, verification)
 

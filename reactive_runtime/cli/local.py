@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import out
+from reactive_runtime.cli.console import out, unable
 from reactive_runtime.errors import ReactiveError, TraceError
 
 __all__ = ["ENGINES", "AtOnce", "agree", "judge_at_once"]
@@ -54,7 +54,7 @@ def judge_at_once(runs: Sequence[Path], show: bool, seed: int | None = None) -> 
                 out.print(str(breach), soft_wrap=True)
         except TraceError as error:
             came.unable.append(str(error))
-            out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
+            unable(error)
             continue
         came.violations[run] = _rows(judged.violations)
         signals += int(judged.subscriptions.column("signals").to_numpy().sum())

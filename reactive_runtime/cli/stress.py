@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out, refuse
 from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
@@ -36,16 +36,23 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS: Final = 2.0
 
+_OF_SPARK: Final = ("master", "conf", "packages")
+"""Options that are for Spark alone."""
+
 
 @app.command()
 def stress(
+    context: typer.Context,
     scenarios: Annotated[
         list[str] | None, typer.Argument(help="Names of scenarios, or patterns (range_*); all, if there are none.")
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Say which scenarios there are, and stop.")] = False,
     tag: Annotated[str | None, typer.Option(help="Only those with this tag: smoke, nightly.")] = None,
     repeat: Annotated[
-        str, typer.Option(help="So many runs, each judged here, with the seeds that follow; or until-failure.")
+        str,
+        typer.Option(
+            help="So many runs, with the seeds that follow, or until-failure; of more than one each is judged here."
+        ),
     ] = "1",
     threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
@@ -80,6 +87,13 @@ def stress(
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write what became of each scenario, as JUnit's XML.")] = None,
     fail_on_regression: FailOnRegression = False,
+    machine: Annotated[
+        str,
+        typer.Option(
+            envvar="REACTIVE_RUNTIME_MACHINE",
+            help="Name of this machine: runs are compared with those of the same; default: host, cores and system.",
+        ),
+    ] = "",
     master: Master = "local[*]",
     conf: Conf = None,
     packages: Packages = None,
@@ -108,7 +122,7 @@ def stress(
             fault,
         )
         asked.carry_out(listing, lambda n, found, stop: _Load(
-            found, folder, threads, seconds, first + n, out, fault, pool == "processes-per-scenario", python or [], stop
+            found, folder, threads, seconds, first + n, out, fault, machine, in_processes, python or [], stop
         ))  # fmt: skip
 
     with one_line_errors():
@@ -122,10 +136,12 @@ def stress(
             raise ReactiveError(f"--engine {engine}: should be spark, or local")
         if engine == "local" and (report or fail_on_regression):
             raise ReactiveError("--engine local: --report and --fail-on-regression need the tables that Spark writes")
-        if report and not verify:
-            raise ReactiveError("--report: there is nothing to report without a verdict: add --verify")
-        if fail_on_regression and not verify:
-            raise ReactiveError("--fail-on-regression: nothing is compared without a verdict: add --verify")
+        if engine == "local":
+            refuse(context, _OF_SPARK, "--engine local starts no Spark")
+        if not verify:
+            refuse(context, ("report",), "there is nothing to report without a verdict: add --verify")
+            refuse(context, ("fail_on_regression",), "nothing is compared without a verdict: add --verify")
+            refuse(context, ("engine", *_OF_SPARK), "is for the verdict: add --verify")
         check_installed(*_needed(verify, engine, report or []))
         from reactive_runtime.spark.session import settings_of
         from reactive_runtime.stress.scenario import default_folder
@@ -133,6 +149,7 @@ def stress(
         if verify and engine == "spark":
             check_master(master)
         settings = settings_of(conf, packages)
+        in_processes = pool == "processes-per-scenario"
         folder = where if where is not None else default_folder()
         first = random.randrange(2**31) if seed is None else seed
         watched(work)
@@ -273,6 +290,7 @@ class _Load:
     seed: int
     to: Path
     fault: str
+    machine: str
     in_processes: bool
     pythons: list[str]
     stop: Stop
@@ -310,7 +328,8 @@ class _Load:
             "threads": self.threads,
             "fault": self.fault or None,
         }
-        return TraceWriter(self.to, name, facts | ({"python": python} if python else {}))
+        named = {"python": python, "machine": self.machine}
+        return TraceWriter(self.to, name, facts | {what: name for what, name in named.items() if name})
 
     def _here(self, writer: TraceWriter, skipped: list[Failure]) -> tuple[Path, list[Failure]]:
         """In this process, all scenarios in turn."""

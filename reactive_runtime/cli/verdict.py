@@ -12,7 +12,19 @@ import typer
 from rich.table import Table
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line, one_line_errors, out
+from reactive_runtime.cli.console import (
+    BROKEN,
+    UNABLE,
+    Conf,
+    Master,
+    Packages,
+    app,
+    one_line,
+    one_line_errors,
+    out,
+    refuse,
+    unable,
+)
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.errors import ReactiveError, TraceError
 
@@ -31,8 +43,12 @@ _LITTLE = 16 << 20
 """Bytes of Parquet that are judged in less time than the JVM takes to get up to speed: about a million records."""
 
 
+_REPORT: Final = "report.html"
+
+
 @app.command()
 def verify(
+    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or folders that hold such folders.")],
     out: Annotated[
         Path | None, typer.Option(help="Folder for the tables of the verdict; default: <first>/verdict.")
@@ -59,6 +75,8 @@ def verify(
         from reactive_runtime.spark.session import settings_of
 
         check_master(master)
+        if not follow:
+            refuse(context, ("once",), "is for runs that arrive: add --follow")
         to = out or runs[0] / "verdict"
         settings = settings_of(conf, packages)
         if follow:
@@ -78,13 +96,15 @@ def report(
     runs: Annotated[Path, typer.Argument(help="Folder of runs that were judged, or of their verdict.")],
     out: Annotated[
         list[Path] | None,
-        typer.Option("--out", "-o", help="The file to write: .html, .md or .json; may be given many times."),
+        typer.Option(
+            "--out", "-o", help=f"The file to write: .html, .md or .json; may be given many times; default: {_REPORT}."
+        ),
     ] = None,
 ) -> None:
     """Write what was found as one HTML file, to look at in any browser, and as Markdown or JSON for a CI server."""
     with one_line_errors():
         check_installed("jinja2", "pyarrow")
-        files = out or [Path("report.html")]
+        files = out or [Path(_REPORT)]
         for file in files:
             removed(file)
         reported(runs, files)
@@ -151,7 +171,7 @@ class Came:
         """A run could not be judged."""
         if str(error) not in self.unable:
             self.unable.append(str(error))
-            out.print(f"UNABLE   {error}", style="bold red", soft_wrap=True)
+            unable(error)
 
     def add(self, verdict: Verdict) -> None:
         """A verdict was made, and is shown."""

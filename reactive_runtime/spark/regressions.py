@@ -11,11 +11,15 @@ beginning, a night at a time, and each night is held against what was usual by t
    (times 1.4826), or the median of the spreads of all series where that is larger, and never below 2%. A series with
    fewer than 7 such nights is not judged.
 3. How far a night is from usual is counted in spreads, of which there seem to be too few where there are few nights.
-   Slower is what three nights agree on: their sum, no night with more than 4, is above 8, and two of them are more
-   than 15% above the usual. Or at once, what is more than 12 spreads and more than twice the usual.
-4. From then on, no night counts as usual, until two nights in a row are nearer to the usual than to what was slow. So
-   the change is named for as long as it lasts, on each of its nights, and one bad night moves nothing: it is neither
-   usual itself, nor does it raise what the next is held against.
+   A night speaks for a change by so much as it is likelier with it than without, as a logarithm; likely is what
+   Student's t with four degrees of freedom makes likely, whose tails are heavy: so one night that is far off says
+   little. Slower is what the two or three latest nights speak for with more than 7 together, if their median is more
+   than 15% above the usual; or the latest alone with more than 9, if it is more than twice the usual.
+4. From then on, no night counts as usual, and the change is what is median on its nights. It is over when the nights
+   since the last that spoke for it speak against it, with more than 6 together; one night is not enough to end a
+   change of three. So it is named on each of its nights for as long as it lasts, and one bad night moves nothing: it
+   is neither usual itself, nor does it raise what the next is held against. When it is over, it is named for a night
+   or two more.
 
 `python benchmarks/regressions.py` prints, on made-up histories, how often this cries wolf, and what it finds when.
 """
@@ -24,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -46,10 +50,12 @@ FEWEST: Final = 7
 _WINDOW: Final = 28
 _SERIES: Final = 8
 _FLOOR: Final = 0.02
-_CAP: Final = 4.0
-_AGREED: Final = 8.0
+_NIGHTS: Final = 3
+_TAILS: Final = 4.0
+_ENOUGH: Final = 7.0
+_OVER: Final = 6.0
 _LEAST: Final = math.log(1.15)
-_AT_ONCE: Final = 12.0
+_AT_ONCE: Final = 9.0
 _TWICE: Final = math.log(2)
 _FEW: Final = 5
 """A spread taken from few nights may be far too small by chance: from 7 it counts 1.7 times, from 28 1.2 times."""
@@ -83,13 +89,15 @@ class _Series:
     """What is known of one series by a night."""
 
     usual: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
-    recent: deque[tuple[str, float, float]] = field(default_factory=lambda: deque(maxlen=2))
-    """The two nights before: run, distance from the usual, the same in spreads."""
+    recent: deque[_Night] = field(default_factory=lambda: deque(maxlen=_NIGHTS))
+    """The latest nights, of which none is part of a change that is over."""
     since: str | None = None
-    shift: float = 0.0
-    """How far from usual it was when that began."""
-    back: int = 0
-    """Nights in a row that were nearer to the usual."""
+    slow: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+    """How far from usual it was on the nights of that change."""
+    back: list[_Night] = field(default_factory=list)
+    """The nights that speak for it being over."""
+    over: float = 0.0
+    """How much they do."""
 
     def centre(self) -> float:
         """What is usual."""
@@ -102,31 +110,69 @@ class _Series:
 
     def night(self, run: str, value: float, spread: float) -> bool:
         """One more night; whether it is slower."""
-        if len(self.usual) < FEWEST:
-            self.usual.append(value)
-            return False
-        far = value - self.centre()
-        nights = [*self.recent, (run, far, far / spread)]
-        self.recent.append(nights[-1])
-        if self.since is None:
-            self._begins(nights)
+        tonight = _Night(run, value - self.centre(), spread)
+        if self.since is not None:
+            self._goes_on(tonight)
         else:
-            self.back = self.back + 1 if far < self.shift / 2 else 0
-            if self.back == 2:
-                self.since, self.back = None, 0
-                self.recent.clear()
-        if self.since is None and far <= _USUAL * spread:
+            self.recent.append(tonight)
+        if self.since is None:
+            self._begins()
+        if self.since is None and tonight.far <= _USUAL * spread:
             self.usual.append(value)
-        return self.since is not None and self.back == 0
+        return self.since is not None
 
-    def _begins(self, nights: Sequence[tuple[str, float, float]]) -> None:
-        _, far, spreads = nights[-1]
-        agreed = sum(min(it, _CAP) for _, _, it in nights) > _AGREED
-        above = [it for it in nights if it[1] > _LEAST]
-        if agreed and len(above) > 1 and nights[-1] in above:
-            self.since, self.shift = above[0][0], median(it for _, it, _ in above)
-        elif spreads > _AT_ONCE and far > _TWICE:
-            self.since, self.shift = nights[-1][0], far
+    def _begins(self) -> None:
+        """Whether the latest nights speak for a change, and enough."""
+        nights = list(self.recent)
+        for these in (nights[at:] for at in range(len(nights))):
+            shift = median(it.far for it in these)
+            enough = _AT_ONCE if len(these) == 1 else _ENOUGH
+            least = _TWICE if len(these) == 1 else _LEAST
+            if shift > least and sum(it.speaks_for(shift) for it in these) > enough:
+                self.since = next(it.run for it in these if it.far > shift / 2)
+                self.slow = deque((it.far for it in these), maxlen=_WINDOW)
+                self.recent.clear()
+                return
+
+    def _goes_on(self, tonight: _Night) -> None:
+        """One more night of a change, unless it is over."""
+        shift = median(self.slow)
+        against = -tonight.speaks_for(shift)
+        if len(self.slow) >= _NIGHTS:
+            against = min(against, _OVER)  # one night does not end what three agree on
+        self.over = max(0.0, self.over + against)
+        if not self.over:
+            self.slow.extend(it.far for it in (*self.back, tonight))
+            self.back.clear()
+            return
+        self.back.append(tonight)
+        if self.over > _OVER:
+            far = [it.far for it in self.back]
+            if median(far) > max(_LEAST, _USUAL * tonight.spread):  # it has become less
+                self.slow = deque(far, maxlen=_WINDOW)
+            else:
+                self.since = None
+                self.recent.extend(self.back)
+            self.over = 0.0
+            self.back.clear()
+
+
+@dataclass(frozen=True)
+class _Night:
+    """One series on one night."""
+
+    run: str
+    far: float
+    """From the usual."""
+    spread: float
+
+    def speaks_for(self, shift: float) -> float:
+        """How many times likelier this night is if all is slower by `shift` than if nothing is, as logarithm.
+
+        With the heavy tails of Student's t: so no night speaks for or against much more than what it shows.
+        """
+        here, there = self.far / self.spread, (self.far - shift) / self.spread
+        return (_TAILS + 1) / 2 * math.log((_TAILS + here * here) / (_TAILS + there * there))
 
 
 def gone_through(nights: Iterable[tuple[str, Mapping[Name, float]]]) -> Iterator[dict[Name, Seen]]:

@@ -1,19 +1,21 @@
-"""Who is next: each scenario gets the time that it needs for a least load, and an equal part of the rest.
+"""Who is next: each scenario gets its least load first, and then an equal part of the time that is left.
 
 What a round costs is known only by its scenario: some do a hundred thousand signals in a second, others wait for a
 timer. With turns each, the slow ones would take nearly all of the time; with equal times, they would hardly get a
-round. So it is measured, while the load is on.
+round. As long as some are short of their least load, the one that is furthest from it is next, and none that has it
+gets a round: so all of them have it, where the time is enough for all, whatever a round costs from one to the next.
+What a scenario costs is measured for what comes after, and to notice one that is slow by itself.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Final, TypeVar
 
-__all__ = ["LEAST_ROUNDS", "LEAST_SIGNALS", "Share", "next_of"]
+__all__ = ["LEAST_ROUNDS", "LEAST_SIGNALS", "Share", "next_of", "short"]
 
 LEAST_SIGNALS: Final = 2_000
 LEAST_ROUNDS: Final = 20
@@ -23,8 +25,8 @@ PER: Final = 30.0
 MOST: Final = 4.0
 """A scenario that is slow by itself gets up to so many times an equal part of the time: it has fewer rounds then."""
 
-MARGIN: Final = 1.25
-"""What is measured differs from round to round: the least is planned with so much more."""
+KNOWN: Final = 3
+"""Rounds after which the cost of a scenario is known well enough to call it slow: one of them may have been held up."""
 
 
 @dataclass
@@ -55,12 +57,19 @@ class Share:
         """Seconds of its own: a round that took long since the machine had other work counts as all others."""
         return self.rounds * self._usual
 
-    def need(self, seconds: float) -> float:
-        """The time that its least load takes, of a load of so many seconds, as far as is known. 0 before it has run."""
-        if not self.rounds:
-            return 0.0
-        times = max(LEAST_ROUNDS / self.rounds, LEAST_SIGNALS / max(self.signals, 1))
-        return MARGIN * seconds / PER * times * self.had()
+    def progress(self, seconds: float) -> float:
+        """How much it has of its least load, in a load of so many seconds: 1 is all of it."""
+        return min(self.rounds / LEAST_ROUNDS, self.signals / LEAST_SIGNALS) * PER / seconds
+
+    def done(self, seconds: float, most: float) -> float:
+        """The same, where a scenario that is slow by itself needs no more than `most` seconds."""
+        slow = self.had() / most if self.rounds >= KNOWN else 0.0
+        return max(self.progress(seconds), slow)
+
+    def over(self, seconds: float, most: float) -> float:
+        """Seconds that it has had beyond what it needed for that."""
+        had = self.had()
+        return had - min(had / max(self.progress(seconds), 1e-9), most)
 
 
 S = TypeVar("S")
@@ -68,10 +77,15 @@ S = TypeVar("S")
 
 def next_of(going: Sequence[S], shares: Sequence[Share], seconds: float) -> S:
     """The one of `going` (one or more, with a share each) that is furthest behind, in a load of so many seconds."""
-    equal = seconds / len(going)
-    needs = [min(share.need(seconds), MOST * equal) for share in shares]
-    needed = sum(needs)
-    over = max(0.0, seconds - needed) / len(going)
-    planned = [need + over for need in needs]
-    done = [share.had() / max(plan, 1e-9) for share, plan in zip(shares, planned, strict=True)]
-    return going[done.index(min(done))]
+    most = MOST * seconds / len(going)
+    done = [share.done(seconds, most) for share in shares]
+    least = min(done)
+    if least < 1:
+        return going[done.index(least)]
+    over = [share.over(seconds, most) for share in shares]
+    return going[over.index(min(over))]
+
+
+def short(shares: Mapping[S, Share], seconds: float) -> list[S]:
+    """Those that have less than their least load, in a load of so many seconds."""
+    return [name for name, share in shares.items() if share.progress(seconds) < 1]

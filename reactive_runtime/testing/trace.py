@@ -135,6 +135,11 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     return table
 
 
+def _machine() -> str:
+    """The machine, as long as it is the same one: an update of its system does not make it another."""
+    return f"{platform.node()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+
+
 class Source:
     """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
 
@@ -198,7 +203,7 @@ class TraceWriter:
             "schema": SCHEMA,
             "started": now.isoformat(timespec="seconds"),
             "python": platform.python_version(),
-            "machine": f"{platform.node()}, {os.cpu_count()} cores, {platform.platform()}",
+            "machine": _machine(),
             **(metadata or {}),
         }
         try:
@@ -235,15 +240,19 @@ class TraceWriter:
         """Whether something could not be written: `close` says what. Nothing has been since."""
         return self._failure is not None  # it is written once
 
-    def flush(self) -> None:
-        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread."""
+    def flush(self) -> bool:
+        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread.
+
+        False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+        """
         with self._writing:
             if self._recorder is not None and self._own is not None:
                 seen = self._recorder.checkpoint()
-                if seen is None:  # a thread is in the middle of a row: next time
-                    return
+                if seen is None:
+                    return False
                 self._pass(self._own, seen.ticket, seen.under_way)
             self._attempt(self._write_file)
+        return True
 
     def close(self, metadata: Mapping[str, Any] | None = None) -> None:
         """Finish the last file, and write the metadata. TraceError if anything could not be written."""
@@ -386,8 +395,8 @@ def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: pri
         there = writer()
         if there is None:
             return
-        if not over.is_set():
-            there.flush()
+        if not over.is_set() and not there.flush():
+            wake.set()  # and again at once: it has waited already
         del there
 
 

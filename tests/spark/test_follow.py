@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 from breaches import element, request, trace
 
+from reactive_runtime.cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Verdict, follow, verify
 from reactive_runtime.testing.trace import table_of
@@ -134,3 +136,32 @@ def test_what_a_batch_raises_ends_the_job_and_is_raised(spark: Any, tmp_path: Pa
         follow(spark, tmp_path / "runs", tmp_path / "out", refuse, no_error, once=True)
     with pytest.raises(TraceError, match="nowhere: is no folder"):
         follow(spark, tmp_path / "nowhere", tmp_path / "out", refuse, no_error, once=True)
+
+
+@pytest.mark.parametrize("more", [(), ("--follow", "--once")], ids=["verify", "verify --follow"])
+def test_the_command_has_a_line_on_standard_error_for_a_corrupt_run_and_judges_the_others(
+    spark: Any, tmp_path: Path, more: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    clean, corrupt, broken = (arrives(tmp_path / "runs", run, n) for run, n in (("a", 1), ("b", 1), ("c", 5)))
+    file = corrupt / "signals-00000.parquet"
+    file.write_bytes(file.read_bytes()[:100] + b"PAR1")
+
+    def called(*out: str) -> tuple[Any, list[str], str]:
+        arguments = ["verify", str(tmp_path / "runs"), *out, "--master", spark.sparkContext.master, *more]
+        status = app(arguments, standalone_mode=False)
+        told = capfd.readouterr()
+        return status, [it for it in told.err.splitlines() if "UNABLE" in it or "Traceback" in it], told.out
+
+    status, (line,), told = called()
+    assert status == 1  # a rule broken is worse than a run that could not be judged
+    assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
+    assert "BROKEN   rule 1.1" in told
+    assert "UNABLE" not in told
+    assert sorted(it.name for it in (tmp_path / "runs/verdict/summary").glob("run=*")) == ["run=a", "run=c"]
+    for run in (clean, broken):
+        shutil.rmtree(run)
+    arrives(tmp_path / "runs", "d", 1)
+    status, (line,), told = called("--out", str(tmp_path / "other"))
+    assert status == 2
+    assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
+    assert "clean    no rule was broken" in told

@@ -174,6 +174,15 @@ def test_stress_without_verify_records_and_exits_with_0(tmp_path: Path) -> None:
     assert f"run      {the_run(tmp_path)}" in done.stdout
 
 
+@pytest.mark.parametrize("given", ["option", "environment"])
+def test_a_machine_is_named_by_option_or_environment(tmp_path: Path, given: str) -> None:
+    load = ("stress", "range_on_the_callers", "--seconds", "0.2", "--threads", "1", "--out", tmp_path)
+    named = {"option": ("--machine", "runners"), "environment": ()}[given]
+    done = call(*load, *named, REACTIVE_RUNTIME_MACHINE="others" if named else "runners")
+    assert done.returncode == 0, done.stderr
+    assert (metadata_of(the_run(tmp_path)) or {})["machine"] == "runners"
+
+
 def test_scenarios_are_listed_by_pattern_and_tag() -> None:
     listed = call("stress", "--list").stdout
     assert all(it.name in listed for it in find("stress"))
@@ -470,6 +479,14 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(tmp_path: Path) -> None:
         (("stress", "--seconds", "inf"), "--seconds inf: should be a number of seconds"),
         (("stress", "--report", "r.html"), "--report: there is nothing to report without a verdict: add --verify"),
         (("stress", "--fail-on-regression"), "--fail-on-regression: nothing is compared without a verdict"),
+        (("stress", "--engine", "local"), "--engine: is for the verdict: add --verify"),
+        (("stress", "--engine", "local", "--repeat", "2"), "--engine: is for the verdict: add --verify"),
+        (("stress", "--master", "local[2]"), "--master: is for the verdict: add --verify"),
+        (
+            ("stress", "--verify", "--engine", "local", "--conf", "spark.a=b"),
+            "--conf: --engine local starts no Spark",
+        ),
+        (("verify", "docs", "--once"), "--once: is for runs that arrive: add --follow"),
         (("stress", "--pool", "greenlets"), "--pool greenlets: should be threads, or processes-per-scenario"),
         (("stress", "--python", "/no/python"), "--python /no/python: can't be started"),
         (
@@ -507,7 +524,7 @@ def test_an_error_is_one_line_and_exit_status_2(arguments: tuple[str, ...], says
     ],
 )
 def test_a_setting_that_is_none_is_one_line(command: str, option: str, text: str, says: str, tmp_path: Path) -> None:
-    done = call(command, *([tmp_path] if command == "verify" else []), option, text)
+    done = call(command, tmp_path if command == "verify" else "--verify", option, text)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert says in done.stderr
 

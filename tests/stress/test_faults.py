@@ -53,10 +53,17 @@ def test_the_textbooks_subscription_is_clean_in_every_scenario_that_it_has_an_an
 
     found: list[Violation] = []
     recorder, judge = judged(found)
+
+    def over(tally: Tally) -> bool:
+        """On a machine with other work, it takes longer until each has had a round."""
+        broken = judge(tally)
+        return broken or (tally.seconds >= SECONDS and all(it.rounds for it in tally.load.values()))
+
     with swapped(Counted):
-        tally = run(scenarios, Load(12, SECONDS, 1), recorder, judge)
+        tally = run(scenarios, Load(12, SECONDS + FOUND_WITHIN, 1), recorder, over)
     assert not found, str(found[0])
     assert not tally.failures
+    assert {it.name for it in scenarios} == {name for name, it in tally.load.items() if it.rounds}
     assert len(made) == 100
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import random
 import re
 import sys
@@ -20,8 +21,14 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, leaving, planted, run, scenario
-from reactive_runtime.stress.shares import Share, next_of
+from reactive_runtime.stress.shares import Share, next_of, short
 from reactive_runtime.testing import Recorder, Violation, check
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+try:
+    from load import all_have_their_least
+finally:
+    sys.path.pop(0)
 
 FOLDER = Path("stress")
 
@@ -290,9 +297,67 @@ def test_each_scenario_has_its_least_load_and_an_equal_part_of_the_rest() -> Non
     assert min(of_the_quick) > 0.3
 
 
+def costs_by_round(dice: random.Random, scenarios: int) -> list[list[tuple[float, int]]]:
+    """Seconds and signals of each round: much noise, some that the machine held up, none that is slow by itself."""
+    made = []
+    for _ in range(scenarios):
+        mean, signals = dice.uniform(0.3, 2.0), dice.choice((80, 300, 1_000))
+        rounds = [(mean * dice.lognormvariate(0, 0.7), round(signals * dice.uniform(0.5, 1.5))) for _ in range(200)]
+        made.append([(cost * (20 if dice.random() < 0.01 else 1), told) for cost, told in rounds])
+    return made
+
+
+def rounds_of_the_least(rounds: list[tuple[float, int]]) -> int:
+    """After how many rounds this scenario has its least load."""
+    signals = list(itertools.accumulate(told for _, told in rounds))
+    return max(20, next(at for at, told in enumerate(signals, 1) if told >= 2_000))
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_each_has_its_least_wherever_the_time_is_enough_for_all(first: int) -> None:
+    for seed in range(first, first + 100):
+        rounds = costs_by_round(random.Random(seed), 16)
+        needed = sum(cost for it in rounds for cost, _ in it[: rounds_of_the_least(it)])
+        scale = 0.99 * 30.0 / needed  # so it just fits
+        shares = {name: Share() for name in range(16)}
+        spent = 0.0
+        while spent < 30.0:
+            name = next_of(list(shares), list(shares.values()), 30.0)
+            cost, signals = rounds[name][shares[name].rounds]
+            shares[name].add(signals, cost * scale)
+            spent += cost * scale
+        assert short(shares, 30.0) == [], seed
+        assert all(it.rounds >= 20 and it.signals >= 2_000 for it in shares.values())
+
+
+def test_those_that_are_short_of_their_least_are_named() -> None:
+    had = {"enough": Share(20, 2_000), "few rounds": Share(19, 9_000), "few signals": Share(90, 1_999)}
+    assert short(had, 30.0) == ["few rounds", "few signals"]
+    assert short(had, 15.0) == []
+
+
+def test_the_benchmark_of_the_load_fails_where_one_is_short_that_is_not_slow_by_itself(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    there = find(FOLDER, ["range_on_a_thread", "slow_subscribers"])
+    enough, few = Share(20, 2_000), Share(19, 9_000)
+    assert all_have_their_least(there, Tally(load={"range_on_a_thread": enough, "slow_subscribers": few}), 30.0)
+    assert "fewer than 20 rounds or 2,000 signals: none\n" in capsys.readouterr().out
+    assert not all_have_their_least(there, Tally(load={"range_on_a_thread": few, "slow_subscribers": enough}), 30.0)
+    assert "signals: range_on_a_thread (19 rounds, 9,000 signals)\n" in capsys.readouterr().out
+
+
+def test_a_first_round_that_was_held_up_makes_no_scenario_a_slow_one() -> None:
+    shares = {f"scenario {n}": Share() for n in range(40)}
+    shares["scenario 0"].add(100, 6.0)  # twice what a slow one gets in all
+    while sum(it.seconds for it in shares.values()) < 30.0:
+        shares[next_of(list(shares), list(shares.values()), 30.0)].add(100, 0.02)
+    assert short(shares, 30.0) == []
+
+
 def test_what_costs_less_gets_more_rounds_and_not_less_time() -> None:
     had = shared_out({"dear": (0.1, 3_000), "quick": (0.001, 500)}, 30.0)
-    its_least = 1.25 * 20 * 0.1
+    its_least = 20 * 0.1
     assert had["dear"].seconds - had["quick"].seconds == pytest.approx(its_least, abs=0.2)
     assert had["quick"].rounds > 50 * had["dear"].rounds
 

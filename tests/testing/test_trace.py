@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import queue
 import shutil
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +54,20 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert records[0].signal == "subscribe"
     assert [it.value for it in records if it.signal == "on_next"] == list(range(100))
     assert {it.scenario for it in records} == {"numbers"}
+
+
+def test_an_update_of_its_system_does_not_make_it_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for release in ("6.1.0-18", "6.12.3"):
+        updated = platform.uname_result("Linux", "here", release, f"#1 {release}", "x86_64")
+        monkeypatch.setattr(platform, "uname", lambda told=updated: told)
+        for name in ("system", "node", "release", "version", "machine"):
+            monkeypatch.setattr(platform, name, partial(getattr, updated, name))
+        monkeypatch.setattr(platform, "platform", lambda *_, of=release: f"Linux-{of}-x86_64")
+        told.append((metadata_of(TraceWriter(tmp_path, f"on {release}").path) or {})["machine"])
+    assert told == [f"here, {os.cpu_count()} cores, Linux x86_64"] * 2
 
 
 def test_the_metadata_says_what_the_run_was(tmp_path: Path) -> None:
@@ -193,6 +211,58 @@ def test_a_run_is_flushed_while_it_goes_on_however_few_its_rows_are(
         time.sleep(0.001)
     assert len(read_trace(tmp_path)) == 11
     writer.close()
+
+
+class InHand:
+    """What a writer waits at, with a clock in hand: time goes by while it waits, and `passing` is called each tenth."""
+
+    def __init__(self, passing: Callable[[], object]) -> None:
+        self.tenths = 0
+        self._passing = passing
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def clear(self) -> None:
+        self._set = False
+
+    def wait(self, seconds: float) -> None:
+        for _ in range(0 if self._set else round(10 * seconds)):
+            self.tenths += 1
+            self._passing()
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["", "every other look at the recorder fails"])
+def test_what_was_signalled_is_on_the_disk_two_seconds_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    written_in_time = module._written_in_time
+    monkeypatch.setattr(module, "_written_in_time", lambda *_: None)  # the writer's own thread, by the machine's clock
+    writer, over = TraceWriter(tmp_path, "run"), threading.Event()
+    recorder = writer.recorder()
+    look = recorder.checkpoint
+    looks: list[int] = []  # when, in tenths of a second
+    signalled = [0]  # by each of them
+
+    def every_other() -> Any:
+        looks.append(clock.tenths)
+        return None if fails and len(looks) % 2 else look()
+
+    def signal() -> None:
+        recorder.wrap(Flow.range(3)).subscribe(Sink())
+        signalled.append(signalled[-1] + 7)
+        assert (holds(writer.path).rows or 0) >= signalled[max(0, clock.tenths - 20)]
+        if clock.tenths >= 60:
+            over.set()
+
+    monkeypatch.setattr(recorder, "checkpoint", every_other)
+    clock = InHand(signal)
+    written_in_time(weakref.ref(writer), clock, over)  # type: ignore[arg-type]
+    assert clock.tenths == 60
+    assert not fails or looks[::2] == looks[1::2]  # one that fails is followed by another at once
+    writer.close()
+    assert holds(writer.path).rows == signalled[-1]
 
 
 def test_the_records_of_a_subscription_lie_together_and_footers_say_where(

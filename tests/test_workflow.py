@@ -1,0 +1,45 @@
+"""What runs at night: the workflow asks for targets that there are, and a night is judged, compared and kept."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MAKEFILE = Path("Makefile")
+WORKFLOW = Path(".github/workflows/ci.yml").read_text(encoding="utf-8")
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z][\w-]*):(?!=)", MAKEFILE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_workflow_makes_what_there_is_to_be_made() -> None:
+    (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
+    asked = {line.split()[-1] for line in re.findall(r"- run: make (.+)$", WORKFLOW, re.MULTILINE)} - {"}}"}
+    assert asked
+    assert asked | set(works.split(", ")) <= targets()
+
+
+def test_whatever_is_for_the_night_is_in_the_workflow() -> None:
+    (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
+    assert {it for it in targets() if it.endswith("nightly")} == set(works.split(", "))
+
+
+@pytest.mark.parametrize(("stress", "prune", "fails"), [(0, 0, False), (1, 0, True), (2, 0, True), (0, 2, True)])
+def test_a_night_fails_where_the_run_or_the_retention_does_and_is_pruned_anyhow(
+    tmp_path: Path, stress: int, prune: int, fails: bool
+) -> None:
+    command = tmp_path / "reactive-runtime"
+    status = f"[ $1 = stress ] && exit {stress}; exit {prune}"
+    command.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/called\n{status}\n')
+    command.chmod(0o755)
+    night = ["make", "--file", MAKEFILE, "--old-file", ".venv/ready", f"BIN={tmp_path}", "NIGHTS=3", "nightly"]
+    done = subprocess.run(night, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == fails, done.stderr
+    first, last = (tmp_path / "called").read_text().splitlines()
+    asked = {"--verify", "--fail-on-regression", "runs/summary.md", "runs/stress.xml", "runs/report.html"}
+    assert asked <= set(first.split())
+    assert last == "prune runs --nights 3 --verdicts 365"
