@@ -32,7 +32,7 @@ from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Ju
 from reactive_runtime.judging.rows import NEEDED, PACKED, REQUIRED, Rows, flags_in_sql
 from reactive_runtime.spark.blame import is_connected, reason
 from reactive_runtime.testing.records import CUT
-from reactive_runtime.testing.trace import holds, run_folders, schema
+from reactive_runtime.testing.trace import checked, holds, run_folders, schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -199,7 +199,8 @@ def _held(folder: Path) -> list[Path | str]:
         runs = run_folders(folder)
     except TraceError:
         return []
-    return [file for run in runs for file in holds(run).files]
+    found = map(holds, runs)
+    return [file for it in found for file in (it.files if it.rows is None else checked(it))]
 
 
 def _below(there: Path) -> list[Path]:
@@ -243,9 +244,13 @@ def _unseen_there(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
     """What Spark reads there: the columns of all files, and those that are in the names of folders."""
     try:
-        everywhere = spark.read.option("recursiveFileLookup", "true")
-        files = [unquote(it) for it in everywhere.parquet(*left.files).inputFiles()]
-        frame = spark.read.option("mergeSchema", "true").parquet(*files)
+        everything = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(left.files))
+        # A file that was named may be called anything.
+        endings = (".parquet", *(urlsplit(it).path for it in left.files))
+        files = [file for it in everything.inputFiles() if (file := unquote(it)).endswith(endings)]
+        # Bytes that have changed since they were written are no trace, even where they can be read as values.
+        reader = spark.read.option("parquet.page.verify-checksum.enabled", "true").option("mergeSchema", "true")
+        frame = reader.parquet(*files)
         known = {it.lower() for it in frame.columns}
         parts = dict.fromkeys(part.partition("=")[0] for file in files for part in file.split("/")[:-1] if "=" in part)
         inside = [it for it in _schema(schema()) if it.name in parts and it.name not in known]
@@ -256,7 +261,7 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
             roots: dict[str, list[str]] = {}
             for file in files:
                 roots.setdefault(file.partition("=")[0].rpartition("/")[0], []).append(file)
-            reader = spark.read.schema(columns)
+            reader = reader.schema(columns)
             frames = [reader.option("basePath", root).parquet(*of) for root, of in roots.items()]
             frame = reduce(type(frame).unionByName, frames)
     except Exception as error:

@@ -121,7 +121,9 @@ def test_a_file_system_that_only_spark_has_is_left_to_spark(spark: Any, tmp_path
         spark.sparkContext._jsc.hadoopConfiguration().set(mounted, (tmp_path / name).as_uri())
     written(tmp_path / "flat", "one file", records)
     partitions(records, tmp_path / "parts", spark)
-    for folder in ("viewfs:///flat/all", "viewfs:///parts"):
+    (tmp_path / "parts" / "metadata.json").write_text("{}")
+    (tmp_path / "flat" / "trace").write_bytes(next((tmp_path / "flat" / "all").glob("*.parquet")).read_bytes())
+    for folder in ("viewfs:///flat/all", "viewfs:///flat/trace", "viewfs:///parts"):
         told = explain(spark, [folder])
         assert told == f"frame: Spark reads, packed rows are moved: {folder}: is not there for this process"
         found = judge_files(spark, [folder])
@@ -164,6 +166,27 @@ def test_what_can_be_read_in_no_way_is_named(spark: Any, tmp_path: Path) -> None
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
     with pytest.raises(TraceError, match=r"damaged\.parquet: is no whole Parquet file"):
         judge_files(spark, [tmp_path])
+
+
+def test_bytes_that_have_changed_are_no_trace_to_spark_either(spark: Any, tmp_path: Path) -> None:
+    table = table_of(recorded()).replace_schema_metadata(None)
+    parquet.write_table(
+        table, tmp_path / "a.parquet", write_page_checksum=True, compression="none", use_dictionary=False
+    )
+    judge_files(spark, [tmp_path], way="frame").kept()
+    bytes_ = bytearray((tmp_path / "a.parquet").read_bytes())
+    begins = parquet.ParquetFile(tmp_path / "a.parquet").metadata.row_group(0).column(9)
+    bytes_[begins.data_page_offset + begins.total_compressed_size - 20] ^= 1
+    (tmp_path / "a.parquet").write_bytes(bytes_)
+    with pytest.raises(Exception, match="FAILED_READ_FILE"):
+        judge_files(spark, [tmp_path], way="frame").kept()
+
+
+def test_a_run_that_verify_refuses_has_no_plan(spark: Any, tmp_path: Path) -> None:
+    (file,) = written(tmp_path, "one file", recorded())
+    (file.parent / "metadata.json").write_text('{"run": "x", "files": {"signals-00000.parquet": 7}, "complete": true}')
+    with pytest.raises(TraceError, match="it says that it holds 7: it can't be judged"):
+        explain(spark, [tmp_path])
 
 
 def test_numbers_that_are_none_are_refused_and_not_cut(spark: Any) -> None:
