@@ -3,15 +3,25 @@
 Then how many a second eight threads record to Parquet files, and, in steps, how much memory that takes.
 
 python benchmarks/recorder.py [--signals 8000000]
+
+With --beside 0,2,4 only the eight threads, with so many busy processes beside them, in turn: what becomes of the rate,
+and where the time goes. What a signal takes is told by the clocks of the threads, which stand still while one does not
+run.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
@@ -129,10 +139,119 @@ def from_threads(signals: int) -> None:
     reached("recorder: signals a second from 8 threads to files, against 400,000", median / LEAST, at_least=1.0)
 
 
+@contextmanager
+def busy(processes: int) -> Iterator[None]:
+    """So many others, that want a core each."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        yield
+    finally:
+        for it in others:
+            it.kill()
+            it.wait()
+
+
+@dataclass
+class Used:
+    """What one round of the eight threads took."""
+
+    signals: int
+    seconds: float
+    signalling: float
+    """Processor seconds of the threads that signal; `writing`: of the one that writes files."""
+    writing: float
+    waited: float
+    """Seconds that a thread waited for the files, on average."""
+    switches: int
+    """How often a thread gave up its core to wait: mostly for the GIL."""
+
+
+def clock_of_writer() -> float:
+    threads = [it for it in threading.enumerate() if it.name == "trace writer"]
+    return sum(time.clock_gettime(time.pthread_getcpuclockid(it.ident)) for it in threads if it.ident is not None)
+
+
+def one_round(folder: str, number: int) -> Used:
+    """Each of eight threads records one subscription."""
+    writer = TraceWriter(folder, f"beside-{number}")
+    recorder = writer.recorder()
+    used: list[float] = []
+
+    def push() -> None:
+        recorder.wrap(Loop(), "loop", ascending=True).subscribe(Taker())
+        used.append(time.thread_time())
+
+    threads = [threading.Thread(target=push) for _ in range(THREADS)]
+    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recorder.flush()
+    took = time.perf_counter() - begin
+    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - switches
+    found = Used(writer.rows, took, sum(used), clock_of_writer(), writer.waited / THREADS, switches)
+    writer.close()
+    return found
+
+
+def beside(counts: list[int], rounds: int = 5) -> None:
+    """The eight threads, with busy processes beside them; medians."""
+    found: dict[int, list[Used]] = {count: [] for count in counts}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds):
+            for count in counts:
+                with busy(count):
+                    found[count].append(one_round(folder, number * len(counts) + counts.index(count)))
+    table = Table(title=f"{THREADS} threads to Parquet files, medians of {rounds}", title_justify="left")
+    columns = (
+        "busy processes beside",
+        "signals a second",
+        "a signal, ns",
+        "its file, ns",
+        "cores had",
+        "waited",
+        "waits",
+    )
+    for column in columns:
+        table.add_column(column, justify="right")
+    for count, of in found.items():
+        median = [
+            statistics.median(it)
+            for it in zip(
+                *(
+                    (
+                        one.signals / one.seconds,
+                        one.signalling / one.signals * 1e9,
+                        one.writing / one.signals * 1e9,
+                        (one.signalling + one.writing) / one.seconds,
+                        one.waited / one.seconds,
+                        one.switches / one.signals * 1e6,
+                    )
+                    for one in of
+                ),
+                strict=True,
+            )
+        ]
+        rate, signal, file, cores, waited, switches = median
+        cells = (f"{rate:,.0f}", f"{signal:,.0f}", f"{file:,.0f}", f"{cores:.2f}", f"{waited:.0%}", f"{switches:,.0f}")
+        table.add_row(str(count), *cells)
+    console.print(table)
+    console.print(
+        "a signal, its file: processor time; waited: share of the time, for the files; waits: in a million signals"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--signals", type=int, default=16_000_000)
-    signals = parser.parse_args().signals
+    parser.add_argument("--beside", help="numbers of busy processes, with commas between them")
+    asked = parser.parse_args()
+    if asked.beside is not None:
+        beside([int(it) for it in asked.beside.split(",")])
+        return
+    signals = asked.signals
     with tempfile.TemporaryDirectory() as folder:
         runs = iter(range(1_000))
         pairs: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {

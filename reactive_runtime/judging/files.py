@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging.rows import Rows
+from reactive_runtime.judging.rows import Rows, unfit
 from reactive_runtime.testing.records import Record
 
-__all__ = ["RANGE", "Group", "Plan", "Range", "footers", "plan", "read", "read_range"]
+__all__ = ["RANGE", "ForeignError", "Group", "Plan", "Range", "footers", "plan", "read", "read_range"]
 
 RANGE: Final = 1_000_000
 """Records that a range is made of, at most, as far as footers tell."""
@@ -34,6 +34,14 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 _WORDS: Final = ["run", "scenario", "signal"]
 """Columns that are read as the dictionaries that they are."""
+
+
+class ForeignError(TraceError):
+    """A Parquet file whose columns this judge can't take as they lie; what else can read it may."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(f"{file}: is no trace: {why}; docs/traces.md has the columns")
+        self.why: str = f"{file}: {why}"
 
 
 @dataclass(frozen=True)
@@ -96,13 +104,17 @@ class Plan:
 
 
 def footers(files: Sequence[Path]) -> list[Group]:
-    """The row groups of the files; TraceError names one that can't be read."""
+    """The row groups of the files; TraceError names one that can't be read, and is a ForeignError for its columns."""
     found: list[Group] = []
     for file in files:
         try:
-            metadata = parquet.ParquetFile(file).metadata
+            opened = parquet.ParquetFile(file)
+            metadata, schema = opened.metadata, opened.schema_arrow
         except (OSError, pa.ArrowException) as error:
             raise TraceError(f"{file}: is no whole Parquet file ({str(error).splitlines()[0]})") from error
+        why = unfit(schema)
+        if why is not None:
+            raise ForeignError(file, why)
         columns = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)

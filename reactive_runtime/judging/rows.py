@@ -33,6 +33,7 @@ __all__ = [
     "Array",
     "Rows",
     "flags_in_sql",
+    "unfit",
 ]
 
 Array = npt.NDArray[Any]
@@ -67,6 +68,31 @@ PACKED: Final = pa.schema(
 
 REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
 """Columns that may not have nulls."""
+
+_FLAGS: Final = frozenset({"shared_callers", "ascending"})
+_TEXTS: Final = frozenset({"run", "scenario", "signal", "error"})
+NEEDED: Final = (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value", "error")
+"""Columns that a trace has; others may be missing."""
+
+
+def unfit(schema: pa.Schema) -> str | None:
+    """Why `Rows.of_table` would not take a table with these columns: a column that it has not, or of another type."""
+    for name in Record._fields:
+        at = schema.get_all_field_indices(name)
+        if len(at) != 1:
+            if name in NEEDED or at:
+                return f"it has {'no column' if not at else 'more than one column'} {name!r}"
+            continue
+        kind = schema.field(at[0]).type
+        should, fits = "integers", pa.types.is_integer(kind) and kind != pa.uint64()
+        if name in _FLAGS:
+            should, fits = "bool", pa.types.is_boolean(kind)
+        elif name in _TEXTS:
+            of = kind.value_type if pa.types.is_dictionary(kind) else kind
+            should, fits = "strings", pa.types.is_string(of) or pa.types.is_large_string(of)
+        if not fits and not (name == "error" and pa.types.is_null(kind)):
+            return f"column {name!r} should be of {should}, and is {kind}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -348,8 +374,8 @@ def flags_in_sql(columns: Collection[str]) -> str:
     kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
     conditions = {
         RAISED: f"error is not null and (not signal <=> '{Signal.ON_ERROR.value}' or startswith(error, 'raised '))",
-        SHARED: "coalesce(shared_callers, false)",
-        ASCENDING: "coalesce(ascending, false)",
+        SHARED: "coalesce(cast(shared_callers as boolean), false)",
+        ASCENDING: "coalesce(cast(ascending as boolean), false)",
         DEEP: f"coalesce(depth > {RECURSION}, false)" if "depth" in columns else "false",
         VALUED: "value is not null",
         NEVER: "end is null",

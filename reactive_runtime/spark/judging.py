@@ -4,8 +4,10 @@
     moved    tasks read each record once, and send it packed to the task that judges its subscription
     frame    the same with the rows of any DataFrame, which Spark reads
 
-The first two are for files that this process sees at a path that the tasks see as well; the plan
-(`reactive_runtime.judging.files`) says by its cost which it is, and `explain` tells. All are plain DataFrames, of
+The first two are for files that this process and the tasks see at one path, with columns as they are judged; the plan
+(`reactive_runtime.judging.files`) says by its cost which it is. Other files are left to Spark to read: those of a file
+system of Spark's, those the tasks do not see, columns of other types, in other letters, or in the names of folders.
+`explain` tells which way it is, and why. All are plain DataFrames, of
 descriptions of tasks or of packed columns, and so work with Spark Connect too. A task holds a bounded number of
 records, and keeps others on its disk; a subscription that is larger is judged a record at a time, slowly and exactly.
 """
@@ -15,28 +17,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.judging.files import RANGE, Plan, Range, plan, read, read_range
+from reactive_runtime.judging.files import RANGE, ForeignError, Plan, Range, plan, read, read_range
 from reactive_runtime.judging.gathering import MOST, Gathered, scattered
 from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
-from reactive_runtime.judging.rows import PACKED, REQUIRED, Rows, flags_in_sql
-from reactive_runtime.spark.blame import is_connected
+from reactive_runtime.judging.rows import NEEDED, PACKED, REQUIRED, Rows, flags_in_sql
+from reactive_runtime.spark.blame import is_connected, reason
 from reactive_runtime.testing.records import CUT
-from reactive_runtime.testing.trace import check_files
+from reactive_runtime.testing.trace import checked, holds, run_folders, schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Found", "Way", "explain", "judge_files", "judge_frame", "planned"]
+__all__ = ["Found", "LeftToSpark", "Way", "explain", "judge_files", "judge_frame", "planned"]
 
-Way = Literal["ranges", "moved"]
+Way = Literal["ranges", "moved", "frame"]
 
 _LITTLE: Final = 100_000
 """Records that are not worth a task of their own."""
@@ -94,21 +97,37 @@ class Found:
         return rows.agg(F.sum("count").alias("count"), F.max("largest").alias("largest"))
 
 
+@dataclass(frozen=True)
+class LeftToSpark:
+    """Files of which there is no plan: Spark reads them."""
+
+    files: tuple[str, ...]
+    why: str
+    way: Literal["frame"] = "frame"
+
+    def explain(self) -> str:
+        """How and why, in a line."""
+        return f"frame: Spark reads, packed rows are moved: {self.why}"
+
+
 def judge_files(
     spark: SparkSession,
-    files: Sequence[Path],
+    files: Sequence[Path | str],
     late_signals: int = 1,
     upto: Mapping[str, int] | None = None,
     way: Way | None = None,
     most: int = MOST,
 ) -> Found:
-    """Judge all records of these trace files, which the tasks have to see at the same paths.
+    """Judge all records of these trace files, or of the Parquet files in these folders.
 
-    `late_signals`: how many may follow a cancel from outside, where the trace does not say. `upto`: runs that are
-    judged as they were at that ticket. `way`: whatever it costs. `most`: records that a task holds at once. TraceError
-    names what is no trace.
+    What this process or the tasks can't read as it lies, Spark reads: `s3a://…`, columns of other types, partitions of
+    folders (docs/traces.md). `late_signals`: how many may follow a cancel from outside, where the trace does not say.
+    `upto`: runs that are judged as they were at that ticket. `way`: whatever it costs. `most`: records that a task
+    holds at once. TraceError names what is no trace, or can't be read in any way.
     """
     how = planned(spark, files, way, most)
+    if isinstance(how, LeftToSpark):
+        return Found(judge_frame(_read(spark, how), late_signals, upto, most).frame, how.explain())
     with_settings = _Settings(late_signals, dict(upto or {}), most)
     if how.way == "ranges":
         frame = _tasks(spark, _of_ranges(how)).mapInArrow(_JudgeRanges(with_settings), _schema(_ALL))
@@ -132,14 +151,122 @@ def judge_frame(
     return Found(_judged_where_sent(sent, parts, _Settings(late_signals, dict(upto or {}), most)), how)
 
 
-def planned(spark: SparkSession, files: Sequence[Path], way: Way | None = None, most: int = MOST) -> Plan:
-    """How `judge_files` judges these files."""
-    return plan(files, _cores(spark), min(RANGE, max(most // 2, 1)), way, _LITTLE)
+def planned(
+    spark: SparkSession, files: Sequence[Path | str], way: Way | None = None, most: int = MOST
+) -> Plan | LeftToSpark:
+    """How `judge_files` judges these files. TraceError names one that is there, and is no whole Parquet file."""
+    named = tuple(map(_local, map(str, files)))
+    if way == "frame":
+        return LeftToSpark(named, "it was asked for")
+    for it in named:
+        if not Path(it).exists():
+            return LeftToSpark(named, f"{it}: is not there for this process")
+    found = [file for it in named for file in _below(Path(it).resolve())]
+    unseen = _unseen(spark, found)
+    if unseen is not None:
+        return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
+    try:
+        return plan(found, _cores(spark), min(RANGE, max(most // 2, 1)), way, _LITTLE)
+    except ForeignError as error:
+        return LeftToSpark(named, error.why)
 
 
 def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
-    """How the runs below these folders are judged, and why, in a line."""
-    return planned(spark, [file for folder in folders for file in check_files(folder)]).explain()
+    """How what is in these folders is judged, and why, in a line: their runs, or else all their Parquet files.
+
+    TraceError as of `judge_files`, and where a run does not hold what it says.
+    """
+    files: list[Path | str] = []
+    for it in map(_local, map(str, folders)):
+        files += _held(Path(it)) or [it]
+    how = planned(spark, files)
+    if isinstance(how, LeftToSpark):
+        _read(spark, how)
+    return how.explain()
+
+
+# -- where files are ------------------------------------------------------------------------------------------
+
+
+def _local(file: str) -> str:
+    """The path of a file of this machine that is named by its URI."""
+    return unquote(urlsplit(file).path) if file.startswith("file:/") else file
+
+
+def _held(folder: Path) -> list[Path | str]:
+    """The files of the runs in that folder; none where it has no runs."""
+    try:
+        runs = run_folders(folder)
+    except TraceError:
+        return []
+    found = map(holds, runs)
+    return [file for it in found for file in (it.files if it.rows is None else checked(it))]
+
+
+def _below(there: Path) -> list[Path]:
+    """The file, or the Parquet files below the folder, but for those that readers pass over."""
+    if there.is_file():
+        return [there]
+    found = [it for it in sorted(there.glob("**/*.parquet")) if it.is_file()]
+    found = [it for it in found if not any(part[0] in "._" for part in it.relative_to(there).parts)]
+    if not found:
+        raise TraceError(f"{there}: has no Parquet files")
+    return found
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size
+
+
+def _on_one_machine(spark: SparkSession) -> bool:
+    """Whether tasks are known to see what this process sees."""
+    return not is_connected(spark) and str(spark.sparkContext.master).startswith("local")
+
+
+def _unseen(spark: SparkSession, files: Sequence[Path]) -> str | None:
+    """A file that a task does not see as this process does; None where there is none."""
+    if _on_one_machine(spark) or not files:
+        return None
+    sizes = [(str(file), _size(file)) for file in files]
+    looked = _tasks(spark, [sizes] * _cores(spark)).mapInArrow(_unseen_there, "file string").limit(1).collect()
+    return looked[0]["file"] if looked else None
+
+
+def _unseen_there(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """In a task: the first file that is not there, or not in that size."""
+    for sizes in _described(batches):
+        for file, size in sizes:
+            if not Path(file).is_file() or _size(Path(file)) != size:
+                yield pa.RecordBatch.from_pydict({"file": [file]})
+                break
+
+
+def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
+    """What Spark reads there: the columns of all files, and those that are in the names of folders."""
+    try:
+        everything = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(left.files))
+        # A file that was named may be called anything.
+        endings = (".parquet", *(urlsplit(it).path for it in left.files))
+        files = [file for it in everything.inputFiles() if (file := unquote(it)).endswith(endings)]
+        # Bytes that have changed since they were written are no trace, even where they can be read as values.
+        reader = spark.read.option("parquet.page.verify-checksum.enabled", "true").option("mergeSchema", "true")
+        frame = reader.parquet(*files)
+        known = {it.lower() for it in frame.columns}
+        parts = dict.fromkeys(part.partition("=")[0] for file in files for part in file.split("/")[:-1] if "=" in part)
+        inside = [it for it in _schema(schema()) if it.name in parts and it.name not in known]
+        if inside:
+            columns = frame.schema
+            for it in inside:
+                columns = columns.add(it)
+            roots: dict[str, list[str]] = {}
+            for file in files:
+                roots.setdefault(file.partition("=")[0].rpartition("/")[0], []).append(file)
+            reader = reader.schema(columns)
+            frames = [reader.option("basePath", root).parquet(*of) for root, of in roots.items()]
+            frame = reduce(type(frame).unionByName, frames)
+    except Exception as error:
+        raise TraceError(f"{left.files[0]}: can't be read: {left.why}; and Spark says: {reason(error)}") from error
+    return frame
 
 
 def _cores(spark: SparkSession) -> int:
@@ -307,36 +434,48 @@ def _packed(signals: DataFrame) -> DataFrame:
     """The columns of PACKED, by Spark: numbers and flags, and the names of run and scenario."""
     from pyspark.sql import functions as F
 
-    known = set(signals.columns)
-    missing = [
-        name for name in (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value", "error") if name not in known
-    ]
+    exact = signals.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    known = set(signals.columns) if exact else {name.lower() for name in signals.columns}
+    missing = [name for name in NEEDED if name not in known]
     if missing:
         raise TraceError(
             f"the DataFrame is no trace: it has no column {', '.join(map(repr, missing))}; see docs/traces.md"
         )
 
-    def number(name: str, missing: int, kind: str = "bigint") -> Any:
-        if name not in known:
-            return F.lit(missing).cast(kind).alias(name)
-        return F.expr(f"coalesce(cast({name} as {kind}), cast({missing} as {kind}))").alias(name)
+    kinds = {name.lower(): kind for name, kind in signals.dtypes}
 
-    least = "cast(greatest(coalesce(cast({0} as bigint), {1}), if({0} is null, {1}, 0)) as {2})"
+    def whole(name: str) -> str:
+        """Its numbers, as SQL; what is none of 64 bits fails the job, and is not cut."""
+        kind = kinds[name.lower()]
+        if kind in ("tinyint", "smallint", "int", "bigint", "void"):
+            return f"cast({name} as bigint)"
+        if not (kind.startswith("decimal(") and kind.endswith(",0)")):
+            raise TraceError(f"the DataFrame is no trace: column {name!r} should be of integers, and is {kind}")
+        beyond = f"raise_error('the DataFrame is no trace: column {name} has what is beyond 64 bits')"
+        return f"if({name} is null, null, coalesce(try_cast({name} as bigint), cast({beyond} as bigint)))"
+
+    def number(name: str, missing: int) -> Any:
+        return F.expr(f"coalesce({whole(name)}, {missing}L)").alias(name)
+
+    def least(name: str, kind: str) -> Any:
+        if name not in known:
+            return F.lit(-1).cast(kind).alias(name)
+        counted = f"greatest({whole(name)}, 0L)"
+        counted = counted if kind == "bigint" else f"least({counted}, {2**31 - 1}L)"
+        return F.expr(f"cast(if({name} is null, -1L, {counted}) as {kind})").alias(name)
+
     return signals.select(
-        "run",
-        "scenario",
+        *(F.col(name).cast("string").alias(name) for name in ("run", "scenario")),
         number("subscription", 0),
         F.expr(flags_in_sql(known)).alias("flags"),
-        F.expr(least.format("elements", -1, "bigint")).alias("elements"),
+        least("elements", "bigint"),
         number("thread", 0),
-        F.expr("greatest(coalesce(cast(n as bigint), 0), 0L)").alias("n"),
+        F.expr(f"greatest(coalesce({whole('n')}, 0L), 0L)").alias("n"),
         number("begin", 0),
         number("end", CUT),
-        F.expr("coalesce(cast(if(signal <=> 'cancel', end_ns, begin_ns) as bigint), 0L)").alias("ns"),
+        F.expr(f"coalesce(if(signal <=> 'cancel', {whole('end_ns')}, {whole('begin_ns')}), 0L)").alias("ns"),
         number("value", 0),
-        F.expr(least.format("late_signals", -1, "int")).alias("late_signals")
-        if "late_signals" in known
-        else F.lit(-1).alias("late_signals"),
+        least("late_signals", "int"),
     )
 
 

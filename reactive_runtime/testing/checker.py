@@ -1,15 +1,18 @@
 """Judges a trace, record by record, by docs/judging.md: the work and the memory for a record are constant.
 
 Feed it the records of a subscription in order of `begin`; those of other subscriptions may come in between. The rules
-are those of `reactive_runtime.testing.reference`; here is what is shown of a breach: the signals around it. Traces on
-disk are judged several times as fast by `reactive_runtime.judging`, with the same verdict.
+are those of `reactive_runtime.testing.reference`; here is what is shown of a breach: the signals around it. `check`
+judges a whole trace: a large one by columns first (`reactive_runtime.judging`), which finds the subscriptions that
+break a rule, and then those by the reference, which says how. Traces on disk are judged by columns alone, with the same
+verdict.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record
@@ -17,6 +20,9 @@ from reactive_runtime.testing.reference import Finding, Reference, cut, in_order
 from reactive_runtime.testing.rules import RULES
 
 __all__ = ["RuleChecker", "Violation", "check"]
+
+MANY: Final = 100_000
+"""Up to so many records the reference alone is as quick: the judge by columns takes a quarter of a second to import."""
 
 
 @dataclass
@@ -108,9 +114,20 @@ def check(
 ) -> list[Violation]:
     """The violations in a whole trace, its records in any order; the arguments are those of `RuleChecker`.
 
-    `upto`: judge what is known at this ticket (`reactive_runtime.testing.reference.cut`).
+    `upto`: judge what is known at this ticket (`reactive_runtime.testing.reference.cut`). More than 100,000 records are
+    judged by columns where numpy and pyarrow are installed, and what breaks no rule is not looked at again: the
+    violations are the same, in the same order.
     """
+    known = list(records) if upto is None else cut(records, upto)
     checker = RuleChecker(late_signals, context)
-    for record in in_order(records if upto is None else cut(records, upto)):
+    for record in in_order(_suspects(known, late_signals) if len(known) > MANY else known):
         checker.feed(record)
     return checker.violations
+
+
+def _suspects(records: Sequence[Record], late_signals: int) -> Sequence[Record]:
+    try:
+        from reactive_runtime.judging.bulk import suspects
+    except ImportError:  # of numpy or pyarrow, which are optional
+        return records
+    return suspects(records, late_signals)

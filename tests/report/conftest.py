@@ -15,6 +15,14 @@ import pytest
 NASTY = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">"
 """What a trace from elsewhere may carry."""
 
+LONG = (
+    "flat_map_of_boundaries_on_two_pools_{}",
+    "timeout_{}",
+    "group_by_with_a_key_that_never_comes_again_and_a_slow_subscriber_{}",
+    "processors.replay_limited_by_time.WithoutAnyUnderscoreWhereALineCouldBreak{}",
+)
+"""Names of scenarios, as long as they get."""
+
 DEMAND, SILENCE = "demand → element", "cancel → silence"
 
 
@@ -27,10 +35,23 @@ def write(tables: Path, name: str, run: str | None, rows: list[dict[str, Any]], 
 
 
 def history(
-    folder: Path, runs: int = 3, broken: bool = True, given_up: dict[str, str] | None = None, scenarios: int = 4
+    folder: Path,
+    runs: int = 3,
+    broken: bool = True,
+    given_up: dict[str, str] | None = None,
+    scenarios: int = 4,
+    long_names: bool = False,
 ) -> Path:
-    """The tables of some runs; the newest breaks rule 1.3, and one scenario of it is slower."""
+    """The tables of some runs; the newest breaks rule 1.3, and one scenario of it is slower.
+
+    `long_names`: scenarios have such, beside `scenario_1`, and the load of each is known.
+    """
     tables = folder / "verdict"
+    loaded, signals = range(1, 4), [9] * 4
+    names = {at: f"scenario_{at}" if at else NASTY for at in range(max(scenarios, 4))}
+    if long_names:
+        loaded, signals = range(scenarios), [9 * 10 ** (at % 8) for at in range(scenarios)]
+        names |= {at: LONG[at % len(LONG)].format(at) for at in range(3, scenarios)}
     for number in range(runs):
         run, newest = f"night-{number}", number == runs - 1
         write(
@@ -50,8 +71,15 @@ def history(
                     "seconds": 30.0,
                     "records": 1_000 * (number + 1),
                     "load": json.dumps(
-                        {f"scenario_{at}": {"rounds": 20 + at, "signals": 9, "seconds": 0.5} for at in range(1, 4)}
-                        | {"scenario_1": [1]}
+                        {
+                            names[at]: {
+                                "rounds": 20 + at,
+                                "signals": signals[at],
+                                "seconds": 0.5,
+                            }
+                            for at in loaded
+                        }
+                        | ({} if long_names else {"scenario_1": [1]})
                     ),
                     "given_up": json.dumps((given_up or {}) if newest else {}),
                 }
@@ -59,10 +87,11 @@ def history(
         )
         summary, latency, counts = [], [], []
         for at in range(scenarios):
-            name = f"scenario_{at}" if at else NASTY
+            name = names[at]
             summary.append(
                 {
-                    "scenario": name, "subscriptions": 10 * at + 1, "signals": 1_000 - 100 * at, "cancelled": at,
+                    "scenario": name, "subscriptions": 10 * at + 1, "cancelled": at,
+                    "signals": 1_000 - 100 * at if at < 10 else at,
                     "late_max": at % 2 if at else None, "late_inside_max": 0 if at else None,
                 }
             )  # fmt: skip

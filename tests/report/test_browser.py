@@ -27,12 +27,20 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "report.html").as_uri()
 
 
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """64 scenarios, most with names as long as they get; ten nights."""
+    folder = tmp_path_factory.mktemp("large")
+    write_report(history(folder, runs=10, scenarios=64, long_names=True), folder / "report.html")
+    return (folder / "report.html").as_uri()
+
+
 @pytest.fixture
 def opened(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
     """Opens the page; it may not say anything on the console."""
     pages, said = [], []
 
-    def open_page(**options: Any) -> Any:
+    def open_page(address: str = address, **options: Any) -> Any:
         page = browser.new_page(**options)
         pages.append(page)
         page.on("console", lambda message: said.append(message.text))
@@ -131,3 +139,70 @@ def test_what_is_folded_is_printed(opened: Callable[..., Any], shots: Path) -> N
     assert page.locator("details pre").first.is_visible()
     page.pdf(path=shots / "printed.pdf")
     assert (shots / "printed.pdf").read_bytes().startswith(b"%PDF")
+
+
+TEXTS = """() => {
+  // Each line of each text that is shown: what it says, its box, and the box that it is cut off by, if any.
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    if (!node.data.trim() || parent.closest("script, title, [hidden]") || !parent.checkVisibility()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const scrolls = parent.closest(".wide, pre");
+    const box = scrolls ? scrolls.getBoundingClientRect() : document.documentElement.getBoundingClientRect();
+    for (const it of range.getClientRects()) {
+      const at = [it.left, it.top + scrollY, it.right, it.bottom + scrollY];
+      if (it.width > 0.5) found.push({text: node.data.trim(), at, within: [box.left, box.right]});
+    }
+  }
+  return found;
+}"""
+
+LEADING = 3.0
+"""Pixels by which two lines, one below the other, may overlap: the boxes of a font are higher than its letters."""
+
+
+def overlaps(texts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    found = []
+    texts = sorted(texts, key=lambda it: it["at"][1])
+    for number, one in enumerate(texts):
+        left, _, right, bottom = one["at"]
+        for other in texts[number + 1 :]:
+            if other["at"][1] >= bottom - LEADING:
+                break
+            if other["at"][0] < right - 0.5 and left < other["at"][2] - 0.5:
+                found.append((one["text"], other["text"]))
+    return found
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_of_64_scenarios_no_two_texts_overlap_and_none_is_cut_off(
+    opened: Callable[..., Any], large: str, shots: Path, width: int
+) -> None:
+    page = opened(large, viewport={"width": width, "height": 800})
+    page.screenshot(path=shots / f"large_{width}.png", full_page=True)
+    assert page.locator("figure:visible").count() == page.locator("#scenarios tbody tr:visible").count() == 64
+    texts = page.evaluate(TEXTS)
+    assert len(texts) > 64 * 12
+    assert overlaps(texts) == []
+    beyond = [it for it in texts if it["at"][0] < it["within"][0] - 0.5 or it["at"][2] > it["within"][1] + 0.5]
+    if width == 1280:
+        assert beyond == []
+    else:  # on a small screen tables scroll in their own boxes; nothing else is cut off
+        assert [it for it in beyond if it["within"] == [0, width]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for figure in page.locator("figure").all():
+        assert "signals and calls" in figure.inner_text()
+        assert figure.evaluate("it => it.scrollWidth <= it.clientWidth")
+
+
+def test_what_lies_on_another_text_or_is_cut_off_is_seen(opened: Callable[..., Any], large: str) -> None:
+    """The test above can fail."""
+    page = opened(large, viewport={"width": 1280, "height": 800})
+    page.evaluate("document.querySelectorAll('figcaption')[7].style.transform = 'translateX(15rem)'")
+    page.evaluate("document.querySelector('h2').style.marginLeft = '1200px'")
+    texts = page.evaluate(TEXTS)
+    assert overlaps(texts) != []
+    assert any(it["at"][2] > it["within"][1] + 0.5 for it in texts)

@@ -92,6 +92,32 @@ def test_each_picture_says_how_much_load_its_scenario_had_as_far_as_that_is_know
     assert "scenario_1 broken: 1.3 900 signals 1.45 µs to" in page  # its metadata has been edited by hand
 
 
+def test_of_64_scenarios_each_has_its_picture_its_row_and_its_load(tmp_path: Path) -> None:
+    report = load(history(tmp_path, runs=10, scenarios=64, long_names=True))
+    page = page_of(report)
+    assert len({row.scenario for row in report.rows}) == 64
+    pictures, table = page.split('<div class="grid">')[1].split('<table id="scenarios">')
+    captions = [words_of(it) for it in re.findall(r"<figcaption>.*?</figcaption>", pictures, re.DOTALL)]
+    rows = [words_of(it) for it in re.findall(r"<tr data-verdict.*?</tr>", table, re.DOTALL)]
+    assert (len(captions), len(rows)) == (64, 64)
+    for row in report.rows:
+        assert row.load is not None
+        had = f"{row.load['signals']:,} signals and calls, {row.load['rounds']:,} rounds, {row.load['seconds']:.2f} s"
+        assert [it for it in captions if it.startswith(f"{row.scenario} ") and it.endswith(f" {had}")], had
+        assert [it for it in rows if it.startswith(f"{row.scenario} {said(row)} {row.load['rounds']:,} 0.50 s ")]
+    assert captions[0].startswith("scenario_1 broken: 1.3 ")
+    assert captions[1].startswith("scenario_2 slower \u00d7 5.0 ")
+    assert len(page) < 64 * 8_000  # bytes: a browser opens it at once
+
+
+def words_of(part: str) -> str:
+    return " ".join(Outline(part).text.split())
+
+
+def said(row: Any) -> str:
+    return {"broken": "broken: 1.3", "slower": "slower \u00d7 5.0"}.get(row.verdict, row.verdict)
+
+
 def test_what_a_rule_broke_in_runs_before_is_folded(tmp_path: Path) -> None:
     folder = history(tmp_path, runs=24)
     tables = folder / "verdict"
