@@ -38,7 +38,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
@@ -626,7 +626,10 @@ class Gather(Feed):
             return news
         host, made = self.host, primitives.Event()
 
-        def go_on() -> None:
+        def go_on(times: int = DEPTH) -> None:
+            if times and trampoline.others():  # behind the calls that those let begin in turn
+                trampoline.later(partial(go_on, times - 1))
+                return
             made.set()
             host._add(0)
 
