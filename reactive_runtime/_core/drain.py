@@ -26,7 +26,7 @@ from concurrent.futures import Executor, Future
 from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
-from reactive_runtime._core.exits import contained, goes_up, going_on, is_ending
+from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
@@ -192,7 +192,7 @@ class Drain:
             task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
             return False
         try:
-            future = executor.submit(task)
+            future = handed_over(executor, task)
         except BaseException as error:
             if task.started:  # it ran right here, and this came out of it: not a refusal
                 raise

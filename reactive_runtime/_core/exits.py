@@ -23,8 +23,19 @@ from concurrent.futures import thread as pools
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.naming import executor_name
 
-__all__ = ["Unwinding", "contained", "each", "goes_up", "going_on", "interrupts", "is_ending", "submitted"]
+__all__ = [
+    "Unwinding",
+    "contained",
+    "each",
+    "goes_up",
+    "going_on",
+    "handed_over",
+    "interrupts",
+    "is_ending",
+    "submitted",
+]
 
 R = TypeVar("R")
 
@@ -116,10 +127,18 @@ def going_on(left: int | None) -> bool:
         return now - _began < GRACE
 
 
+def handed_over(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
+    """`executor.submit(task)`. TypeError where that is no executor: it returns something else than a Future."""
+    future: Any = executor.submit(task)
+    if not hasattr(future, "add_done_callback"):
+        raise TypeError(f"{executor_name(executor)}.submit returned {future!r}, and must return a Future")
+    return future  # type: ignore[no-any-return]
+
+
 def submitted(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
     """`executor.submit(task)`; where it refuses since the interpreter ends, the task is run here, for a while."""
     try:
-        return executor.submit(task)
+        return handed_over(executor, task)
     except RuntimeError as refusal:
         if not (is_ending(refusal) and going_on(None)):
             raise

@@ -594,3 +594,29 @@ def test_spec313_the_subscriber_can_be_collected_while_the_subscription_is_kept(
 def wait_until_closed(source: Numbers) -> None:
     wait_until(lambda: source.closed == 1)
     assert not source.closed_while_running
+
+
+class Forgetful(Executor):
+    """Its `submit` returns nothing."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return None
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        lambda flow, executor: flow.subscribe_on(executor),
+        lambda flow, executor: flow.publish_on(executor),
+        lambda flow, executor: flow.retry().subscribe_on(executor),
+        lambda flow, executor: flow.timeout(9).subscribe_on(executor),
+        lambda flow, executor: flow.map_parallel(str, executor, concurrency=2),
+        lambda flow, executor: Flow.from_callable(int).subscribe_on(executor),
+    ],
+    ids=["subscribe_on", "publish_on", "retry", "timeout", "map_parallel", "from_callable"],
+)
+def test_an_executor_that_returns_no_future_is_named(on: Callable[[Flow[int], Executor], Flow[Any]]) -> None:
+    on(Flow.range(3), Forgetful()).subscribe(sink := Sink())
+    error = sink.wait().error
+    assert isinstance(error, RejectedError)
+    assert "Forgetful.submit returned None, and must return a Future" in str(error)
