@@ -619,12 +619,17 @@ class Gather(Feed):
         while not self.host.demanded:
             yield PENDING
 
-    def beginning(self, lane: Lane) -> Generator[Any, None, Any]:
-        """What `lane` has when it has begun: PENDING where that is nothing. Before another one is subscribed to."""
+    def beside(self, lane: Lane, source: FlowBase[Any], *, unless: bool = False) -> Generator[Any, None, Any]:
+        """What `lane` has when it has begun, PENDING where that is nothing, and then the lane of `source`.
+
+        `unless`: none where it has something at hand.
+        """
         news = lane.signal()
-        if news is not PENDING or not lane.waits():
-            return news
+        if news is not PENDING and unless:
+            return news, None
         host, made = self.host, primitives.Event()
+        if news is not PENDING or not host._begins():
+            return news, self.lane(source)
 
         def go_on(times: int = DEPTH) -> None:
             if times and trampoline.others():  # behind the calls that those let begin in turn
@@ -633,10 +638,14 @@ class Gather(Feed):
             made.set()
             host._add(0)
 
-        host._later(go_on)  # behind the calls that let it begin
-        while not made.is_set():
-            yield PENDING
-        return lane.signal()
+        host._expect()  # the subscription to `source`
+        try:
+            host._later(go_on)  # behind the calls that let it begin
+            while not made.is_set():
+                yield PENDING
+            return lane.signal(), self.lane(source)  # in any case: a group has to have its subscriber
+        finally:
+            host._came()
 
     def home(self) -> Elements:
         """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""

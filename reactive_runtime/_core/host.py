@@ -305,6 +305,11 @@ class Host(Drain):
                 self._calls = []
             self._calls.append(call)
 
+    def _begins(self) -> bool:
+        """Whether calls upstream are noted. For the owner."""
+        with self._lock:
+            return self._calls is not None or bool(self._light)
+
     def _expect(self) -> None:
         """A subscription to an upstream is going to be made."""
         with self._lock:

@@ -559,10 +559,9 @@ class _WithOther(Gather):
 class _WithLatestFrom(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, PREFETCH)
-        latest: Any = yield from self.beginning(other)
+        latest, main = yield from self.beside(other, self.source)
         if latest is END:
             latest = PENDING
-        main = self.lane(self.source)
         while True:
             while (news := other.signal()) is not PENDING and news is not END:
                 latest = news
@@ -589,9 +588,9 @@ class _SwitchIfEmpty(_WithOther):
 class _TakeUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
-        if (yield from self.beginning(other)) is not PENDING:
+        news, main = yield from self.beside(other, self.source, unless=True)
+        if news is not PENDING:
             return
-        main = self.lane(self.source)
         while other.signal() is PENDING:
             element = main.poll()
             if element is END:
@@ -602,11 +601,10 @@ class _TakeUntil(_WithOther):
 class _SkipUntil(_WithOther):
     def elements(self) -> Elements:
         other = self.lane(self.other, 1)
-        news = yield from self.beginning(other)
+        news, main = yield from self.beside(other, self.source)
         shut = news is PENDING or news is END
         if not shut:
             self.leave(other)
-        main = self.lane(self.source)
         while True:
             if shut and not other.over:
                 news = other.signal()

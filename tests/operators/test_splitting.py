@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, hooks
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import Recorder, TestPublisher, check
@@ -486,3 +486,12 @@ def test_groups_keep_the_rules_under_any_demand(operator: str, demand: int, pool
     recorder.wrap(split.flat_map(lambda it: recorder.wrap(it[1]), concurrency=16, prefetch=3)).subscribe(sink)
     assert sorted(sink.wait().elements) == list(range(60))
     wait_until(lambda: check(recorder.records()) == [])
+
+
+def test_groups_that_are_left_after_a_time_have_had_their_subscriber() -> None:
+    with ThreadPoolExecutor(2) as pool, ScheduledExecutor() as clock, hooks.captured():
+        groups = Flow.range(20_000).group_by(lambda n: n % 20)
+        groups.flat_map(
+            lambda group: group[1].publish_on(pool).take_until(Flow.timer(0.005, clock).map(str)), concurrency=10_000
+        ).subscribe(sink := Sink())
+        assert sink.wait().signals[-1] == ("on_complete",)
