@@ -500,7 +500,7 @@ class _Sample(_OfLatest):
             if due and self.latest is not PENDING and self.host.demanded:
                 due = False
                 yield self.take()
-            elif element is PENDING and (news is PENDING or sampler.pushes()):
+            elif element is PENDING and news is PENDING:
                 yield PENDING
         self.leave(lane)  # neither is of use any more, while the last element waits for demand
         self.leave(sampler)
