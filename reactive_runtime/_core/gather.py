@@ -641,9 +641,11 @@ class Gather(Feed):
         host._expect()  # the subscription to `source`
         try:
             host._later(go_on)  # behind the calls that let it begin
-            while not made.is_set():
+            while news is PENDING and not made.is_set():  # it may be pulled on this thread, and have no end
                 yield PENDING
-            return lane.signal(), self.lane(source)  # in any case: a group has to have its subscriber
+                news = lane.signal()
+            news = lane.signal() if news is PENDING else news
+            return news, self.lane(source)  # in any case: a group has to have its subscriber
         finally:
             host._came()
 

@@ -330,6 +330,19 @@ def test_what_the_other_publisher_has_at_once_comes_before_the_source(other: str
         assert sink.wait().elements == expected
 
 
+def test_the_source_begins_though_the_other_publisher_has_no_end() -> None:
+    def others() -> Iterator[int]:
+        for n in itertools.count():
+            if sink.ended.is_set():
+                return
+            yield n
+
+    sink = Sink()
+    with ThreadPoolExecutor(1) as pool:
+        Flow.range(3).subscribe_on(pool).with_latest_from(Flow.from_supplier(others)).subscribe(sink)
+        assert [n for n, _ in sink.wait().elements] == [0, 1, 2]
+
+
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
     with ThreadPoolExecutor(1) as pool:
