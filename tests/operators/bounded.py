@@ -41,7 +41,7 @@ BOUNDARIES: dict[str, Through] = {
     "merge": lambda f, p: Flow.merge(f, Flow.never(), prefetch=PREFETCH),
     "zip": lambda f, p: f.zip_with(Flow.generate(0, lambda n: (n, n)), prefetch=PREFETCH),
     "combine_latest": lambda f, p: Flow.combine_latest(f, Flow.just(0), prefetch=PREFETCH),
-    "with_latest_from": lambda f, p: Flow.generate(0, lambda n: (n, n)).subscribe_on(p).with_latest_from(f),
+    "with_latest_from": lambda f, p: Flow.interval(0.001).with_latest_from(f),
     "flat_map": lambda f, p: f.flat_map(Flow.just, concurrency=PREFETCH, prefetch=PREFETCH),
     "flat_map, on a pool": lambda f, p: f.flat_map(
         lambda n: Flow.just(n).subscribe_on(p), concurrency=PREFETCH, prefetch=PREFETCH
