@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import pytest
-from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn
+from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn, at_rest
 from tck.page import row_is
 
 from examples.stream_publisher.conformance import broken
@@ -60,6 +60,7 @@ def results_of(verification: str, maker: Maker) -> list[Result]:
     verifying.maker = jpype.JProxy("reactive_runtime.Maker", inst=maker)
     with hooks.captured():
         lines = jpype.JClass("reactive_runtime.Kit").run(verifying.class_)
+        at_rest()
     results = [Result(*map(str, line)) for line in lines]
     assert results, "the original kit ran nothing"
     return results

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from reactive_runtime.spark.session import BRIEF, session
 
+SETTINGS = {"spark.sql.shuffle.partitions": "2"}
+"""What may be set while a session runs, and what each test begins with."""
+
 
 @pytest.fixture(scope="session")
-def spark() -> Any:
-    made = session("local[2]", {**BRIEF, "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"})
+def spark() -> Iterator[Any]:
+    made = session("local[2]", {**BRIEF, **SETTINGS, "spark.driver.memory": "2g"})
     yield made
     made.stop()
+
+
+@pytest.fixture(autouse=True)
+def the_settings_of_the_session(request: pytest.FixtureRequest) -> None:
+    """A test, or a command that it calls, may set others: `session` gives the one there is with the new settings."""
+    if "spark" in request.fixturenames:
+        conf = request.getfixturevalue("spark").conf
+        for key, value in SETTINGS.items():
+            conf.set(key, value)

@@ -24,11 +24,8 @@ def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> Non
 
 def test_a_second_call_gives_the_same_session_with_the_new_settings(spark: Any) -> None:
     again = session("local[2]", {"spark.sql.shuffle.partitions": "3"})
-    try:
-        assert again.sparkContext is spark.sparkContext
-        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
+    assert again.sparkContext is spark.sparkContext
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
 
 
 def test_what_is_given_on_a_command_line_goes_through() -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from threading import Barrier
 from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Flow
@@ -36,9 +37,19 @@ IN_MEMORY = 10_000
 """As many as a test holds in a list."""
 
 
+THREADS = 4
+
+
 @cache
 def pool() -> Executor:
-    return ThreadPoolExecutor(4, "tck-pool")
+    return ThreadPoolExecutor(THREADS, "tck-pool")
+
+
+def at_rest() -> None:
+    """All that `pool` was given has been done: an `AsyncSubscriber` hears its last signal there, after its check."""
+    met = Barrier(THREADS)
+    for met_by_each in [pool().submit(met.wait, 30) for _ in range(THREADS)]:
+        met_by_each.result()
 
 
 def failing_after(elements: int) -> Iterator[int]:

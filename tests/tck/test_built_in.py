@@ -26,6 +26,7 @@ from tck.built_in import (
     SUBSCRIBERS,
     BuiltIn,
     Told,
+    at_rest,
 )
 from tck.page import row_is
 
@@ -75,6 +76,7 @@ def judged(verification: Verification) -> list[Outcome]:
     """All outcomes; errors that the streams were made to drop are expected."""
     with hooks.captured():
         outcomes = list(verification.outcomes())
+        at_rest()
     failed = [it for it in outcomes if it.status == "failed"]
     assert not failed, "\n".join(f"{it.check.name}\n{it.why}" for it in failed)
     return outcomes
