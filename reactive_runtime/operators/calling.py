@@ -158,12 +158,10 @@ class _Calls(Tasks):
         return super().lacking(busy) * self.chunk - len(self.gathered)
 
     def launch(self, flight: Flight) -> None:
-        if len(flight.element) == 1:
-            task = partial(_one, self.fn, flight.element)
+        if self.far:
+            task: Callable[[], Any] = partial(_apply, self.fn, flight.element, far=True)
         else:
-            task = partial(_apply, self.fn, flight.element, far=self.far)
-        if not self.far:
-            task = partial(self.host._context.copy().run, task)
+            task = partial(self.host._context.copy().run, self._work, flight)
         try:
             flight.task = submitted(self.workers, task)
         except Exception as error:
@@ -173,26 +171,35 @@ class _Calls(Tasks):
             raise refused from error
         flight.task.add_done_callback(partial(self._done, flight))
 
-    def _done(self, flight: Flight, future: Future[Outcome]) -> None:
-        if future.cancelled() or future.exception() is not None:
-            contained(self._failed, flight, future)
-            return
-        made, raised = future.result()
-        if raised is not None:
-            contained(self._failed, flight, future)
-        elif self.land(flight, deque(made), None):
+    def _work(self, flight: Flight) -> None:
+        """The task, on a thread of the executor. What it made stands in the flight: its future need not be asked."""
+        elements = flight.element
+        if len(elements) == 1:
+            flight.outcome = ([self.fn(elements[0])], None)
+        else:
+            flight.outcome = _apply(self.fn, elements, far=False)
+
+    def _done(self, flight: Flight, future: Future[Any]) -> None:
+        outcome, flight.outcome = flight.outcome, None
+        if outcome is None or outcome[1] is not None:
+            contained(self._settle, flight, future, outcome)
+        elif self.land(flight, deque(outcome[0]), None):
             self.host._heard_from()
 
-    def _failed(self, flight: Flight, future: Future[Outcome]) -> None:
+    def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
+        """`outcome`: what the thread left; None: it was cancelled, it raised, or it ran in another process."""
         made: list[Any] = []
         raised: BaseException | None = None
-        if future.cancelled():
-            error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
-            self.discard(*flight.element)  # the function never saw them
-        else:
+        if outcome is not None:
+            made, raised = outcome
+        elif not future.cancelled():
             raised = future.exception()
             if raised is None:
                 made, raised = future.result()
+        if outcome is None and future.cancelled():
+            error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
+            self.discard(*flight.element)  # the function never saw them
+        else:
             error = None if raised is None else an_exception(raised)
             if raised is not None:
                 self.discard(*flight.element[len(made) + 1 :])  # those of a chunk behind the one that failed
@@ -207,11 +214,6 @@ class _Calls(Tasks):
         self.discard(*self.gathered)
 
 
-def _one(fn: Callable[[Any], Any], elements: list[Any]) -> Outcome:
-    """`_apply`, where there is one element."""
-    return [fn(elements[0])], None
-
-
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
     """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
     made: list[Any] = []
@@ -219,7 +221,8 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
         try:
             made.append(fn(element))
         except BaseException as error:
-            _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
+            if len(elements) > 1:
+                _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
             if not made or (interrupts(error) and not far):  # as it is, with what the executor adds to it
                 raise
             if far:  # what is pickled has no traceback
