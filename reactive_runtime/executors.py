@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_clock
+from reactive_runtime._core.arguments import check_clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
 from reactive_runtime._core.naming import executor_name
@@ -27,7 +27,7 @@ from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
-    from reactive_runtime._core.gather import Clock
+    from reactive_runtime._core.combinator import Clock
 
 __all__ = [
     "ScheduledExecutor",
@@ -533,7 +533,7 @@ def clock_of(clock: C) -> Iterator[C]:
     """
     if clock is None:
         raise TypeError("clock_of: an executor with a clock is needed, not None")
-    token = _clock.set(a_clock("clock_of", clock))
+    token = _clock.set(check_clock("clock_of", clock))
     try:
         yield clock
     finally:
@@ -566,7 +566,7 @@ _context_clock: Final = _ContextClock()
 
 
 def clock_used(clock: Clock | None) -> object:
-    """What a flow with an operator that was given `clock` needs a thread of; see `uses` of `gathered`."""
+    """What a flow with an operator that was given `clock` needs a thread of; see `uses` of `combinator_flow`."""
     return _context_clock if clock is None else clock
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.explain import drawing
-from reactive_runtime._core.origin import make_flows_of
+from reactive_runtime._core.flow_source import make_flows_of
 from reactive_runtime.operators.boundaries import SchedulingOperators
 from reactive_runtime.operators.bridging import SparkOperators
 from reactive_runtime.operators.calling import TaskOperators
@@ -19,8 +19,8 @@ from reactive_runtime.operators.looking import SideEffectOperators
 from reactive_runtime.operators.pacing import BackpressureOperators
 from reactive_runtime.operators.pushing import CreatingSources
 from reactive_runtime.operators.recovering import ErrorHandlingOperators
-from reactive_runtime.operators.sharing import Line, SharingOperators
-from reactive_runtime.operators.sinks import FlowHandle, TerminalOperators
+from reactive_runtime.operators.sharing import ConnectableSource, SharingOperators
+from reactive_runtime.operators.sinks import Disposable, TerminalOperators
 from reactive_runtime.operators.splitting import GroupingOperators
 from reactive_runtime.operators.timing import TimingOperators
 from reactive_runtime.operators.transforming import TransformingOperators
@@ -101,17 +101,17 @@ class ConnectableFlow(Flow[T]):
 
     __slots__ = ("_line",)
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ConnectableSource) -> None:
         """For `publish` and `replay`."""
-        self._begin(line.origin())
+        self._begin(line.flow_source())
         self._line = line
 
-    def connect(self) -> FlowHandle:
+    def connect(self) -> Disposable:
         """Subscribe to the source, unless there is a connection that goes on; the handle's `cancel` cancels the source.
 
         Those who are still subscribed then get nothing more, and no end. After the end, or a cancel, it begins anew.
         """
-        return FlowHandle(Connection(self._line.connect()))
+        return Disposable(Connection(self._line.connect()))
 
     def ref_count(self, n: int = 1) -> Flow[T]:
         """A flow that connects when it has `n` subscribers (1 or more), and cancels the source when none is left."""

@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, an_executor, at_least, not_none, seconds_of
+from reactive_runtime._core.arguments import at_least, check_callable, check_executor, not_none, seconds_of
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.hub import Emission, Hub, wake_all
+from reactive_runtime._core.flow_source import Hot
+from reactive_runtime._core.multicaster import EmitResult, Multicaster, wake_all
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.origin import Hot
-from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.pollable import Pollable
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here, threads_of
 from reactive_runtime.flow import Flow
@@ -29,7 +29,7 @@ from reactive_runtime.spec import Subscription
 
 __all__ = [
     "BehaviorProcessor",
-    "Emission",
+    "EmitResult",
     "PublishProcessor",
     "ReplayProcessor",
     "SubmissionPublisher",
@@ -47,39 +47,39 @@ class _HotProcessor(Flow[T]):
     When its last subscriber has cancelled, it cancels its upstream, unless `auto_cancel` is False, and has completed.
     """
 
-    __slots__ = ("__weakref__", "_hub")
+    __slots__ = ("__weakref__", "_multicaster")
 
-    def __init__(self, hub: Hub, enter: Callable[[], Feed]) -> None:
+    def __init__(self, multicaster: Multicaster, enter: Callable[[], Pollable]) -> None:
         self._begin(Hot(f"{type(self).__name__}()", enter))
-        self._hub = hub
+        self._multicaster = multicaster
 
-    def emit(self, element: T) -> Emission:
-        """Give `element` to every subscriber, or, where one of them has no room, to none; see `Emission`.
+    def emit(self, element: T) -> EmitResult:
+        """Give `element` to every subscriber, or, where one of them has no room, to none; see `EmitResult`.
 
         Thread-safe, never blocks, never raises but TypeError for None (2.13).
         """
         not_none("emit", element)
-        return self._hub.emit(element)
+        return self._multicaster.emit(element)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Take the one upstream; a further one is cancelled (2.5). It is asked for what the slowest has room for."""
-        self._hub.on_subscribe(subscription)
+        self._multicaster.on_subscribe(subscription)
 
     def on_next(self, element: T, /) -> None:
         """`emit`, and what can't be delivered goes to the hook of dropped elements."""
-        self._hub.on_next(element)
+        self._multicaster.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
         """Fail: every subscriber hears of it, when it has had what waits for it."""
-        self._hub.on_error(error)
+        self._multicaster.on_error(error)
 
     def on_complete(self) -> None:
         """Complete: every subscriber hears of it, when it has had what waits for it."""
-        self._hub.on_complete()
+        self._multicaster.on_complete()
 
     def subscribers(self) -> int:
         """How many there are."""
-        return self._hub.size()
+        return self._multicaster.size()
 
 
 class PublishProcessor(_HotProcessor[T]):
@@ -96,14 +96,14 @@ class PublishProcessor(_HotProcessor[T]):
     >>> _ = numbers.map(lambda n: n * 10).subscribe(print)
     >>> numbers.emit(4)
     40
-    <Emission.OK: 'ok'>
+    <EmitResult.OK: 'ok'>
     """
 
     __slots__ = ()
 
     def __init__(self, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
-        hub = Hub(at_least("PublishProcessor", "capacity", 1, capacity), lets_go=auto_cancel)
-        super().__init__(hub, hub.enter)
+        multicaster = Multicaster(at_least("PublishProcessor", "capacity", 1, capacity), lets_go=auto_cancel)
+        super().__init__(multicaster, multicaster.enter)
 
 
 class ReplayProcessor(_HotProcessor[T]):
@@ -125,8 +125,10 @@ class ReplayProcessor(_HotProcessor[T]):
 
     def __init__(self, n: int, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         at_least("ReplayProcessor", "n", 0, n)
-        hub = Hub(at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, lets_go=auto_cancel)
-        super().__init__(hub, hub.enter)
+        multicaster = Multicaster(
+            at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, lets_go=auto_cancel
+        )
+        super().__init__(multicaster, multicaster.enter)
 
 
 class BehaviorProcessor(_HotProcessor[T]):
@@ -141,7 +143,7 @@ class BehaviorProcessor(_HotProcessor[T]):
     off
     >>> state.emit("on")
     on
-    <Emission.OK: 'ok'>
+    <EmitResult.OK: 'ok'>
     """
 
     __slots__ = ()
@@ -149,9 +151,9 @@ class BehaviorProcessor(_HotProcessor[T]):
     def __init__(self, initial: T, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         not_none("BehaviorProcessor", initial)
         at_least("BehaviorProcessor", "capacity", 1, capacity)
-        hub = Hub(capacity, 1, waits=False, forgets=True, lets_go=auto_cancel)
-        hub.emit(initial)
-        super().__init__(hub, hub.enter)
+        multicaster = Multicaster(capacity, 1, waits=False, forgets=True, lets_go=auto_cancel)
+        multicaster.emit(initial)
+        super().__init__(multicaster, multicaster.enter)
 
 
 class UnicastProcessor(_HotProcessor[T]):
@@ -163,7 +165,7 @@ class UnicastProcessor(_HotProcessor[T]):
     >>> from reactive_runtime.hot import UnicastProcessor
     >>> numbers = UnicastProcessor()
     >>> numbers.emit(4)
-    <Emission.OK: 'ok'>
+    <EmitResult.OK: 'ok'>
     >>> _ = numbers.subscribe(print)
     4
     """
@@ -171,27 +173,27 @@ class UnicastProcessor(_HotProcessor[T]):
     __slots__ = ("_lock", "_reader", "_taken")
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
-        hub = Hub(at_least("UnicastProcessor", "capacity", 1, capacity))
+        multicaster = Multicaster(at_least("UnicastProcessor", "capacity", 1, capacity))
         self._lock = primitives.Lock()
         self._taken = False  # _lock; the subscriber has come
-        self._reader = hub.enter()
-        self._reader.on_gone = hub.disconnect
-        super().__init__(hub, self._enter)
+        self._reader = multicaster.enter()
+        self._reader.on_gone = multicaster.disconnect
+        super().__init__(multicaster, self._enter)
 
-    def _enter(self) -> Feed:
+    def _enter(self) -> Pollable:
         with self._lock:
             refused, self._taken = self._taken, True
         if not refused:
             return self._reader
-        outbox = Outbox(1)
+        buffer = SubscriberBuffer(1)
         refusal = RejectedError("this UnicastProcessor has its one subscriber already")
-        outbox.end(Failure(refusal, kept=True))
-        return outbox
+        buffer.end(Failure(refusal, kept=True))
+        return buffer
 
-    def emit(self, element: T) -> Emission:
-        """Give `element` to the subscriber, or keep it until it comes; see `Emission`."""
+    def emit(self, element: T) -> EmitResult:
+        """Give `element` to the subscriber, or keep it until it comes; see `EmitResult`."""
         emission = super().emit(element)
-        return Emission.CANCELLED if emission is Emission.NO_SUBSCRIBER else emission
+        return EmitResult.CANCELLED if emission is EmitResult.NO_SUBSCRIBER else emission
 
     def subscribers(self) -> int:
         """1 while the subscriber is there, else 0."""
@@ -200,7 +202,7 @@ class UnicastProcessor(_HotProcessor[T]):
         return super().subscribers() if taken else 0
 
 
-class _Box(Outbox):
+class _Box(SubscriberBuffer):
     """What waits for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room in it.
 
     The publisher's `_changed` owns what is added here.
@@ -252,7 +254,7 @@ class _Offer:
 
 
 def _wake(boxes: Iterable[_Box]) -> None:
-    wake_all([host for box in boxes if (host := box.host()) is not None])
+    wake_all([drain for box in boxes if (drain := box.drain()) is not None])
 
 
 class SubmissionPublisher(Flow[T]):
@@ -285,7 +287,7 @@ class SubmissionPublisher(Flow[T]):
 
     def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
         """`max_buffer` (1 or more): how many elements may wait for each subscriber."""
-        an_executor("SubmissionPublisher", executor)
+        check_executor("SubmissionPublisher", executor)
         at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
         self._changed = primitives.Condition()
         self._boxes: dict[_Box, None] = {}  # _changed; one for each subscriber, until it leaves, or to the end
@@ -296,7 +298,7 @@ class SubmissionPublisher(Flow[T]):
         self._executor = executor
         self._begin(Hot("SubmissionPublisher()", self._enter, executor))
 
-    def _enter(self) -> Outbox:
+    def _enter(self) -> SubscriberBuffer:
         box = _Box(self._max_buffer)
         box.on_room, box.on_gone = partial(self._serve, box), partial(self._leave, box)
         with self._changed:
@@ -346,7 +348,7 @@ class SubmissionPublisher(Flow[T]):
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:
-            a_function("offer", "on_drop", on_drop)
+            check_callable("offer", "on_drop", on_drop)
         return self._give(item, timeout, on_drop)
 
     def _give(self, item: T, timeout: float | None, on_drop: Callable[[T], object] | None) -> int:

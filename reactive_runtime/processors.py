@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, not_none
+from reactive_runtime._core.arguments import check_callable, not_none
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Subscriber, Subscription
@@ -39,7 +39,7 @@ class FlowProcessor(Generic[A, B]):
     __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_upstream")
 
     def __init__(self, assemble: Callable[[Flow[A]], Flow[B]], /) -> None:
-        a_function("FlowProcessor", "assemble", assemble)
+        check_callable("FlowProcessor", "assemble", assemble)
         self._lock = primitives.Lock()
         self._upstream: Subscription | None = None  # _lock; set once
         self._inner: Subscriber[A] | None = None  # _lock; set once: where the operators begin

@@ -8,9 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from reactive_runtime._core.arguments import a_function
-from reactive_runtime._core.gather import Elements, Gather, Lane
-from reactive_runtime._core.origin import Cold, Foreign, as_flow, flow_of, foreign, gathered
+from reactive_runtime._core.arguments import check_callable
+from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription
+from reactive_runtime._core.flow_source import (
+    IterableSource,
+    PublisherSource,
+    as_flow,
+    combinator_flow,
+    flow_of,
+    foreign,
+)
 from reactive_runtime._core.place import Place, assembled, blame
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
@@ -52,7 +59,7 @@ class Sources:
         [2, 5, 8]
         """
         numbers = builtins.range(*arguments)
-        return flow_of(Cold(repr(numbers).replace("range(0, ", "range("), lambda: numbers, at_hand=True))
+        return flow_of(IterableSource(repr(numbers).replace("range(0, ", "range("), lambda: numbers, synchronous=True))
 
     @staticmethod
     def just(*elements: T) -> Flow[T]:
@@ -65,7 +72,7 @@ class Sources:
         if any(element is None for element in elements):
             raise TypeError("just: None is not an element (2.13)")
         title = f"just({', '.join(builtins.map(repr, elements))})"
-        return flow_of(Cold(title, lambda: elements, single=len(elements) == 1, at_hand=True))
+        return flow_of(IterableSource(title, lambda: elements, single=len(elements) == 1, synchronous=True))
 
     @staticmethod
     def empty() -> Flow[Any]:
@@ -75,7 +82,7 @@ class Sources:
         >>> list(Flow.empty())
         []
         """
-        return flow_of(Cold("empty()", tuple, at_hand=True))
+        return flow_of(IterableSource("empty()", tuple, synchronous=True))
 
     @staticmethod
     def error(failure: BaseException | Callable[[], BaseException]) -> Flow[Any]:
@@ -88,9 +95,9 @@ class Sources:
         >>> Flow.error(OSError("no disk")).subscribe(print, on_error=repr).cancel()
         """
         if not isinstance(failure, BaseException):
-            a_function("error", "failure", failure)
+            check_callable("error", "failure", failure)
         title = type(failure).__name__ if isinstance(failure, BaseException) else describe(failure)
-        return flow_of(Foreign(f"error({title})", _Failing(failure, assembled())))
+        return flow_of(PublisherSource(f"error({title})", _Failing(failure, assembled())))
 
     @staticmethod
     def never() -> Flow[Any]:
@@ -99,7 +106,7 @@ class Sources:
         >>> from reactive_runtime import Flow
         >>> Flow.never().subscribe(print).cancel()
         """
-        return flow_of(Foreign("never()", _Silent()))
+        return flow_of(PublisherSource("never()", _Silent()))
 
     @staticmethod
     def from_iterable(iterable: Iterable[T]) -> Flow[T]:
@@ -115,9 +122,14 @@ class Sources:
         """
         if iterable is None:
             raise TypeError("from_iterable: an iterable is needed, not None")
-        at_hand = type(iterable) in _AT_HAND
+        synchronous = type(iterable) in _AT_HAND
         return flow_of(
-            Cold(f"from_iterable({type(iterable).__name__})", lambda: iterable, at_hand=at_hand, place=assembled())
+            IterableSource(
+                f"from_iterable({type(iterable).__name__})",
+                lambda: iterable,
+                synchronous=synchronous,
+                place=assembled(),
+            )
         )
 
     @staticmethod
@@ -136,8 +148,8 @@ class Sources:
         >>> list(flow), list(flow)
         ([3, 2, 1], [3, 2, 1])
         """
-        a_function("from_supplier", "supplier", supplier)
-        return flow_of(Cold(f"from_supplier({describe(supplier)})", supplier, place=assembled()))
+        check_callable("from_supplier", "supplier", supplier)
+        return flow_of(IterableSource(f"from_supplier({describe(supplier)})", supplier, place=assembled()))
 
     @staticmethod
     def from_publisher(publisher: Publisher[T]) -> Flow[T]:
@@ -164,9 +176,9 @@ class Sources:
         >>> Flow.from_callable(lambda: 7).block()
         7
         """
-        a_function("from_callable", "fn", fn)
+        check_callable("from_callable", "fn", fn)
         once = (fn,)
-        called: Flow[T] = flow_of(Cold("", lambda: once, single=True, at_hand=True))._then(_Call(fn))
+        called: Flow[T] = flow_of(IterableSource("", lambda: once, single=True, synchronous=True))._then(_Call(fn))
         return called
 
     @staticmethod
@@ -189,7 +201,7 @@ class Sources:
                 for line in file:
                     yield line.rstrip("\r\n")
 
-        return flow_of(Cold(f"from_file({os.path.basename(name)})", lines, place=assembled()))
+        return flow_of(IterableSource(f"from_file({os.path.basename(name)})", lines, place=assembled()))
 
     @staticmethod
     def generate(initial: S, fn: Callable[[S], tuple[T, S] | None]) -> Flow[T]:
@@ -202,7 +214,7 @@ class Sources:
         >>> list(Flow.generate((0, 1), lambda s: (s[0], (s[1], s[0] + s[1])) if s[0] < 10 else None))
         [0, 1, 1, 2, 3, 5, 8]
         """
-        a_function("generate", "fn", fn)
+        check_callable("generate", "fn", fn)
 
         def states() -> Iterator[T]:
             state = initial
@@ -212,7 +224,7 @@ class Sources:
                 element, state = made
                 yield element
 
-        return flow_of(Cold(f"generate({describe(fn)})", states, place=assembled()))
+        return flow_of(IterableSource(f"generate({describe(fn)})", states, place=assembled()))
 
     @staticmethod
     def defer(fn: Callable[[], Publisher[T]]) -> Flow[T]:
@@ -225,8 +237,8 @@ class Sources:
         >>> list(Flow.defer(lambda: Flow.range(2)))
         [0, 1]
         """
-        a_function("defer", "fn", fn)
-        return gathered(f"defer({describe(fn)})", lambda: _Defer(fn))
+        check_callable("defer", "fn", fn)
+        return combinator_flow(f"defer({describe(fn)})", lambda: _Defer(fn))
 
     @staticmethod
     def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], Publisher[T]]) -> Flow[T]:
@@ -243,9 +255,9 @@ class Sources:
         >>> list(Flow.using(lambda: io.StringIO("a b"), lambda file: Flow.from_iterable(file.read().split())))
         ['a', 'b']
         """
-        a_function("using", "resource", resource)
-        a_function("using", "fn", fn)
-        return gathered(f"using({describe(resource)}, {describe(fn)})", lambda: _Using(resource, fn))
+        check_callable("using", "resource", resource)
+        check_callable("using", "fn", fn)
+        return combinator_flow(f"using({describe(resource)}, {describe(fn)})", lambda: _Using(resource, fn))
 
 
 class _Failing:
@@ -313,7 +325,7 @@ class _Call(Step[Callable[[], T], T]):
         return f"from_callable({describe(self.fn)})"
 
 
-class _Defer(Gather):
+class _Defer(Combinator):
     def __init__(self, fn: Callable[..., Publisher[Any]]) -> None:
         super().__init__()
         self.fn = fn
@@ -322,13 +334,13 @@ class _Defer(Gather):
         yield from self.home()
         yield from self.relay(self.made())
 
-    def made(self, *arguments: Any) -> Lane:
+    def made(self, *arguments: Any) -> InnerSubscription:
         """Subscribe to what the function returns."""
         publisher = self.call(self.fn, *arguments)
         if not callable(getattr(publisher, "subscribe", None)):
             kind = type(publisher).__name__
             raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
-        return self.lane(as_flow(self.title, "the result", publisher))
+        return self.inner(as_flow(self.title, "the result", publisher))
 
 
 class _Using(_Defer):
@@ -344,14 +356,14 @@ class _Using(_Defer):
         passed: BaseException | None = None
         try:
             with self.call(self.resource) as it:
-                lane = self.made(it)
+                inner = self.made(it)
                 try:
-                    yield from self.relay(lane)
+                    yield from self.relay(inner)
                 except BaseException as error:
                     passed = error
                     raise
                 finally:  # before the resource goes
-                    self.leave(lane)
+                    self.leave(inner)
         except Exception as error:
             if error is not passed:  # of `__enter__` or `__exit__`
                 self.fault(error)

@@ -13,10 +13,10 @@ from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import an_executor, at_least, not_none
+from reactive_runtime._core.arguments import at_least, check_executor, not_none
 from reactive_runtime._core.exits import Unwinding, goes_up
-from reactive_runtime._core.inbox import Upstream
 from reactive_runtime._core.place import an_exception
+from reactive_runtime._core.prefetch_queue import Upstream
 from reactive_runtime.executors import SerialExecutor
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 
@@ -192,7 +192,7 @@ class AsyncSubscriber(BaseSubscriber[T]):
 
     def __init__(self, executor: Executor, /, demand: int = 1) -> None:
         super().__init__()
-        self._serial = SerialExecutor(an_executor("AsyncSubscriber", executor))
+        self._serial = SerialExecutor(check_executor("AsyncSubscriber", executor))
         self._first_demand = at_least("AsyncSubscriber", "demand", 1, demand)
 
     def started(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from reactive_runtime import Flow, Publisher
 from reactive_runtime.hot import (
     BehaviorProcessor,
-    Emission,
+    EmitResult,
     PublishProcessor,
     ReplayProcessor,
     SubmissionPublisher,
@@ -22,7 +22,7 @@ def emitting(hot: Any, end: Callable[[], object]) -> Callable[[], None]:
 
     def feed() -> None:
         for n in range(1, 200):
-            if hot.emit(n) in (Emission.TERMINATED, Emission.CANCELLED):
+            if hot.emit(n) in (EmitResult.TERMINATED, EmitResult.CANCELLED):
                 break
         end()
 

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeVar
 __all__ = [
     "PREFETCH",
     "When",
-    "a_clock",
-    "a_function",
     "a_value",
-    "an_executor",
     "at_least",
+    "check_callable",
+    "check_clock",
+    "check_executor",
     "failures",
     "not_none",
     "one_of",
@@ -37,7 +37,7 @@ When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Excepti
 """Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
 
 
-def a_function(operator: str, argument: str, value: F) -> F:
+def check_callable(operator: str, argument: str, value: F) -> F:
     """`value`, or TypeError where it can't be called."""
     if not callable(value):
         raise TypeError(f"{operator}: {argument} must be callable, not {type(value).__name__}")
@@ -63,7 +63,7 @@ def failures(operator: str, when: When) -> Callable[[Exception], object]:
     return when
 
 
-def an_executor(operator: str, value: E) -> E:
+def check_executor(operator: str, value: E) -> E:
     """`value`, or TypeError where it has no `submit`."""
     if isinstance(value, type) or not callable(getattr(value, "submit", None)):
         raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {_what(value)}")
@@ -89,7 +89,7 @@ def seconds_of(operator: str, argument: str, value: float, *, positive: bool = F
     return value
 
 
-def a_clock(operator: str, value: C) -> C:
+def check_clock(operator: str, value: C) -> C:
     """`value`, or TypeError where it is no executor with a clock; None is that of the subscription's context."""
     if value is None:
         return value

@@ -43,7 +43,7 @@ CLOSED: Final = -1
 class Drain:
     """Demand, and at most one owner who works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_hasty", "_lock", "_missed", "_spent")
+    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_lock", "_missed", "_spent", "_spins_to_skip")
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
@@ -52,7 +52,7 @@ class Drain:
     """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
 
     _home: Executor | None = None
-    """Where it gives way, having no executor, after work without result; None: nowhere. See `Host`."""
+    """Where it gives way, having no executor, after work without result; None: nowhere. See `DrainContext`."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
         """Drain on `executor`, or without one on the thread that wakes the drain.
@@ -63,7 +63,7 @@ class Drain:
         self._lock = primitives.Lock()
         self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
         self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
-        self._hasty = 2  # the owner's; how many times more to leave at once
+        self._spins_to_skip = 2  # the owner's; how many times more to leave at once
         self._missed = False  # _lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
 
@@ -110,7 +110,7 @@ class Drain:
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self._executor
         budget = MAX_DEMAND if executor is None else self.batch
-        patient = False
+        spins = False
         fresh = True  # nothing has been done since this task began
         owned = True  # not while it is handed on
         with self._lock:
@@ -123,19 +123,19 @@ class Drain:
                 if taken == CLOSED:
                     break
                 if executor is not None and taken:
-                    patient = True
+                    spins = True
                 with self._lock:
                     if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
                         self._demand -= taken
                     demand = self._demand
                     more = self._missed or (demand and taken == allowance)
-                    if not (more or patient):
+                    if not (more or spins):
                         self._busy = False
                         break
                     self._missed = False
                 if not more:
-                    self._linger()
-                    patient = False
+                    self._spin()
+                    spins = False
                 elif executor is None:
                     if trampoline.others():
                         trampoline.later(self._run)
@@ -166,20 +166,20 @@ class Drain:
             raise
         self._left()
 
-    def _linger(self) -> None:
+    def _spin(self) -> None:
         """Give way a few times, before the last look: the other side of a boundary is often about to leave a note.
 
         To come back costs a submission and the waking of a thread. This takes microseconds, and waits for nothing.
         A drain that lingered in vain does not for a while: on a pool with much to do, others need the thread.
         """
-        if self._hasty:
-            self._hasty -= 1
+        if self._spins_to_skip:
+            self._spins_to_skip -= 1
             return
         for _ in range(primitives.LINGER):
             primitives.pause()
             if self._missed:  # a look without the lock, that decides nothing but how long to linger
                 return
-        self._hasty = 8
+        self._spins_to_skip = 8
 
     def _submit(self, *, resubmitted: bool) -> bool:
         """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""

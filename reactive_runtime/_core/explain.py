@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
+from reactive_runtime._core.flow_source import Stage
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.origin import Part
 
 __all__ = ["drawing"]
 
 
-def drawing(parts: Sequence[Part]) -> str:
+def drawing(parts: Sequence[Stage]) -> str:
     """Two lines, `source map(f) | filter(p) consume` over its resources, and a legend of the executors."""
     texts = [part.text for part in parts]
     texts[-1] = f"{texts[-1]} consume".strip()

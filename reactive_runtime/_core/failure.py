@@ -13,10 +13,10 @@ come to it. The hook gets it when none has, nor will.
     waiting ──reached──▶ come to ──passed on across a boundary──▶ waiting (of another reader)
        └──left, the last of all──▶ hooked (final)
 
-The hook does not get what is known otherwise: an error that the same host is just being ended by, or that another
-upstream of it has raised last (`Host._failed`); an exit on its way up to the user's call; a refusal, where the stream
-ends by a refusal too, for it is the same pool that refuses the work on both sides of a boundary; a refusal that comes
-when the stream was cancelled already, and wants no more work.
+The hook does not get what is known otherwise: an error that the same drain is just being ended by, or that another
+upstream of it has raised last (`DrainContext._failed`); an exit on its way up to the user's call; a refusal, where the
+stream ends by a refusal too, for it is the same pool that refuses the work on both sides of a boundary; a refusal that
+comes when the stream was cancelled already, and wants no more work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
-    from reactive_runtime._core.host import Host
+    from reactive_runtime._core.drain_context import DrainContext
 
 __all__ = ["Failure", "Spread", "comes_too_late"]
 
@@ -81,7 +81,7 @@ class Spread:
 
 
 class Failure:
-    """An error for one reader, the owner of one host's drain, who calls all of it."""
+    """An error for one reader, the owner of one drain, who calls all of it."""
 
     __slots__ = ("_known", "_spread", "_traceback", "error")
 
@@ -96,24 +96,24 @@ class Failure:
         elif spread is not None:
             spread.hold()
 
-    def reached(self, host: Host | None) -> Exception:
+    def reached(self, drain: DrainContext | None) -> Exception:
         """What the reader raises now."""
         if self._spread is not None and not self._known:
             self._spread.come()
         self._known = True
-        if host is not None:
-            host._failed = self
+        if drain is not None:
+            drain._failed = self
         return an_exception(self.error)
 
-    def left(self, host: Host | None) -> None:
-        """The reader has closed its feed, whether it has come to the error or not."""
-        if host is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
-            host._raised = self.error, self._traceback
+    def left(self, drain: DrainContext | None) -> None:
+        """The reader has closed its pollable source, whether it has come to the error or not."""
+        if drain is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
+            drain._raised = self.error, self._traceback
         known, self._known = self._known, True
         if known:
             return
         lost = self._spread is None or self._spread.left()
-        if lost and not self._is_known_to(host):
+        if lost and not self._is_known_to(drain):
             hooks.error_dropped("a stream ended before its error was delivered", self.error)
 
     def passed_on(self, error: BaseException) -> Failure:
@@ -129,8 +129,8 @@ class Failure:
         if self._spread is None or not self.is_signalled_as(error) or self._spread.dropped():
             hooks.error_dropped(reason, error)
 
-    def _is_known_to(self, host: Host | None) -> bool:
-        failed = None if host is None else host._failed
+    def _is_known_to(self, drain: DrainContext | None) -> bool:
+        failed = None if drain is None else drain._failed
         if failed is None:
             return False
         refused = isinstance(failed.error, RejectedError) and isinstance(self.error, RejectedError)
@@ -143,12 +143,12 @@ class Failure:
         return error is self.error or error.__cause__ is self.error
 
 
-def comes_too_late(error: BaseException, host: Host) -> bool:
-    """Whether it is a refusal, and `host`, or one behind it, wants no more. Any thread, without a lock."""
-    at: Host | None = host if isinstance(error, RejectedError) else None
+def comes_too_late(error: BaseException, drain: DrainContext) -> bool:
+    """Whether it is a refusal, and `drain`, or one behind it, wants no more. Any thread, without a lock."""
+    at: DrainContext | None = drain if isinstance(error, RejectedError) else None
     while at is not None and not at._stop:
-        inbox = at.behind()
-        at = None if inbox is None else inbox.host()
+        queue = at.behind()
+        at = None if queue is None else queue.drain()
     return at is not None
 
 

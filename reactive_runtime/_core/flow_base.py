@@ -7,7 +7,16 @@ from concurrent.futures import Executor
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
-from reactive_runtime._core.origin import Cold, Origin, Part, _flow_type, _new, flow_of, lengthened, parts_of
+from reactive_runtime._core.flow_source import (
+    FlowSource,
+    IterableSource,
+    Stage,
+    _flow_type,
+    _new,
+    flow_of,
+    lengthened,
+    stages_of,
+)
 from reactive_runtime._core.place import assembled
 from reactive_runtime._core.step import Step, own_method
 from reactive_runtime._core.subscription import PulledSubscription
@@ -28,18 +37,18 @@ class FlowBase(Generic[T_co]):
     The operators of each theme are a class on top of this one, in the file of the theme; `Flow` is made of all of them.
     """
 
-    __slots__ = ("_origin", "_steps")
+    __slots__ = ("_source", "_steps")
 
-    _origin: Origin[Any]
+    _source: FlowSource[Any]
     _steps: Sequence[Step[Any, Any]]
 
     def __init__(self, *given: Never) -> None:
         """Raises: a flow begins with one of the sources. They, and the operators, make it with `flow_of`."""
         raise _no_source(type(self), *given)
 
-    def _begin(self, origin: Origin[Any]) -> None:
+    def _begin(self, flow_source: FlowSource[Any]) -> None:
         """For `__init__` of a source that is a class of its own."""
-        self._origin = origin
+        self._source = flow_source
         self._steps = ()
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> object:
@@ -56,26 +65,26 @@ class FlowBase(Generic[T_co]):
             raise own_method(step)
         step.place = assembled()
         flow: Flow[R] = _new(_flow_type[0])  # written out, as `flow_of` does it
-        flow._origin, flow._steps = lengthened(self, step)
+        flow._source, flow._steps = lengthened(self, step)
         return flow
 
     def _on(self, executor: Executor) -> Flow[T_co]:
         """The same flow, its source run on `executor` unless it has chosen another."""
-        return flow_of(self._origin.on(executor), self._steps)
+        return flow_of(self._source.on(executor), self._steps)
 
     def _none(self) -> Flow[T_co]:
         """A flow without elements."""
-        return flow_of(Cold("empty()", tuple, at_hand=True))
+        return flow_of(IterableSource("empty()", tuple, synchronous=True))
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Stage]:
         """The pipeline, for `explain`."""
-        return parts_of(self)
+        return stages_of(self)
 
     def _run(self, subscriber: Subscriber[Any]) -> PulledSubscription:
         """Subscribe, and return the subscription."""
-        plan = self._origin.plan()
+        plan = self._source.plan()
         steps = (*plan.steps, *self._steps)
-        subscription = PulledSubscription(subscriber, plan.feed(None), steps, plan.executor, plan.home)
+        subscription = PulledSubscription(subscriber, plan.pollable(None), steps, plan.executor, plan.home)
         if plan.home is not None:
             subscription._guest = subscription._hears = True
         subscription.start()

@@ -20,13 +20,13 @@ from typing import Any, Final, Literal
 
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED
+from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure
-from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
-from reactive_runtime._core.host import WORK, Host
-from reactive_runtime._core.inbox import Inbox, Relayed
 from reactive_runtime._core.place import an_exception, blame_step, no_end
+from reactive_runtime._core.pollable import Pollable, paced
+from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
@@ -43,15 +43,15 @@ def invalid_demand(n: object) -> Exception:
     return ValueError(f"request({n}): demand is at least 1, and adds up (3.9)")
 
 
-class PulledSubscription(Host):
-    """Drains a feed, through steps, to one subscriber."""
+class PulledSubscription(DrainContext):
+    """Drains a pollable source, through steps, to one subscriber."""
 
     __slots__ = (
         "_ahead",
         "_cancelled",
         "_fault",
-        "_feed",
         "_on_next",
+        "_pollable",
         "_pulled",
         "_source",
         "_steps",
@@ -61,12 +61,12 @@ class PulledSubscription(Host):
     def __init__(
         self,
         subscriber: Subscriber[Any],
-        feed: Feed,
+        pollable: Pollable,
         steps: Sequence[Step[Any, Any]] = (),
         executor: Executor | None = None,
         home: Executor | None = None,
     ) -> None:
-        if executor is None and home is None and type(subscriber) is Inbox and subscriber.own:
+        if executor is None and home is None and type(subscriber) is PrefetchQueue and subscriber.own:
             home = subscriber._drain._home
         super().__init__(executor, home)  # owned, by `start`, so that nothing is signalled before on_subscribe
         self._cancelled = False  # _lock
@@ -74,23 +74,23 @@ class PulledSubscription(Host):
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
         self._subscriber: Subscriber[Any] | None = subscriber
         self._on_next: Callable[[Any], object] | None = None
-        self._feed: Feed | None = feed
+        self._pollable: Pollable | None = pollable
         self._steps: Sequence[Step[Any, Any]] = [step.fresh() for step in steps]
-        self._source: Iterator[Any] | None = None  # what the feed opened
+        self._source: Iterator[Any] | None = None  # what the pollable source opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
         self._behind = _inbox_of(subscriber)
         if self._behind is not None:
             self._coming = 1  # itself, until it has subscribed to what it begins with
-            self._waiter = self._behind.host()._waiter
-        if type(subscriber) is Inbox and subscriber.own:
+            self._waiter = self._behind.drain()._waiter
+        if type(subscriber) is PrefetchQueue and subscriber.own:
             self._root = subscriber._drain.root()
-        if self._home is not None or type(subscriber) is Inbox:
+        if self._home is not None or type(subscriber) is PrefetchQueue:
             self._patience = WORK
         if self._steps:
-            feed.pace()
-        feed.heard = heard_above(self._steps, self._heard)
-        feed.attach(self)
+            pollable.pace()
+        pollable.heard = heard_above(self._steps, self._heard)
+        pollable.attach(self)
 
     # -- the subscriber's side: any thread, at any time --------------------------------------------------------
 
@@ -133,9 +133,9 @@ class PulledSubscription(Host):
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 
     def start(self) -> None:
-        """Signal `on_subscribe`, connect the feed, and let the drain go. Called once, by `subscribe`."""
+        """Signal `on_subscribe`, connect the pollable source, and let the drain go. Called once, by `subscribe`."""
         assert self._subscriber is not None
-        assert self._feed is not None
+        assert self._pollable is not None
         try:
             self._subscriber.on_subscribe(self)
         except BaseException as error:
@@ -147,25 +147,25 @@ class PulledSubscription(Host):
                 raise
             self._launch()
         else:
-            feed = self._feed
-            expected = self._behind is not None and not feed.gathers  # else by none, or in its first turn
+            pollable = self._pollable
+            expected = self._behind is not None and not pollable.combines  # else by none, or in its first turn
             with self._lock:
                 stopped = self._stop
             self._launch()
-            if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the feed
+            if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the source
                 # Last: what the upstream signals right away finds a drain that runs.
-                trampoline.launch(partial(self._connect, feed) if expected else feed.connect)
+                trampoline.launch(partial(self._connect, pollable) if expected else pollable.connect)
 
-    def _connect(self, feed: Feed) -> None:
-        if type(feed) is Inbox:  # it is expected by itself; what it brings may have no end
+    def _connect(self, pollable: Pollable) -> None:
+        if type(pollable) is PrefetchQueue:  # it is expected by itself; what it brings may have no end
             self._came()
-            feed.connect()
+            pollable.connect()
         else:
-            self._make(feed.connect)
+            self._make(pollable.connect)
 
     def _first_turn(self, allowance: int) -> int:
         """An asynchronous operator subscribes to its upstreams when it first runs."""
-        expected = self._behind is not None and self._feed is not None and self._feed.gathers
+        expected = self._behind is not None and self._pollable is not None and self._pollable.combines
         if not self._open():
             return CLOSED
         taken = self._turn(allowance)
@@ -174,7 +174,7 @@ class PulledSubscription(Host):
         return taken
 
     def _turn(self, allowance: int) -> int:
-        if self._feed is None:
+        if self._pollable is None:
             return CLOSED
         try:
             if self._stop:
@@ -183,7 +183,7 @@ class PulledSubscription(Host):
                 return self._first_turn(allowance)
             if not allowance:
                 return CLOSED if self._ended_early() else 0
-            if allowance > BATCH and (self._home is not None or type(self._subscriber) is Inbox):  # it gives way
+            if allowance > BATCH and self._gives_way_after_a_batch():
                 taken = self._emit(BATCH, allowance)
                 if taken == BATCH:
                     self._spend()
@@ -194,13 +194,16 @@ class PulledSubscription(Host):
         except BaseException as error:  # no Exception: see `_core.exits`
             return self._exited(error)
 
+    def _gives_way_after_a_batch(self) -> bool:
+        return self._home is not None or type(self._subscriber) is PrefetchQueue
+
     def _exited(self, error: BaseException) -> int:
         """An exit came out of a user's code: the end of the stream; where a user has called, it goes on up as well."""
         up = goes_up(error)
-        if self._feed is not None and isinstance(error, Unwinding):
+        if self._pollable is not None and isinstance(error, Unwinding):
             self._close()
             self._end_for_good()
-        elif self._feed is not None:
+        elif self._pollable is not None:
             blame_step(error)
             with self._lock:
                 cancelled = self._cancelled
@@ -212,10 +215,10 @@ class PulledSubscription(Host):
         return CLOSED
 
     def _open(self) -> bool:
-        assert self._feed is not None
+        assert self._pollable is not None
         assert self._subscriber is not None
         try:
-            self._source = self._feed.open()
+            self._source = self._pollable.open()
         except Exception as error:
             self._end(error)
             return False
@@ -224,9 +227,9 @@ class PulledSubscription(Host):
         return True
 
     def _driver(self) -> Callable[..., bool] | None:
-        """The loop without accounting, where the feed never has to wait."""
-        assert self._feed is not None
-        if self._feed.waits:
+        """The loop without accounting, where the pollable source never has to wait."""
+        assert self._pollable is not None
+        if self._pollable.waits:
             return None
         return chain_of(tuple(map(type, self._steps))).drive if self._steps else _drive_plain
 
@@ -239,16 +242,16 @@ class PulledSubscription(Host):
 
     def _emit(self, allowance: int, demand: int = 0) -> int:
         """Deliver up to `allowance` elements, and what can be known of the end. `demand`: where there is more of it."""
-        subscriber, feed = self._subscriber, self._feed
+        subscriber, pollable = self._subscriber, self._pollable
         assert subscriber is not None
-        assert feed is not None
+        assert pollable is not None
         waiting = self._pulled
         elements = islice(self._elements() if waiting is None else waiting, allowance)
         self._ahead = False  # it is the first of them
         try:
-            if isinstance(subscriber, Inbox):  # a boundary of ours: the whole batch at once
-                taken, dry = subscriber.absorb(elements, self, at_hand=feed.at_hand() and not self._steps)
-            elif feed.queues and not self._steps:
+            if isinstance(subscriber, PrefetchQueue):  # a boundary of ours: the whole batch at once
+                taken, dry = subscriber.absorb(elements, self, synchronous=pollable.synchronous() and not self._steps)
+            elif pollable.queues and not self._steps:
                 taken, dry = self._hand_on(elements)
             else:
                 taken, dry = self._deliver(elements)
@@ -257,14 +260,14 @@ class PulledSubscription(Host):
         if self._stop:
             return self._end()
         if dry:
-            feed.want(self._upstream_demand(demand or allowance, taken))
+            pollable.request(self._upstream_demand(demand or allowance, taken))
             return taken
         if taken < allowance:  # the iterator came to its end
             return self._end("complete")
         return CLOSED if self._ended_early() else taken
 
     def _deliver(self, elements: Iterator[Any]) -> tuple[int, bool]:
-        """Signal the elements; return how many, and whether the feed has nothing for now."""
+        """Signal the elements; return how many, and whether the pollable source has nothing for now."""
         on_next = self._on_next
         assert on_next is not None
         taken = 0
@@ -309,9 +312,9 @@ class PulledSubscription(Host):
     def _elements(self) -> Iterator[Any]:
         if self._pulled is None:
             assert self._source is not None
-            assert self._feed is not None
+            assert self._pollable is not None
             source = self._source
-            if self._steps and not self._feed.waits and (self._home is not None or type(self._subscriber) is Inbox):
+            if self._steps and not self._pollable.waits and self._gives_way_after_a_batch():
                 source = paced(source, self)
             self._pulled = pulled(source, self._steps, self)
         return self._pulled
@@ -324,12 +327,12 @@ class PulledSubscription(Host):
 
     def _ended_early(self) -> bool:
         """End the stream if it can have no further element, without waiting for demand to find out (2.9)."""
-        assert self._feed is not None
+        assert self._pollable is not None
         self.demanded = False
         try:
-            if self._feed.waits:
-                self._feed.pump()
-            if self._ahead or not end_is_certain(self._steps, self._feed.exhausted):
+            if self._pollable.waits:
+                self._pollable.run_without_demand()
+            if self._ahead or not end_is_certain(self._steps, self._pollable.exhausted):
                 return False
             try:
                 element = next(self._elements(), _END)
@@ -357,15 +360,15 @@ class PulledSubscription(Host):
         hooks.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
 
     def _still_to_come(self) -> int | None:
-        feed = self._feed
-        if feed is None:
+        pollable = self._pollable
+        if pollable is None:
             return 0
-        return None if any(step.expands for step in self._steps) else feed.still_to_come()
+        return None if any(step.expands for step in self._steps) else pollable.still_to_come()
 
     def _too_late(self, element: Any) -> None:
         """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
-        assert self._feed is not None
-        hooks.element_dropped("it came after its stream was cancelled", element, self._feed.heard)
+        assert self._pollable is not None
+        hooks.element_dropped("it came after its stream was cancelled", element, self._pollable.heard)
 
     def _rejected(self, error: RejectedError) -> None:
         with self._lock:
@@ -379,13 +382,13 @@ class PulledSubscription(Host):
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
         assert subscriber is not None
-        if isinstance(outcome, Exception) and self._feed is not None:
-            name_source(outcome, self._feed.where)
+        if isinstance(outcome, Exception) and self._pollable is not None:
+            name_source(outcome, self._pollable.where)
         error = fault
         if isinstance(outcome, Exception):
             blame_step(outcome)
-            if self._feed is not None:
-                self._feed.blame_source(outcome)
+            if self._pollable is not None:
+                self._pollable.blame_source(outcome)
             error = no_end(outcome)
             if self._failed is None or not self._failed.is_signalled_as(error):
                 self._failed = Failure(error)
@@ -414,11 +417,11 @@ class PulledSubscription(Host):
 
     def _close(self) -> None:
         """Let go of source and subscriber (3.13)."""
-        feed, self._feed = self._feed, None
+        pollable, self._pollable = self._pollable, None
         steps, self._steps = self._steps, ()
         held: hooks.Held = []
-        if self._ahead and self._pulled is not None and feed is not None:
-            held.append((next(self._pulled), feed.heard))
+        if self._ahead and self._pulled is not None and pollable is not None:
+            held.append((next(self._pulled), pollable.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
         with self._lock:
             self._behind = None
@@ -428,8 +431,8 @@ class PulledSubscription(Host):
             held = let_go(steps, self._heard) + held
         finally:
             try:
-                if feed is not None:
-                    feed.close()
+                if pollable is not None:
+                    pollable.close()
             finally:
                 try:
                     self._let_go()
@@ -437,10 +440,10 @@ class PulledSubscription(Host):
                     hooks.held_dropped("a stream ended before it was delivered", held)
 
 
-def _inbox_of(subscriber: Any) -> Inbox | None:
+def _inbox_of(subscriber: Any) -> PrefetchQueue | None:
     while isinstance(subscriber, Relayed):
         subscriber = subscriber.subscriber
-    return subscriber if type(subscriber) is Inbox else None
+    return subscriber if type(subscriber) is PrefetchQueue else None
 
 
 def _broke(what: str, error: BaseException) -> BaseException:

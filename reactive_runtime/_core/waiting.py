@@ -9,16 +9,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+from reactive_runtime._core.combinator import Combinator, InnerSubscription
 from reactive_runtime._core.drain import Drain
-from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.gather import Gather, Lane
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.hub import Reader
-from reactive_runtime._core.inbox import Inbox, Relayed, Upstream
+from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._core.multicaster import Reader
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.outbox import Outbox
-from reactive_runtime._core.single import Single
+from reactive_runtime._core.pollable import Pollable
+from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed, Upstream
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime._core.task_source import TaskSource
 
 __all__ = ["waited_for"]
 
@@ -36,32 +36,32 @@ def waited_for(subscription: PulledSubscription) -> str:
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:
-    feed, steps, executor = subscription._feed, subscription._steps, subscription._executor
+    pollable, steps, executor = subscription._pollable, subscription._steps, subscription._executor
     with subscription._lock:
         busy, demand = subscription._busy, subscription._demand
     place = "the thread that woke it" if executor is None else executor_name(executor)
-    if feed is None:
+    if pollable is None:
         return "its end, which was being signalled"
     through = f" for {', '.join(map(str, steps))}" if steps else ""
     if busy:
-        return f"{_text(feed)}{through}, under way on {place}"
+        return f"{_text(pollable)}{through}, under way on {place}"
     if not demand:
-        return f"demand, which has all been met, at {_text(feed)}"
-    return _feed(feed, subscription, depth)
+        return f"demand, which has all been met, at {_text(pollable)}"
+    return _pollable(pollable, subscription, depth)
 
 
-def _feed(feed: Feed, host: Host, depth: int) -> str:
-    if depth and isinstance(feed, Inbox):
-        return _above(feed._upstream, _text(feed), depth - 1)
-    if depth and isinstance(feed, Reader):
-        if feed._hub._upstream is None:
-            return "a hub that no source is connected to"
-        return f"a hub, which waited for {_above(feed._hub._upstream, _text(feed), depth - 1)}"
-    if depth and isinstance(feed, Gather):
-        return f"{_text(feed)}, which waited for {_lanes(feed, host, depth - 1)}"
-    if isinstance(feed, Outbox):
+def _pollable(pollable: Pollable, drain: DrainContext, depth: int) -> str:
+    if depth and isinstance(pollable, PrefetchQueue):
+        return _above(pollable._upstream, _text(pollable), depth - 1)
+    if depth and isinstance(pollable, Reader):
+        if pollable._multicaster._upstream is None:
+            return "a multicaster that no source is connected to"
+        return f"a multicaster, which waited for {_above(pollable._multicaster._upstream, _text(pollable), depth - 1)}"
+    if depth and isinstance(pollable, Combinator):
+        return f"{_text(pollable)}, which waited for {_inners(pollable, drain, depth - 1)}"
+    if isinstance(pollable, SubscriberBuffer):
         return "what is pushed to it"
-    return _text(feed)
+    return _text(pollable)
 
 
 def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
@@ -76,19 +76,19 @@ def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
     return f"a publisher that is not of this package: its subscription is {above!r}"
 
 
-def _lanes(gather: Gather, host: Host, depth: int) -> str:
-    open_lanes: list[Lane] = [lane for lane in list(gather.lanes) if not lane.over]
-    waits = [_feed(lane._feed, host, depth) for lane in open_lanes[:3]]
-    more = len(open_lanes) - len(waits)
-    own = gather.waits_for()
+def _inners(combinator: Combinator, drain: DrainContext, depth: int) -> str:
+    open_inners: list[InnerSubscription] = [inner for inner in list(combinator.inners) if not inner.over]
+    waits = [_pollable(inner._pollable, drain, depth) for inner in open_inners[:3]]
+    more = len(open_inners) - len(waits)
+    own = combinator.waits_for()
     parts = [*([own] if own else []), *waits, *([f"{more} more"] if more else [])]
     return " and ".join(parts) or "a timer, or to be woken"
 
 
-def _text(feed: Any) -> str:
-    if isinstance(feed, Gather):
-        return f"`{feed.title}`"
-    if isinstance(feed, Single):
-        return f"a task on {executor_name(feed._executor)}"
-    what: str = feed.what()
+def _text(pollable: Any) -> str:
+    if isinstance(pollable, Combinator):
+        return f"`{pollable.title}`"
+    if isinstance(pollable, TaskSource):
+        return f"a task on {executor_name(pollable._executor)}"
+    what: str = pollable.what()
     return what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core.gather import PENDING, Lane
+from reactive_runtime._core.combinator import PENDING, InnerSubscription
 from reactive_runtime.operators.combining import Delaying
 
 if TYPE_CHECKING:
@@ -22,27 +22,27 @@ class Bounded(Delaying):
     concurrency: int
     begun = False
 
-    def outer(self) -> Lane:
+    def outer(self) -> InnerSubscription:
         """The source. It is asked for what can be worked on, and not for what is demanded downstream."""
-        lane = self.lane(self.source)
-        self._relaying.pop(lane, None)
-        return lane
+        inner = self.inner(self.source)
+        self._relaying.pop(inner, None)
+        return inner
 
-    def news(self, outer: Lane, busy: int) -> Any:
+    def news(self, outer: InnerSubscription, busy: int) -> Any:
         """What to begin next, where `busy` are under way; PENDING; or END."""
-        if self.host._stop:
+        if self.drain._stop:
             return PENDING
-        self.begun = self.begun or self.host.demanded
+        self.begun = self.begun or self.drain.demanded
         if not self.begun or busy >= self.concurrency:
-            return outer.look()
+            return outer.peek_end()
         news = self.pulled(outer)
         if news is PENDING:
-            outer.want(self.lacking(busy))
+            outer.request(self.lacking(busy))
         return news
 
-    def pulled(self, outer: Lane) -> Any:
+    def pulled(self, outer: InnerSubscription) -> Any:
         """The next element, PENDING, or END."""
-        return outer.signal()
+        return outer.next_signal()
 
     def lacking(self, busy: int) -> int:
         """How many more elements can be worked on."""

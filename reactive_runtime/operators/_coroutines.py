@@ -45,7 +45,7 @@ class Coroutines(Tasks):
     def wake(self) -> None:
         """On the loop's thread: once for all that were done in one turn of the loop."""
         self.woken = False
-        self.host._heard_from()
+        self.drain._heard_from()
 
     def closed(self) -> None:
         super().closed()
@@ -57,24 +57,24 @@ class Coroutines(Tasks):
 class _Task:
     """One coroutine. Its fields belong to the loop's thread."""
 
-    __slots__ = ("cancelled", "flight", "gather", "loop", "task")
+    __slots__ = ("cancelled", "combinator", "flight", "loop", "task")
 
-    def __init__(self, flight: Flight, gather: Coroutines) -> None:
+    def __init__(self, flight: Flight, combinator: Coroutines) -> None:
         self.flight = flight
-        self.gather = gather
-        assert gather.loop is not None
-        self.loop = gather.loop
+        self.combinator = combinator
+        assert combinator.loop is not None
+        self.loop = combinator.loop
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
 
     def begin(self) -> None:
-        gather = self.gather
+        combinator = self.combinator
         if self.cancelled:
-            gather.discard(self.flight.element)
+            combinator.discard(self.flight.element)
             return
         try:
-            coroutine = eventloop.outcome(gather.fn, self.flight.element)
-            self.task = self.loop.create_task(coroutine, context=gather.host._context.copy())
+            coroutine = eventloop.outcome(combinator.fn, self.flight.element)
+            self.task = self.loop.create_task(coroutine, context=combinator.drain._context.copy())
         except BaseException as error:
             self._land(None, an_exception(error))
         else:
@@ -83,22 +83,22 @@ class _Task:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self.task = None
         if task.cancelled():
-            error: BaseException | None = RejectedError(f"{self.gather.title}: the coroutine was cancelled")
+            error: BaseException | None = RejectedError(f"{self.combinator.title}: the coroutine was cancelled")
         else:
             raised = task.exception()
             error = None if raised is None else an_exception(raised)
         self._land(deque((task.result(),)) if error is None else None, error)
 
     def _land(self, results: deque[Any] | None, error: BaseException | None) -> None:
-        gather = self.gather
+        combinator = self.combinator
         if isinstance(error, Exception):
-            gather.fault(error)
-        if not gather.land(self.flight, results, error):
+            combinator.fault(error)
+        if not combinator.land(self.flight, results, error):
             if results is None:
-                gather.discard(self.flight.element)
-        elif not gather.woken:
-            gather.woken = True
-            self.loop.call_soon(gather.wake)
+                combinator.discard(self.flight.element)
+        elif not combinator.woken:
+            combinator.woken = True
+            self.loop.call_soon(combinator.wake)
 
     def cancel(self) -> None:
         """From any thread."""

@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.combinator import PENDING
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.gather import PENDING
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.pollable import Pollable
 
 if TYPE_CHECKING:
     from reactive_runtime.operators._group_source import Split
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 __all__ = ["Box", "way_of"]
 
 
-def way_of(host: Host | None) -> list[Host]:
-    """The host, and those behind it, across each boundary."""
+def way_of(drain: DrainContext | None) -> list[DrainContext]:
+    """The drain, and those behind it, across each boundary."""
     way = []
-    while host is not None:
-        way.append(host)
-        inbox = host.behind()
-        host = None if inbox is None else inbox.host()
+    while drain is not None:
+        way.append(drain)
+        queue = drain.behind()
+        drain = None if queue is None else queue.drain()
     return way
 
 
-class Box(Feed):
+class Box(Pollable):
     """Feeds one subscriber with what the source's drain has for it."""
 
     __slots__ = (
         "_ahead",
+        "_drain",
         "_fail",
         "_failure",
         "_gone",
-        "_host",
         "_items",
         "_left",
         "_lock",
@@ -63,13 +63,14 @@ class Box(Feed):
         self._fail: Callable[[], Failure] | None = None  # _lock; makes what it has ended with
         self._failure: Failure | None = None  # _lock; that, once the box has a subscriber, or is about to
         self._taken = False  # _lock; it has a subscriber, or is about to
-        self._host: Host | None = None  # _lock; set once, by attach
+        self._drain: DrainContext | None = None  # _lock; set once, by attach
         self._ahead: int | None = None  # _lock; how many may wait, whatever is demanded; None: what is demanded
         self._short = False  # _lock; it could take no more, and the source's drain has not heard that it can
         self._noted = False  # _lock; the source's drain is about to be woken, when the subscriber's has been left
-        self._told: tuple[list[Any], Any] | None = None  # _lock; see Feed.tell
+        self._told: tuple[list[Any], Any] | None = None  # _lock; see Pollable source.tell
         self._gone = False  # _lock; the subscriber wants no more
-        self._way: list[Host] = []  # _lock; its host, and those that what it gives goes through; until it has gone
+        # _lock; its drain, and those that what it gives goes through; until it has gone
+        self._way: list[DrainContext] = []
 
     # -- the source's drain ------------------------------------------------------------------------------------
 
@@ -95,29 +96,29 @@ class Box(Feed):
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
         with self._lock:
-            host, told, self._told = self._host, self._told, None
-        if host is None:
+            drain, ready, self._told = self._drain, self._told, None
+        if drain is None:
             return
-        if told is not None:
-            waiting, who = told
-            with host._lock:
+        if ready is not None:
+            waiting, who = ready
+            with drain._lock:
                 waiting.append(who)
-        host._add(0)
+        drain._add(0)
 
     def wants(self) -> bool:
         """Whether one more element could be delivered, or may wait. Where not, it will wake the source's drain."""
         with self._lock:
-            waiting, host, ahead = len(self._items), self._host, self._ahead
+            waiting, drain, ahead = len(self._items), self._drain, self._ahead
             if self._over or self._gone:
                 return False
             self._short = True  # until it is known, so that no note is missed
-        if waiting >= self.capacity or host is None:
+        if waiting >= self.capacity or drain is None:
             return False
         if ahead is not None:
             wanted = waiting < ahead
         else:
-            with host._lock:
-                wanted = host._demand > waiting
+            with drain._lock:
+                wanted = drain._demand > waiting
         if wanted:
             with self._lock:
                 self._short = False
@@ -129,10 +130,10 @@ class Box(Feed):
             self._short = self._short or bool(self._items)
             return len(self._items)
 
-    def host(self) -> Host | None:
+    def drain(self) -> DrainContext | None:
         """The subscriber's, once there is one."""
         with self._lock:
-            return self._host
+            return self._drain
 
     def gone(self) -> bool:
         """Whether the subscriber has cancelled, or has had all."""
@@ -145,8 +146,8 @@ class Box(Feed):
             left, self._left = self._left, []
         return left
 
-    def way(self) -> list[Host]:
-        """The hosts that the subscriber's signals go through, to be asked for once."""
+    def way(self) -> list[DrainContext]:
+        """The drains that the subscriber's signals go through, to be asked for once."""
         with self._lock:
             way, self._way = self._way, []
         return way
@@ -158,7 +159,7 @@ class Box(Feed):
             self._items.clear()
         return items
 
-    # -- the feed: the owner of the subscriber's drain ---------------------------------------------------------
+    # -- the pollable source: the owner of the subscriber's drain ------------------------------------------------------
 
     def ask_ahead(self, n: int | None) -> None:
         """Let so many wait, at most, whatever is demanded. Called before `attach`."""
@@ -172,10 +173,10 @@ class Box(Feed):
             self._taken = True
             self._failure = self._fail and self._fail()
 
-    def attach(self, host: Host) -> None:
-        way = way_of(host)
+    def attach(self, drain: DrainContext) -> None:
+        way = way_of(drain)
         with self._lock:
-            self._host, self._way = host, way
+            self._drain, self._way = drain, way
 
     def connect(self) -> None:
         self._rouse(owned=False)
@@ -192,7 +193,7 @@ class Box(Feed):
                 if not self._over:
                     return PENDING
                 if self._failure is not None:
-                    raise self._failure.reached(self._host)
+                    raise self._failure.reached(self._drain)
                 raise StopIteration
             element = self._items.popleft()
             short, self._short = self._short, False
@@ -204,17 +205,17 @@ class Box(Feed):
         with self._lock:
             return self._ahead is None
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         with self._lock:
             short, self._short = self._short, False
         if short:
             self._rouse()
 
-    def tell(self, told: list[Any], who: Any) -> bool:
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
         with self._lock:
             if self._items or self._over:
                 return False
-            self._told = told, who
+            self._told = ready, who
             return True
 
     def exhausted(self) -> bool:
@@ -226,10 +227,10 @@ class Box(Feed):
             self._gone = True
             self._left = list(self._items)
             self._items.clear()
-            host, failure = self._host, self._failure
+            drain, failure = self._drain, self._failure
         try:
             if failure is not None:
-                failure.left(host)
+                failure.left(drain)
         finally:
             if self._split.departed(self):
                 self._rouse()
@@ -237,18 +238,18 @@ class Box(Feed):
     def _rouse(self, *, owned: bool = True) -> None:
         """Have the source's drain look at this. `owned`: called by the owner of the subscriber's drain."""
         with self._lock:
-            host = self._host
+            drain = self._drain
         if self._split.note():
             return
-        if host is None or host._stop:  # it will make no more calls
+        if drain is None or drain._stop:  # it will make no more calls
             self._split.wake()
             return
         with self._lock:
             noted, self._noted = self._noted, True
         if not noted:
-            host._later(self._wake)
+            drain._later(self._wake)
         if not owned:
-            host._add(0)
+            drain._add(0)
 
     def _wake(self) -> None:
         with self._lock:

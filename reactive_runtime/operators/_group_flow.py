@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.failure import Failure
-from reactive_runtime._core.feed import Feed
-from reactive_runtime._core.gather import END, PENDING, Elements, Gather
-from reactive_runtime._core.origin import Origin, Part, Plan, flow_of
-from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.flow_source import FlowSource, Stage, SubscriptionPlan, flow_of
+from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.step import Step
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._group_buffer import Box
@@ -37,8 +37,8 @@ class Group:
         self._refusal: str | None = None  # _lock; why it will have none
         self.size = 0  # the owner of the source's drain; of a window, how many elements were for it
 
-    def take(self, prefetch: int | None) -> Feed:
-        """The feed of the one subscriber."""
+    def take(self, prefetch: int | None) -> Pollable:
+        """The pollable source of the one subscriber."""
         with self._lock:
             refusal = self._refusal
             self._taken = True
@@ -46,7 +46,7 @@ class Group:
         if refusal is None:
             self.box.ask_ahead(prefetch)
             return self.box
-        refused = Outbox(1)
+        refused = SubscriberBuffer(1)
         refused.end(Failure(RejectedError(refusal), kept=True))
         return refused
 
@@ -68,29 +68,29 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Origin[Any]):
+class Taken(FlowSource[Any]):
     """The elements of a group."""
 
     title: str
-    take: Callable[[int | None], Feed]
+    take: Callable[[int | None], Pollable]
     executor: Executor | None = None
 
-    def plan(self) -> Plan:
-        return Plan(self.take, (), self.executor, pulls=False)
+    def plan(self) -> SubscriptionPlan:
+        return SubscriptionPlan(self.take, (), self.executor, pulls=False)
 
-    def through_boundary(self, prefetch: int) -> Plan | None:
+    def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
         # Else the thread that fills the box, or the one that asks, would run what stands before the boundary.
         take = self.take
-        return None if self.executor else Plan(lambda _: take(prefetch), (), None, pulls=False)
+        return None if self.executor else SubscriptionPlan(lambda _: take(prefetch), (), None, pulls=False)
 
     def on(self, executor: Executor) -> Taken:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(" ".join((self.title, *map(str, steps))), self.executor)]
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        return [Stage(" ".join((self.title, *map(str, steps))), self.executor)]
 
 
-class Given(Gather):
+class Given(Combinator):
     """The outer flow: the groups, as they begin. Its source has a drain of its own."""
 
     hears = True
@@ -104,17 +104,17 @@ class Given(Gather):
     def elements(self) -> Elements:
         split = self.split = self.make()
         split.title, split.place, split.apart = self.title, self.place, True
-        executor = self.sources_on or self.host._executor
-        home = self.host._home  # where it gives way, if it begins on the thread that asks
-        drain = self.host._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
-        drain._waiter = self.host._waiter
+        executor = self.sources_on or self.drain._executor
+        home = self.drain._home  # where it gives way, if it begins on the thread that asks
+        drain = self.drain._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
+        drain._waiter = self.drain._waiter
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
-        self.host._later(drain.start)
-        lane = self.lane(flow_of(Taken("", lambda prefetch: split.outer)), made=True)
-        while (group := lane.poll()) is not END:
+        self.drain._later(drain.start)
+        inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer)), made=True)
+        while (group := inner.next_if_demanded()) is not END:
             yield group if group is PENDING else split.given(group)
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         if self.split is not None:
             self.split.want_groups(n)
 

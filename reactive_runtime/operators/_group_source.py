@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.gather import END, PENDING, Elements, Gather, Lane
-from reactive_runtime._core.host import Host
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.operators._group_buffer import Box, way_of
 from reactive_runtime.operators._group_flow import Group
@@ -27,7 +27,7 @@ BATCH: Final = 256
 """Elements that are dealt out before the source's drain looks for notes, and gives way on a pool."""
 
 
-class Split(Gather):
+class Split(Combinator):
     """Deals the elements of the source out to groups. Hangs on a drain that has no subscriber of its own."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
@@ -46,22 +46,22 @@ class Split(Gather):
         # Keys and elements that are dealt out before others: what a group had not delivered when it was cancelled, and
         # one that has found no room. Of one key the oldest comes first.
         self.again: deque[tuple[Any, Any]] = deque()
-        # Hosts that a subscriber's leaving has still to go through, the next one first, for each that has left.
-        self.leaving: deque[list[Host]] = deque()
+        # Drains that a subscriber's leaving has still to go through, the next one first, for each that has left.
+        self.leaving: deque[list[DrainContext]] = deque()
         self.forsaken = False  # the outer flow is cancelled
 
     # -- the boxes: any thread ---------------------------------------------------------------------------------
 
     def note(self) -> bool:
         """Leave a note for the source's drain, where it is at work. False: it is not."""
-        drain = self.host
+        drain = self.drain
         with drain._lock:
             drain._missed = drain._missed or drain._busy
             return drain._busy
 
     def wake(self) -> None:
         """Let the source's drain look at the boxes. May work it off, on this thread."""
-        self.host._add(0)
+        self.drain._add(0)
 
     def departed(self, box: Box) -> bool:
         """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
@@ -111,7 +111,7 @@ class Split(Gather):
     # -- the source's drain ------------------------------------------------------------------------------------
 
     def elements(self) -> Elements:
-        lane: Lane | None = None
+        inner: InnerSubscription | None = None
         dealt = 0
         while True:
             self._settle()
@@ -119,13 +119,13 @@ class Split(Gather):
                 self._cancel()
                 yield PENDING
                 continue
-            if lane is None:
-                lane = self.lane(self.source, AHEAD)
+            if inner is None:
+                inner = self.inner(self.source, AHEAD)
             if self.again:
                 moved = self._deal(*self.again.popleft())
             else:
                 try:
-                    news = lane.signal() if self._wanting() else lane.look()
+                    news = inner.next_signal() if self._wanting() else inner.peek_end()
                 except Exception:
                     self._give_what_is_wanted()
                     raise
@@ -230,7 +230,7 @@ class Split(Gather):
     def _doubt(self, group: Group) -> None:
         """Raise where a full group will have no subscriber: what could bring one rests, and no group is wanted.
 
-        What a subscriber's leaving, or a group, brings about goes down through the hosts; if it makes room for another
+        What a subscriber's leaving, or a group, brings about goes down through the drains; if it makes room for another
         group, the demand for that comes up. They are looked at in this order, so that nothing slips by. Where one does
         not rest, the drain is woken when it may.
         """
@@ -254,14 +254,14 @@ class Split(Gather):
 
     def _all_seen(self, news: Callable[[], object]) -> bool:
         """Whether all that is behind the outer flow has seen the groups that were given, and subscribed to them."""
-        return all(host.rests(news) for host in way_of(self.outer.host()))
+        return all(drain.rests(news) for drain in way_of(self.outer.drain()))
 
     def _all_asked(self, news: Callable[[], object]) -> bool:
         """Whether the demand of all that is behind the outer flow has come up to it."""
-        for host in reversed(way_of(self.outer.host())):
-            inbox = host.behind()
-            if not host.rests(news, None if inbox is None else inbox.room()) and (
-                inbox is None or not host.rests(news, inbox.room())  # looked at before `news` was noted
+        for drain in reversed(way_of(self.outer.drain())):
+            queue = drain.behind()
+            if not drain.rests(news, None if queue is None else queue.room()) and (
+                queue is None or not drain.rests(news, queue.room())  # looked at before `news` was noted
             ):
                 return False
         return True
@@ -299,7 +299,7 @@ class Split(Gather):
             group.box.wake()
 
     def _cancel(self) -> None:
-        drain = self.host
+        drain = self.drain
         assert isinstance(drain, PulledSubscription)
         drain.cancel()
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.combinator import END, PENDING, Elements
 from reactive_runtime._core.exits import contained
-from reactive_runtime._core.gather import END, PENDING, Elements
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._concurrency import Bounded
 
@@ -29,8 +29,8 @@ class Flight:
         self.index = index  # in the source
         self.task: Any = None  # the owner's
         self.outcome: Any = None  # the thread's that runs the task, until its future is done; then the callback's
-        self.results: deque[Any] | None = None  # the host's lock; set once: it is done
-        self.error: BaseException | None = None  # the host's lock; instead, or after them
+        self.results: deque[Any] | None = None  # the drain's lock; set once: it is done
+        self.error: BaseException | None = None  # the drain's lock; instead, or after them
 
 
 class Tasks(Bounded):
@@ -56,8 +56,8 @@ class Tasks(Bounded):
         self.after = after
         self.flying: dict[Flight, None] = {}  # in the order of the source
         self.index = 0  # the owner's; how many elements have been taken
-        self.landed: list[Flight] = []  # the host's lock; done, and not yet looked at
-        self.shut = False  # the host's lock; nobody wants to know any more
+        self.landed: list[Flight] = []  # the drain's lock; done, and not yet looked at
+        self.shut = False  # the drain's lock; nobody wants to know any more
 
     def launch(self, flight: Flight) -> None:
         """Begin; `land` when it is done."""
@@ -68,7 +68,7 @@ class Tasks(Bounded):
         return 1
 
     def waits_for(self) -> str:
-        """See `Gather.waits_for`."""
+        """See `Combinator.waits_for`."""
         return f"{len(self.flying)} calls on {self.where()}" if self.flying else ""
 
     def given(self, flight: Flight, number: int) -> str:
@@ -81,7 +81,7 @@ class Tasks(Bounded):
 
     def land(self, flight: Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
         """It is done: any thread, without a lock. False: nobody wants to know any more."""
-        with self.host._lock:
+        with self.drain._lock:
             shut = self.shut
             if not shut:
                 flight.results, flight.error = results, error
@@ -112,12 +112,12 @@ class Tasks(Bounded):
                 self.index += self.count(news)
                 self.flying[flight] = None
                 self.launch(flight)
-            with self.host._lock:
+            with self.drain._lock:
                 if self.landed:
                     done.extend(self.landed)
                     self.landed.clear()
             flight_or_none = self._first(done)
-            if flight_or_none is not None and (self.host.demanded or flight_or_none.error is not None):
+            if flight_or_none is not None and (self.drain.demanded or flight_or_none.error is not None):
                 yield from self._deliver(flight_or_none)
             elif outer.over and not self.flying:
                 self.raise_delayed()
@@ -128,7 +128,7 @@ class Tasks(Bounded):
     def _first(self, done: deque[Flight]) -> Flight | None:
         """What is delivered next, if it is done."""
         if not self.ordered:
-            return done.popleft() if done and (self.host.demanded or done[0].error is not None) else None
+            return done.popleft() if done and (self.drain.demanded or done[0].error is not None) else None
         first = next(iter(self.flying), None)
         done.clear()
         return first if first is not None and (first.results is not None or first.error is not None) else None
@@ -141,7 +141,7 @@ class Tasks(Bounded):
                 if results[0] is None:
                     what = f"{self.title}: the function returned None for {self.given(flight, number)}"
                     raise self.fault(TypeError(f"{what}, and None is not an element (2.13)"))
-                while not self.host.demanded:
+                while not self.drain.demanded:
                     yield PENDING
                 yield results.popleft()  # what waits for demand is the flight's, which `closed` discards
                 number += 1
@@ -154,7 +154,7 @@ class Tasks(Bounded):
         flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
 
     def closed(self) -> None:
-        with self.host._lock:
+        with self.drain._lock:
             self.shut = True
         flying, self.flying = self.flying, {}
         try:

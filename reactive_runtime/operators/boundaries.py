@@ -5,9 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeVar
 
-from reactive_runtime._core.arguments import PREFETCH, an_executor, at_least
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_executor
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.origin import Boundary, flow_of
+from reactive_runtime._core.flow_source import Boundary, flow_of
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
@@ -45,7 +45,7 @@ class SchedulingOperators(FlowBase[T_co]):
         ...     Flow.range(3).subscribe_on(pool).publish_on(pool, prefetch=2).to_list().block()
         [0, 1, 2]
         """
-        an_executor("publish_on", executor)
+        check_executor("publish_on", executor)
         at_least("publish_on", "prefetch", 1, prefetch)
         return flow_of(Boundary(self, executor, prefetch))
 
@@ -63,4 +63,4 @@ class SchedulingOperators(FlowBase[T_co]):
         ...     Flow.range(3).subscribe_on(pool).to_list().block()
         [0, 1, 2]
         """
-        return self._on(an_executor("subscribe_on", executor))
+        return self._on(check_executor("subscribe_on", executor))

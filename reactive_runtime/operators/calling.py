@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import a_function, an_executor, at_least
+from reactive_runtime._core.arguments import at_least, check_callable, check_executor
+from reactive_runtime._core.combinator import END, PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Lane
+from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.origin import gathered
 from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 from reactive_runtime.errors import RejectedError
@@ -94,19 +94,19 @@ class TaskOperators(FlowBase[T_co]):
         ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
         [0, 1, 4, 9]
         """
-        a_function("map_parallel", "fn", fn)
+        check_callable("map_parallel", "fn", fn)
         at_least("map_parallel", "concurrency", 1, concurrency)
         at_least("map_parallel", "chunk", 1, chunk)
         title = f"map_parallel({describe(fn)}, {concurrency})"
         if inspect.iscoroutinefunction(fn):
             if executor is not None:
                 raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
-            return gathered(
+            return combinator_flow(
                 title, lambda: Coroutines(self, fn, concurrency, ordered=ordered), self, uses=(eventloop.OURS,)
             )
-        an_executor("map_parallel", executor)
+        check_executor("map_parallel", executor)
         assert executor is not None
-        return gathered(
+        return combinator_flow(
             title,
             lambda: _Calls(self, fn, executor, concurrency, ordered=ordered, chunk=chunk),
             self,
@@ -130,7 +130,7 @@ class _Calls(Tasks):
         super().__init__(source, fn, concurrency, ordered=ordered)
         self.workers = executor
         self.chunk = chunk
-        self.gathered: list[Any] = []
+        self.combinator_flow: list[Any] = []
         kinds = {kind.__name__ for kind in type(executor).__mro__}
         self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
 
@@ -144,24 +144,24 @@ class _Calls(Tasks):
         chunk = f", element {number + 1} of a chunk of {len(flight.element)}" if self.chunk > 1 else ""
         return f"{reprlib.repr(flight.element[number])} at index {flight.index + number} of the source{chunk}"
 
-    def pulled(self, outer: Lane) -> Any:
-        while (news := outer.signal()) is not PENDING and news is not END:
-            self.gathered.append(news)
-            if len(self.gathered) == self.chunk:
+    def pulled(self, outer: InnerSubscription) -> Any:
+        while (news := outer.next_signal()) is not PENDING and news is not END:
+            self.combinator_flow.append(news)
+            if len(self.combinator_flow) == self.chunk:
                 break
-        if not self.gathered or (news is PENDING and self.flying):
+        if not self.combinator_flow or (news is PENDING and self.flying):
             return news
-        elements, self.gathered = self.gathered, []
+        elements, self.combinator_flow = self.combinator_flow, []
         return elements
 
     def lacking(self, busy: int) -> int:
-        return super().lacking(busy) * self.chunk - len(self.gathered)
+        return super().lacking(busy) * self.chunk - len(self.combinator_flow)
 
     def launch(self, flight: Flight) -> None:
         if self.far:
             task: Callable[[], Any] = partial(_apply, self.fn, flight.element, far=True)
         else:
-            task = partial(self.host._context.copy().run, self._work, flight)
+            task = partial(self.drain._context.copy().run, self._work, flight)
         try:
             flight.task = submitted(self.workers, task)
         except Exception as error:
@@ -184,7 +184,7 @@ class _Calls(Tasks):
         if outcome is None or outcome[1] is not None:
             contained(self._settle, flight, future, outcome)
         elif self.land(flight, deque(outcome[0]), None):
-            self.host._heard_from()
+            self.drain._heard_from()
 
     def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
         """`outcome`: what the thread left; None: it was cancelled, it raised, or it ran in another process."""
@@ -207,11 +207,11 @@ class _Calls(Tasks):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
-            self.host._heard_from()
+            self.drain._heard_from()
 
     def closed(self) -> None:
         super().closed()
-        self.discard(*self.gathered)
+        self.discard(*self.combinator_flow)
 
 
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:

@@ -15,11 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
+from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Gather, Lane
-from reactive_runtime._core.origin import Gathered, as_flow, gathered
+from reactive_runtime._core.flow_source import CombinatorSource, as_flow, combinator_flow
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class CombiningOperators(FlowBase[T_co]):
         [0, 1, 7]
         """
         flows = _flows("concat", sources)
-        return gathered("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
+        return combinator_flow("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
 
     def concat_with(self, *others: Publisher[T_co]) -> Flow[T_co]:
         """The source, then `others`, as `concat` does. Origin: `concatWith` of Rx.
@@ -76,7 +76,7 @@ class CombiningOperators(FlowBase[T_co]):
         if builtins.any(element is None for element in elements):
             raise TypeError("start_with: None is not an element (2.13)")
         title = f"start_with({', '.join(builtins.map(repr, elements))})"
-        return gathered(title, lambda: _StartWith(elements, self), self)
+        return combinator_flow(title, lambda: _StartWith(elements, self), self)
 
     @staticmethod
     def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
@@ -91,7 +91,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         flows = _flows("merge", sources)
         at_least("merge", "prefetch", 1, prefetch)
-        return gathered("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
+        return combinator_flow("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
 
     def merge_with(self, *others: Publisher[T_co], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co]:
         """The source and `others`, as `merge` does. Origin: `mergeWith` of Rx.
@@ -121,8 +121,8 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("merge_comparing", sources)
         at_least("merge_comparing", "prefetch", 1, prefetch)
         if key is not None:
-            a_function("merge_comparing", "key", key)
-        return gathered("merge_comparing", lambda: _MergeComparing(flows, key, prefetch), *flows, inline=True)
+            check_callable("merge_comparing", "key", key)
+        return combinator_flow("merge_comparing", lambda: _MergeComparing(flows, key, prefetch), *flows, inline=True)
 
     @overload
     @staticmethod
@@ -157,7 +157,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         flows = _flows("zip", sources)
         at_least("zip", "prefetch", 1, prefetch)
-        return gathered("zip", lambda: _Zip(flows, prefetch), *flows, inline=True)
+        return combinator_flow("zip", lambda: _Zip(flows, prefetch), *flows, inline=True)
 
     @overload
     def zip_with(self: FlowBase[A], other: Publisher[B], /, *, prefetch: int = PREFETCH) -> Flow[tuple[A, B]]: ...
@@ -184,7 +184,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         flows = (self, *_flows("zip_with", others))
         at_least("zip_with", "prefetch", 1, prefetch)
-        return gathered("zip_with", lambda: _Zip(flows, prefetch), *flows)
+        return combinator_flow("zip_with", lambda: _Zip(flows, prefetch), *flows)
 
     @overload
     @staticmethod
@@ -220,7 +220,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         flows = _flows("combine_latest", sources)
         at_least("combine_latest", "prefetch", 1, prefetch)
-        return gathered("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
+        return combinator_flow("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
 
     @staticmethod
     def race(*sources: Publisher[T]) -> Flow[T]:
@@ -234,7 +234,7 @@ class CombiningOperators(FlowBase[T_co]):
         [0, 1]
         """
         flows = _flows("race", sources)
-        return gathered("race", lambda: _Race(flows), *flows, inline=True)
+        return combinator_flow("race", lambda: _Race(flows), *flows, inline=True)
 
     def with_latest_from(self: FlowBase[A], other: Publisher[B]) -> Flow[tuple[A, B]]:
         """Each element of the source with the latest one of `other`; those before there is one go to the hook.
@@ -247,7 +247,7 @@ class CombiningOperators(FlowBase[T_co]):
         [('a', 7), ('b', 7)]
         """
         flow = as_flow("with_latest_from", "other", other)
-        return gathered("with_latest_from", lambda: _WithLatestFrom(self, flow), self, flow)
+        return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flow), self, flow)
 
     def switch_if_empty(self, other: Publisher[T_co]) -> Flow[T_co]:
         """The source, or `other` where it completes without an element.
@@ -260,7 +260,7 @@ class CombiningOperators(FlowBase[T_co]):
         [0, 1]
         """
         flow = as_flow("switch_if_empty", "other", other)
-        return gathered("switch_if_empty", lambda: _SwitchIfEmpty(self, flow), self, flow)
+        return combinator_flow("switch_if_empty", lambda: _SwitchIfEmpty(self, flow), self, flow)
 
     def take_until(self, other: Publisher[object]) -> Flow[T_co]:
         """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
@@ -273,7 +273,7 @@ class CombiningOperators(FlowBase[T_co]):
         [0, 1, 2]
         """
         flow = as_flow("take_until", "other", other)
-        return gathered("take_until", lambda: _TakeUntil(self, flow), self, flow)
+        return combinator_flow("take_until", lambda: _TakeUntil(self, flow), self, flow)
 
     def skip_until(self, other: Publisher[object]) -> Flow[T_co]:
         """The source from when `other` has signalled an element; what comes before is dropped.
@@ -286,7 +286,7 @@ class CombiningOperators(FlowBase[T_co]):
         [0, 1, 2]
         """
         flow = as_flow("skip_until", "other", other)
-        return gathered("skip_until", lambda: _SkipUntil(self, flow), self, flow)
+        return combinator_flow("skip_until", lambda: _SkipUntil(self, flow), self, flow)
 
 
 def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[Any], ...]:
@@ -301,7 +301,7 @@ class _Several:
     kind: partial[Any]
     sources: tuple[FlowBase[Any], ...]
 
-    def __call__(self) -> Gather:
+    def __call__(self) -> Combinator:
         return self.kind(self.sources)  # type: ignore[no-any-return]
 
     def like(self, kind: partial[Any]) -> bool:
@@ -311,16 +311,16 @@ class _Several:
 
 def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
     """One operator for `a.concat_with(b).concat_with(c)`, however long: it means the same as one inside the other."""
-    origin = source._origin
-    if isinstance(origin, Gathered) and not origin.executor and not source._steps and others:
-        make = origin.make
+    flow_source = source._source
+    if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
+        make = flow_source.make
         if isinstance(make, _Several) and make.like(kind):
-            return origin.longer(_Several(kind, (*make.sources, *others)), others)
+            return flow_source.longer(_Several(kind, (*make.sources, *others)), others)
     flows = (source, *others)
-    return gathered(title, _Several(kind, flows), *flows)
+    return combinator_flow(title, _Several(kind, flows), *flows)
 
 
-class Delaying(Gather):
+class Delaying(Combinator):
     """May keep errors for the end. Where that does not come, they go to the hook."""
 
     delay_error = False
@@ -349,7 +349,7 @@ class Delaying(Gather):
         each([partial(hooks.error_dropped, reason, error) for error in errors])
 
 
-class _StartWith(Gather):
+class _StartWith(Combinator):
     def __init__(self, elements: tuple[Any, ...], source: FlowBase[Any]) -> None:
         super().__init__()
         self.first = elements
@@ -359,7 +359,7 @@ class _StartWith(Gather):
         for element in self.first:
             yield from self.demand()
             yield element
-        yield from self.relay(self.lane(self.source))
+        yield from self.relay(self.inner(self.source))
 
 
 class _Concat(Delaying):
@@ -370,13 +370,13 @@ class _Concat(Delaying):
 
     def elements(self) -> Elements:
         for source in self.sources:
-            lane = self.lane(source)
+            inner = self.inner(source)
             try:
-                while (element := lane.poll()) is not END:
+                while (element := inner.next_if_demanded()) is not END:
                     yield element
             except Exception as error:
                 self.delay(error)
-            self.leave(lane)
+            self.leave(inner)
         self.raise_delayed()
 
 
@@ -390,12 +390,12 @@ class _Merge(Delaying):
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
-        crowd = Crowd(self)
+        ready_set = ReadySet(self)
         for source in self.sources:
-            crowd.add(self.lane(source, self.prefetch))
-        while len(crowd):
+            ready_set.add(self.inner(source, self.prefetch))
+        while len(ready_set):
             try:
-                element = crowd.poll()
+                element = ready_set.next_if_demanded()
             except Exception as error:
                 self.delay(error)
             else:
@@ -404,35 +404,35 @@ class _Merge(Delaying):
         self.raise_delayed()
 
 
-class _InFront(Gather):
-    """Waits until each lane has an element in front."""
+class _InFront(Combinator):
+    """Waits until each inner subscription has an element in front."""
 
     def __init__(self, sources: Sequence[FlowBase[Any]], prefetch: int) -> None:
         super().__init__()
         self.sources = sources
         self.prefetch = prefetch
-        self.front: dict[Lane, Any] = {}
+        self.front: dict[InnerSubscription, Any] = {}
 
     def closed(self) -> None:
         front, self.front = self.front, {}
         self.discard(*front.values())
 
-    def behind(self, lanes: Sequence[Lane]) -> list[Lane]:
-        """Take an element of each lane that has none in front; those that have none to give.
+    def behind(self, inners: Sequence[InnerSubscription]) -> list[InnerSubscription]:
+        """Take an element of each inner subscription that has none in front; those that have none to give.
 
         Where one has none, raises the error that another has ended with: what waits before it goes to the hook.
         """
         waiting = []
-        for lane in lanes:
-            if lane not in self.front:
-                element = lane.poll()
+        for inner in inners:
+            if inner not in self.front:
+                element = inner.next_if_demanded()
                 if element is PENDING:
-                    waiting.append(lane)
+                    waiting.append(inner)
                 elif element is not END:
-                    self.front[lane] = element
-        if waiting and self.host.demanded:
-            for lane in lanes:
-                lane.raise_failure()
+                    self.front[inner] = element
+        if waiting and self.drain.demanded:
+            for inner in inners:
+                inner.raise_failure()
         return waiting
 
 
@@ -442,50 +442,50 @@ class _MergeComparing(_InFront):
         self.key = key
 
     def elements(self) -> Elements:
-        lanes = [self.lane(source, self.prefetch) for source in self.sources]
-        keys: dict[Lane, Any] = {}
+        inners = [self.inner(source, self.prefetch) for source in self.sources]
+        keys: dict[InnerSubscription, Any] = {}
         while True:
-            while self.behind(lanes):
+            while self.behind(inners):
                 yield PENDING
-            lanes = [lane for lane in lanes if lane in self.front]
-            if not lanes:
+            inners = [inner for inner in inners if inner in self.front]
+            if not inners:
                 return
-            for lane in lanes:
-                if lane not in keys:
-                    front = self.front[lane]
-                    keys[lane] = front if self.key is None else self.call(self.key, front)
-            best = self._least(lanes, keys)
-            if not self.host.demanded:
+            for inner in inners:
+                if inner not in keys:
+                    front = self.front[inner]
+                    keys[inner] = front if self.key is None else self.call(self.key, front)
+            best = self._least(inners, keys)
+            if not self.drain.demanded:
                 yield PENDING
                 continue
             del keys[best]
             yield self.front.pop(best)
 
-    def _least(self, lanes: list[Lane], keys: dict[Lane, Any]) -> Lane:
-        return self.call(lambda: builtins.min(lanes, key=keys.__getitem__))  # type: ignore[no-any-return]
+    def _least(self, inners: list[InnerSubscription], keys: dict[InnerSubscription, Any]) -> InnerSubscription:
+        return self.call(lambda: builtins.min(inners, key=keys.__getitem__))  # type: ignore[no-any-return]
 
 
 class _Zip(_InFront):
     calls = False
 
     def elements(self) -> Elements:
-        lanes = [self.lane(source, self.prefetch) for source in self.sources]
-        while lanes:
-            while self.behind(lanes) and not self._one_is_over(lanes):
+        inners = [self.inner(source, self.prefetch) for source in self.sources]
+        while inners:
+            while self.behind(inners) and not self._one_is_over(inners):
                 yield PENDING
-            if self._one_is_over(lanes):
+            if self._one_is_over(inners):
                 return
-            if not self.host.demanded:
+            if not self.drain.demanded:
                 yield PENDING
                 continue
             front, self.front = self.front, {}
-            yield tuple(front[lane] for lane in lanes)
+            yield tuple(front[inner] for inner in inners)
 
-    def _one_is_over(self, lanes: Sequence[Lane]) -> bool:
-        return builtins.any(lane.over and lane not in self.front for lane in lanes)
+    def _one_is_over(self, inners: Sequence[InnerSubscription]) -> bool:
+        return builtins.any(inner.over and inner not in self.front for inner in inners)
 
 
-class _CombineLatest(Gather):
+class _CombineLatest(Combinator):
     calls = False
 
     def __init__(self, sources: Sequence[FlowBase[Any]], prefetch: int) -> None:
@@ -494,30 +494,30 @@ class _CombineLatest(Gather):
         self.prefetch = prefetch
 
     def elements(self) -> Elements:
-        lanes = [self.lane(source, self.prefetch) for source in self.sources]
-        latest: dict[Lane, Any] = {}
-        open_lanes = list(lanes)
-        while open_lanes:
+        inners = [self.inner(source, self.prefetch) for source in self.sources]
+        latest: dict[InnerSubscription, Any] = {}
+        open_inners = list(inners)
+        while open_inners:
             idle = True
-            for lane in list(open_lanes):
-                element = lane.poll()
+            for inner in list(open_inners):
+                element = inner.next_if_demanded()
                 if element is PENDING:
                     continue
                 idle = False
                 if element is END:
-                    open_lanes.remove(lane)
-                    self.leave(lane)
-                    if lane not in latest:
+                    open_inners.remove(inner)
+                    self.leave(inner)
+                    if inner not in latest:
                         return
                     continue
-                latest[lane] = element
-                if len(latest) == len(lanes):
-                    yield tuple(latest[it] for it in lanes)
+                latest[inner] = element
+                if len(latest) == len(inners):
+                    yield tuple(latest[it] for it in inners)
             if idle:
                 yield PENDING
 
 
-class _Race(Gather):
+class _Race(Combinator):
     calls = False
 
     def __init__(self, sources: Sequence[FlowBase[Any]]) -> None:
@@ -525,27 +525,27 @@ class _Race(Gather):
         self.sources = sources
 
     def elements(self) -> Elements:
-        lanes = [self.lane(source, 1) for source in self.sources]  # no more than it takes to see who is first
-        if not lanes:
+        inners = [self.inner(source, 1) for source in self.sources]  # no more than it takes to see who is first
+        if not inners:
             return
         while True:
-            for lane in lanes:
-                element = lane.poll()
+            for inner in inners:
+                element = inner.next_if_demanded()
                 if element is PENDING:
                     continue
-                for other in lanes:
-                    if other is not lane:
+                for other in inners:
+                    if other is not inner:
                         self.leave(other)
                 if element is END:
                     return
-                self.widen(lane)
+                self.widen(inner)
                 yield element
-                yield from self.relay(lane)
+                yield from self.relay(inner)
                 return
             yield PENDING
 
 
-class _WithOther(Gather):
+class _WithOther(Combinator):
     """Has a source, and another one beside it."""
 
     calls = False
@@ -558,14 +558,14 @@ class _WithOther(Gather):
 
 class _WithLatestFrom(_WithOther):
     def elements(self) -> Elements:
-        other = self.lane(self.other, PREFETCH)
+        other = self.inner(self.other, PREFETCH)
         latest, main = yield from self.beside(other, self.source)
         if latest is END:
             latest = PENDING
         while True:
-            while (news := other.signal()) is not PENDING and news is not END:
+            while (news := other.next_signal()) is not PENDING and news is not END:
                 latest = news
-            element = main.poll()
+            element = main.next_if_demanded()
             if element is END:
                 return
             if element is PENDING or latest is not PENDING:
@@ -577,22 +577,22 @@ class _WithLatestFrom(_WithOther):
 class _SwitchIfEmpty(_WithOther):
     def elements(self) -> Elements:
         empty = True
-        for element in self.relay(self.lane(self.source)):
+        for element in self.relay(self.inner(self.source)):
             if element is not PENDING:
                 empty = False
             yield element
         if empty:
-            yield from self.relay(self.lane(self.other))
+            yield from self.relay(self.inner(self.other))
 
 
 class _TakeUntil(_WithOther):
     def elements(self) -> Elements:
-        other = self.lane(self.other, 1)
+        other = self.inner(self.other, 1)
         news, main = yield from self.beside(other, self.source, unless=True)
         if news is not PENDING:
             return
-        while other.signal() is PENDING:
-            element = main.poll()
+        while other.next_signal() is PENDING:
+            element = main.next_if_demanded()
             if element is END:
                 return
             yield element
@@ -600,18 +600,18 @@ class _TakeUntil(_WithOther):
 
 class _SkipUntil(_WithOther):
     def elements(self) -> Elements:
-        other = self.lane(self.other, 1)
+        other = self.inner(self.other, 1)
         news, main = yield from self.beside(other, self.source)
         shut = news is PENDING or news is END
         if not shut:
             self.leave(other)
         while True:
             if shut and not other.over:
-                news = other.signal()
+                news = other.next_signal()
                 shut = news is PENDING or news is END
                 if not shut:
                     self.leave(other)
-            element = main.poll()
+            element = main.next_if_demanded()
             if element is END:
                 return
             if element is PENDING or not shut:

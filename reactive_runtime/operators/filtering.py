@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from reactive_runtime._core.arguments import a_function, a_value, at_least
+from reactive_runtime._core.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.spec import MAX_DEMAND
@@ -45,7 +45,7 @@ class FilteringOperators(FlowBase[T_co]):
         >>> list(Flow.range(6).filter(lambda n: n % 2))
         [1, 3, 5]
         """
-        return self._then(_Filter(a_function("filter", "predicate", predicate)))
+        return self._then(_Filter(check_callable("filter", "predicate", predicate)))
 
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements before the first one for which `predicate(element)` is false.
@@ -57,7 +57,7 @@ class FilteringOperators(FlowBase[T_co]):
         >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
         [1, 4]
         """
-        return self._then(_TakeWhile(a_function("take_while", "predicate", predicate)))
+        return self._then(_TakeWhile(check_callable("take_while", "predicate", predicate)))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements from the first one on for which `predicate(element)` is false.
@@ -69,7 +69,7 @@ class FilteringOperators(FlowBase[T_co]):
         >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
         [9, 2]
         """
-        return self._then(_SkipWhile(a_function("skip_while", "predicate", predicate)))
+        return self._then(_SkipWhile(check_callable("skip_while", "predicate", predicate)))
 
     def take(self, n: int) -> Flow[T_co]:
         """The first `n` elements, 0 <= n.
@@ -271,7 +271,7 @@ class _Skip(Step[T, T]):
 
 
 def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any]:
-    return _itself if key is None else a_function(operator, "key", key)
+    return _itself if key is None else check_callable(operator, "key", key)
 
 
 def _itself(element: Any) -> Any:

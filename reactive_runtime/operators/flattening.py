@@ -15,10 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
+from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Crowd, Elements, Lane
-from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.step import describe
 from reactive_runtime.operators._concurrency import Bounded
 from reactive_runtime.operators._coroutines import Coroutines
@@ -87,18 +87,18 @@ class FlatteningOperators(FlowBase[T_co]):
         >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
         [0, 0, 1, 2, 10, 20]
         """
-        a_function("flat_map", "fn", fn)
+        check_callable("flat_map", "fn", fn)
         at_least("flat_map", "concurrency", 1, concurrency)
         at_least("flat_map", "prefetch", 1, prefetch)
         title = f"flat_map({describe(fn)}, {concurrency})"
         if inspect.iscoroutinefunction(fn):
-            return gathered(
+            return combinator_flow(
                 title,
                 lambda: Coroutines(self, fn, concurrency, ordered=False, delay_error=delay_error, after=delay_error),
                 self,
                 uses=(eventloop.OURS,),
             )
-        return gathered(title, lambda: _FlatMap(self, fn, concurrency, prefetch, delay_error=delay_error), self)
+        return combinator_flow(title, lambda: _FlatMap(self, fn, concurrency, prefetch, delay_error=delay_error), self)
 
     def flat_map_sequential(
         self,
@@ -118,11 +118,13 @@ class FlatteningOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
         [0, 0, 1, 10, 2, 20]
         """
-        a_function("flat_map_sequential", "fn", fn)
+        check_callable("flat_map_sequential", "fn", fn)
         at_least("flat_map_sequential", "concurrency", 1, concurrency)
         at_least("flat_map_sequential", "prefetch", 1, prefetch)
         title = f"flat_map_sequential({describe(fn)}, {concurrency})"
-        return gathered(title, lambda: _Sequential(self, fn, concurrency, prefetch, delay_error=delay_error), self)
+        return combinator_flow(
+            title, lambda: _Sequential(self, fn, concurrency, prefetch, delay_error=delay_error), self
+        )
 
     def concat_map(self, fn: Callable[[T_co], Publisher[R]], *, delay_error: bool = False) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`; the elements of one after the other.
@@ -134,9 +136,9 @@ class FlatteningOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
         [0, 0, 1, 10, 2, 20]
         """
-        a_function("concat_map", "fn", fn)
+        check_callable("concat_map", "fn", fn)
         title = f"concat_map({describe(fn)})"
-        return gathered(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
+        return combinator_flow(title, lambda: _ConcatMap(self, fn, delay_error=delay_error), self)
 
     def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
@@ -151,9 +153,9 @@ class FlatteningOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
         [0, 0, 1, 10, 2, 20]
         """
-        a_function("switch_map", "fn", fn)
+        check_callable("switch_map", "fn", fn)
         at_least("switch_map", "prefetch", 1, prefetch)
-        return gathered(f"switch_map({describe(fn)})", lambda: _SwitchMap(self, fn, prefetch), self)
+        return combinator_flow(f"switch_map({describe(fn)})", lambda: _SwitchMap(self, fn, prefetch), self)
 
     def expand(self, fn: Callable[[T_co], Publisher[T_co]], *, concurrency: int = 16) -> Flow[T_co]:
         """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
@@ -167,9 +169,9 @@ class FlatteningOperators(FlowBase[T_co]):
         >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
         [1, 2, 3, 4, 5, 6, 7]
         """
-        a_function("expand", "fn", fn)
+        check_callable("expand", "fn", fn)
         at_least("expand", "concurrency", 1, concurrency)
-        return gathered(f"expand({describe(fn)})", lambda: _Expand(self, fn, concurrency), self)
+        return combinator_flow(f"expand({describe(fn)})", lambda: _Expand(self, fn, concurrency), self)
 
 
 class _OfPublishers(Bounded):
@@ -187,24 +189,24 @@ class _OfPublishers(Bounded):
         self.fn = fn
         self.prefetch = prefetch
 
-    def after(self, lane: Lane) -> bool:
-        """Whether an error of the source, or of the function, has to wait yet: for what `lane` has at hand.
+    def after(self, inner: InnerSubscription) -> bool:
+        """Whether an error of the source, or of the function, has to wait yet: for what `inner` has at hand.
 
         What is pulled waits for demand, if the source is pulled as well. What has a drain of its own is asked once.
         """
-        if lane.over:
+        if inner.over:
             return False
-        if not self.host.demanded:
-            plan = self.source._origin.plan()
-            return not lane.waits() and plan.pulls and plan.executor is None
-        if self.asked or not lane.waits():
+        if not self.drain.demanded:
+            plan = self.source._source.plan()
+            return not inner.waits() and plan.pulls and plan.executor is None
+        if self.asked or not inner.waits():
             return False
         self.asked = True
-        lane.want(1)
-        self.host._later(partial(self.host._add, 0))
+        inner.request(1)
+        self.drain._later(partial(self.drain._add, 0))
         return True
 
-    def inner(self, element: Any) -> Lane:
+    def inner_of(self, element: Any) -> InnerSubscription:
         """Subscribe to what the function makes of `element`."""
         publisher = self.call(self.fn, element)
         if not callable(getattr(publisher, "subscribe", None)):
@@ -216,7 +218,7 @@ class _OfPublishers(Bounded):
             )
         flow = as_flow(self.title, "the result", publisher)
         # As long as all of them are pulled on this thread, there is nothing to hear from elsewhere.
-        return self.lane(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
+        return self.inner(flow, self.prefetch, apart=self.apart and self.elsewhere, ahead=self.ahead, made=True)
 
 
 class _FlatMap(_OfPublishers):
@@ -234,24 +236,25 @@ class _FlatMap(_OfPublishers):
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
-        crowd = Crowd(self)
+        ready_set = ReadySet(self)
         outer = self.outer()
         while True:
             try:
-                crowd.settle()
-                news = self.news(outer, len(crowd))
+                ready_set.settle()
+                news = self.news(outer, len(ready_set))
                 if news is not PENDING and news is not END:
-                    crowd.add(lane := self.inner(news))
-                    lane.begin()
+                    ready_set.add(inner := self.inner_of(news))
+                    inner.begin()
                 room = news is not PENDING and news is not END
-                while (element := crowd.poll()) is END:  # the others first: another one may raise when it begins
+                # The others first: another one may raise when it begins.
+                while (element := ready_set.next_if_demanded()) is END:
                     room = True
             except Exception as error:
                 self.delay(error)
                 continue
             if element is PENDING and room:
                 continue  # for another one
-            if element is PENDING and outer.over and not len(crowd):
+            if element is PENDING and outer.over and not len(ready_set):
                 break
             yield element
         self.raise_delayed()
@@ -261,20 +264,21 @@ class _Sequential(_FlatMap):
     ahead = True
 
     def elements(self) -> Elements:
-        line: deque[Lane] = deque()
+        line: deque[InnerSubscription] = deque()
         outer = self.outer()
         failing = False  # the function, or the source, has failed: what is at hand comes before the error
         while True:
             element: Any = PENDING
             news: Any = PENDING
             try:
-                if line and line[0].spent() and line[0].look() is END:  # cancelled before the source is asked for more
+                if line and line[0].spent() and line[0].peek_end() is END:
+                    # It is cancelled before the source is asked for more.
                     self.leave(line.popleft())
                 if not failing:
                     try:
                         news = self.news(outer, len(line))
                         if news is not PENDING and news is not END:
-                            line.append(self.inner(news))
+                            line.append(self.inner_of(news))
                     except Exception as error:
                         if self.delay_error:
                             self.delayed.append(error)
@@ -282,7 +286,7 @@ class _Sequential(_FlatMap):
                             failing = True
                             self.put_off(error)
                 if line:
-                    element = line[0].poll()
+                    element = line[0].next_if_demanded()
             except Exception as error:
                 self.delay(error)
                 if line and line[0].over:
@@ -310,21 +314,21 @@ class _ConcatMap(_OfPublishers):
         self.delay_error = delay_error
 
     def elements(self) -> Elements:
-        outer = self.lane(self.source, 2)
-        lane: Lane | None = None
+        outer = self.inner(self.source, 2)
+        inner: InnerSubscription | None = None
         failing = False  # the source has failed: what is at hand comes before its error
         while True:
             try:
-                element = outer.poll() if lane is None else lane.poll()
-                if lane is None:
+                element = outer.next_if_demanded() if inner is None else inner.next_if_demanded()
+                if inner is None:
                     if element is END:
                         break
                     if element is not PENDING:
-                        lane = self.inner(element)
+                        inner = self.inner_of(element)
                         continue
                 elif element is PENDING and not failing:
                     try:
-                        outer.look()
+                        outer.peek_end()
                     except Exception as error:
                         if self.delay_error:
                             self.delayed.append(error)
@@ -334,14 +338,14 @@ class _ConcatMap(_OfPublishers):
                         continue  # the look may have brought something to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
-                if lane is not None and lane.over:
-                    self.leave(lane)
-                    lane = None
+                if inner is not None and inner.over:
+                    self.leave(inner)
+                    inner = None
                 continue
-            if lane is not None and element is END:
-                self.leave(lane)
-                lane = None
-            if failing and (lane is None or (element is PENDING and not self.after(lane))):
+            if inner is not None and element is END:
+                self.leave(inner)
+                inner = None
+            if failing and (inner is None or (element is PENDING and not self.after(inner))):
                 return
             if element is not END:
                 yield element
@@ -350,25 +354,25 @@ class _ConcatMap(_OfPublishers):
 
 class _SwitchMap(_OfPublishers):
     def elements(self) -> Elements:
-        outer = self.lane(self.source, PREFETCH)
-        current: Lane | None = None
+        outer = self.inner(self.source, PREFETCH)
+        current: InnerSubscription | None = None
         first = 0  # of the current one, at most: what it has at hand goes on before the source is looked at again
         while True:
             element: Any = PENDING
             news: Any = PENDING
             if first and current is not None:
-                element = current.poll()
+                element = current.next_if_demanded()
                 first = 0 if element is PENDING or element is END else first - 1
             if element is PENDING and (outer.pushes() or current is None):
-                news = outer.signal() if outer.pushes() else outer.poll()
+                news = outer.next_signal() if outer.pushes() else outer.next_if_demanded()
             if element is PENDING and (news is PENDING or news is END):
-                element = PENDING if current is None else current.poll()
-                if element is PENDING and not outer.pushes() and self.host.demanded:
-                    news = outer.poll()
+                element = PENDING if current is None else current.next_if_demanded()
+                if element is PENDING and not outer.pushes() and self.drain.demanded:
+                    news = outer.next_if_demanded()
             if news is not PENDING and news is not END:
                 if current is not None:
                     self.leave(current)
-                current = self.inner(news)
+                current = self.inner_of(news)
                 first = AT_HAND
                 continue
             if element is END:
@@ -389,16 +393,16 @@ class _Expand(_OfPublishers):
         self.concurrency = concurrency
 
     def elements(self) -> Elements:
-        crowd = Crowd(self)
-        crowd.add(self.lane(self.source, PREFETCH))
+        ready_set = ReadySet(self)
+        ready_set.add(self.inner(self.source, PREFETCH))
         waiting: deque[Any] = deque()
-        while len(crowd) or waiting:
-            element = crowd.poll() if len(crowd) else PENDING
+        while len(ready_set) or waiting:
+            element = ready_set.next_if_demanded() if len(ready_set) else PENDING
             if element is END:
                 continue
             if element is PENDING:
-                if waiting and len(crowd) < self.concurrency and self.host.demanded:
-                    crowd.add(self.inner(waiting.popleft()))
+                if waiting and len(ready_set) < self.concurrency and self.drain.demanded:
+                    ready_set.add(self.inner_of(waiting.popleft()))
                     continue
                 yield PENDING
                 continue

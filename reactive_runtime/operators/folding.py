@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from reactive_runtime._core.arguments import a_function
+from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.operators.filtering import MISSING
@@ -51,7 +51,7 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
         120
         """
-        a_function("reduce", "fn", fn)
+        check_callable("reduce", "fn", fn)
         return self._then(_Reduce(fn, initial))
 
     def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, T_co], object]) -> Flow[S]:
@@ -65,7 +65,9 @@ class AggregatingOperators(FlowBase[T_co]):
         [1, 3]
         """
         return self._then(
-            _Collect(a_function("collect", "supplier", supplier), a_function("collect", "accumulate", accumulate))
+            _Collect(
+                check_callable("collect", "supplier", supplier), check_callable("collect", "accumulate", accumulate)
+            )
         )
 
     def to_list(self) -> Flow[list[T_co]]:
@@ -90,8 +92,8 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.just("a", "bc").to_dict(len).block()
         {1: 'a', 2: 'bc'}
         """
-        a_function("to_dict", "key", key)
-        return self._then(_ToDict(key, None if value is None else a_function("to_dict", "value", value)))
+        check_callable("to_dict", "key", key)
+        return self._then(_ToDict(key, None if value is None else check_callable("to_dict", "value", value)))
 
     def count(self) -> Flow[int]:
         """How many elements there were.
@@ -150,7 +152,7 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.range(5).all(lambda n: n < 5).block()
         True
         """
-        return self._then(_Decide("all", a_function("all", "predicate", predicate), decided=False))
+        return self._then(_Decide("all", check_callable("all", "predicate", predicate), decided=False))
 
     def any(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
         """Whether `predicate(element)` is true for some element: True with the first one, False at the end.
@@ -162,7 +164,7 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
         True
         """
-        return self._then(_Decide("any", a_function("any", "predicate", predicate), decided=True))
+        return self._then(_Decide("any", check_callable("any", "predicate", predicate), decided=True))
 
     def contains(self: FlowBase[T], element: T) -> Flow[bool]:
         """Whether an element equals `element`: True with the first one, False at the end.
@@ -292,7 +294,7 @@ class _Sum(_Fold[T, T]):
 
 
 def _a_key(operator: str, key: Callable[[T], Any] | None) -> Callable[[T], Any] | None:
-    return None if key is None else a_function(operator, "key", key)
+    return None if key is None else check_callable(operator, "key", key)
 
 
 class _Best(_Fold[T, T]):

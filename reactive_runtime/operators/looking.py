@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import at_least, check_callable
+from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Elements, Gather
-from reactive_runtime._core.inbox import Relayed
-from reactive_runtime._core.origin import Foreign, flow_of, gathered
+from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
 from reactive_runtime._core.place import Place, assembled
+from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Subscriber, Subscription
 
@@ -122,7 +122,7 @@ class SideEffectOperators(FlowBase[T_co]):
         over
         [0]
         """
-        return self._then(_Finalize(a_function("finalize", "fn", fn)))
+        return self._then(_Finalize(check_callable("finalize", "fn", fn)))
 
     def do_on_next(self, fn: Callable[[T_co], object]) -> Flow[T_co]:
         """`fn(element)` before each element goes on. Origin: `doOnNext` of Rx.
@@ -133,7 +133,7 @@ class SideEffectOperators(FlowBase[T_co]):
         1
         [0, 1]
         """
-        return self._then(_DoOnNext(a_function("do_on_next", "fn", fn)))
+        return self._then(_DoOnNext(check_callable("do_on_next", "fn", fn)))
 
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
         """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
@@ -149,7 +149,7 @@ class SideEffectOperators(FlowBase[T_co]):
         [0, 1]
         2
         """
-        return self._then(_DoOnDiscard(a_function("do_on_discard", "fn", fn)))
+        return self._then(_DoOnDiscard(check_callable("do_on_discard", "fn", fn)))
 
     def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
         """`fn(n)` for each demand that is passed upstream here, before it is.
@@ -164,8 +164,8 @@ class SideEffectOperators(FlowBase[T_co]):
         0
         1
         """
-        a_function("do_on_request", "fn", fn)
-        return flow_of(Foreign(f"do_on_request({describe(fn)})", _Requests(self, fn), above=self))
+        check_callable("do_on_request", "fn", fn)
+        return flow_of(PublisherSource(f"do_on_request({describe(fn)})", _Requests(self, fn), above=self))
 
     def log(self, name: str = "reactive_runtime.flow", *, level: int = logging.INFO) -> Flow[T_co]:
         """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
@@ -227,7 +227,7 @@ class SideEffectOperators(FlowBase[T_co]):
         4
         5
         """
-        a_function("progress", "report", report)
+        check_callable("progress", "report", report)
         at_least("progress", "every", 1, every)
         return self._then(_Progress(report, every))
 
@@ -255,10 +255,10 @@ class Listener:
 
 
 def _tapped(title: str, source: FlowBase[T], listener: Listener) -> Flow[T]:
-    return gathered(title, lambda: _Tap(source, listener), source)
+    return combinator_flow(title, lambda: _Tap(source, listener), source)
 
 
-class _Tap(Gather):
+class _Tap(Combinator):
     def __init__(self, source: FlowBase[Any], listener: Listener) -> None:
         super().__init__()
         self.source = source
@@ -268,11 +268,11 @@ class _Tap(Gather):
     def elements(self) -> Elements:
         listener = self.listener
         self.call(listener.on_subscribe)
-        lane = self.lane(self.source)
+        inner = self.inner(self.source)
         seen = type(listener).on_next is not Listener.on_next
         while True:
             try:
-                element = lane.poll()
+                element = inner.next_if_demanded()
             except Exception as error:
                 self.way = "error"
                 self.call(listener.on_error, error)
@@ -297,7 +297,7 @@ class _Says(Listener):
     """A listener for one kind of signal."""
 
     def __init__(self, signal: str, operator: str, fn: Callable[..., object]) -> None:
-        setattr(self, signal, a_function(operator, "fn", fn))
+        setattr(self, signal, check_callable(operator, "fn", fn))
 
 
 class _Finalize(Step[T, T]):

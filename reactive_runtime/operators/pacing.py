@@ -13,14 +13,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import PREFETCH, a_clock, a_function, an_executor, at_least, one_of, seconds_of
+from reactive_runtime._core.arguments import (
+    PREFETCH,
+    at_least,
+    check_callable,
+    check_clock,
+    check_executor,
+    one_of,
+    seconds_of,
+)
+from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription, ReadySet
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Clock, Crowd, Elements, Gather, Lane
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Overflow
-from reactive_runtime._core.origin import Hot, flow_of, gathered
-from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.prefetch_queue import Overflow
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime.executors import clock_in
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -55,7 +63,7 @@ class BackpressureOperators(FlowBase[T_co]):
         [0, 1, 2]
         """
         at_least("limit_rate", "n", 1, n)
-        return gathered(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
+        return combinator_flow(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
 
     def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
         """What comes without demand is kept, up to `n` elements (1 or more).
@@ -78,7 +86,7 @@ class BackpressureOperators(FlowBase[T_co]):
         at_least("on_overflow_buffer", "n", 1, n)
         one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
         title = f"on_overflow_buffer({n}, {drop})"
-        return gathered(title, lambda: _Buffer(self, Overflow(n, drop)), self)
+        return combinator_flow(title, lambda: _Buffer(self, Overflow(n, drop)), self)
 
     def on_overflow_drop(self) -> Flow[T_co]:
         """What comes without demand is dropped, to the hook.
@@ -96,7 +104,7 @@ class BackpressureOperators(FlowBase[T_co]):
         >>> _ = numbers.emit(9)
         9
         """
-        return gathered("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
+        return combinator_flow("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
 
     def on_overflow_latest(self) -> Flow[T_co]:
         """What comes without demand takes the place of what came before: only the latest is kept.
@@ -113,7 +121,7 @@ class BackpressureOperators(FlowBase[T_co]):
         >>> handle.request(1)
         2
         """
-        return gathered("on_overflow_latest()", lambda: _Latest(self, Overflow(BUSY, "oldest")), self)
+        return combinator_flow("on_overflow_latest()", lambda: _Latest(self, Overflow(BUSY, "oldest")), self)
 
     def pausable(self, valve: Valve) -> Flow[T_co]:
         """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
@@ -131,7 +139,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         if not isinstance(valve, Valve):
             raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
-        return gathered("pausable()", lambda: _Pausable(self, valve), self)
+        return combinator_flow("pausable()", lambda: _Pausable(self, valve), self)
 
     def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
         """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
@@ -148,7 +156,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         if not isinstance(switch, KillSwitch):
             raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
-        return gathered("kill_switch()", lambda: _Switched(self, switch), self)
+        return combinator_flow("kill_switch()", lambda: _Switched(self, switch), self)
 
     def serialize(self) -> Flow[T_co]:
         """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
@@ -160,7 +168,7 @@ class BackpressureOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).serialize())
         [0, 1, 2]
         """
-        return gathered("serialize()", lambda: _Relaying(self), self)
+        return combinator_flow("serialize()", lambda: _Relaying(self), self)
 
     def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
         """Deals the elements out to `n` rails (1 or more), which work at the same time.
@@ -182,7 +190,7 @@ class BackpressureOperators(FlowBase[T_co]):
         return ParallelFlow(self, n, prefetch, None, ())
 
 
-class _Passing(Gather):
+class _Passing(Combinator):
     """Has one source."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
@@ -192,7 +200,7 @@ class _Passing(Gather):
 
 class _Relaying(_Passing):
     def elements(self) -> Elements:
-        yield from self.relay(self.lane(self.source))
+        yield from self.relay(self.inner(self.source))
 
 
 class _LimitRate(_Passing):
@@ -201,7 +209,7 @@ class _LimitRate(_Passing):
         self.n = n
 
     def elements(self) -> Elements:
-        yield from self.relay(self.lane(self.source, self.n))
+        yield from self.relay(self.inner(self.source, self.n))
 
 
 class _Buffer(_Passing):
@@ -213,11 +221,11 @@ class _Buffer(_Passing):
     def elements(self) -> Elements:
         # A source that pushes is asked for everything, whatever is demanded further down: through a drain of its own,
         # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
-        pulled = self.source._origin.free()
-        lane = self.lane(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
+        pulled = self.source._source.free()
+        inner = self.inner(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
         while True:
             try:
-                element = PENDING if self.waiting and self.host.demanded else self._next(lane)
+                element = PENDING if self.waiting and self.drain.demanded else self._next(inner)
             except Exception as error:
                 element = END
                 self.put_off(error)
@@ -225,19 +233,19 @@ class _Buffer(_Passing):
                 return
             if element is not PENDING and element is not END:
                 self.keep(element)
-            elif self.waiting and self.host.demanded:
+            elif self.waiting and self.drain.demanded:
                 yield self.waiting.popleft()
             else:
                 yield PENDING
 
-    def _next(self, lane: Any) -> Any:
+    def _next(self, inner: Any) -> Any:
         """Without demand, what has come by itself; a source that is pulled is left alone."""
-        return lane.signal() if lane.pushes() or lane.over else lane.poll()
+        return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
 
     def keep(self, element: Any) -> None:
         """There is one more."""
         self.waiting.append(element)
-        if len(self.waiting) > self.overflow.capacity and not self.host.demanded:
+        if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
             if self.overflow.drop == "error":
                 raise self.fault(OverflowError(f"{self.title}: one more element has no room"))
             self.discard(self.waiting.popleft() if self.overflow.drop == "oldest" else self.waiting.pop(), wanted=True)
@@ -248,7 +256,7 @@ class _Buffer(_Passing):
 
 class _Drop(_Buffer):
     def keep(self, element: Any) -> None:
-        if self.host.demanded:
+        if self.drain.demanded:
             self.waiting.append(element)
         else:
             self.discard(element, wanted=True)
@@ -256,7 +264,7 @@ class _Drop(_Buffer):
 
 class _Latest(_Buffer):
     def keep(self, element: Any) -> None:
-        if self.waiting and not self.host.demanded:
+        if self.waiting and not self.drain.demanded:
             self.discard(self.waiting.popleft(), wanted=True)
         self.waiting.append(element)
 
@@ -266,22 +274,22 @@ class _Handle:
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
-        self._gathers: dict[Gather, Host] = {}  # _lock; and the host at the end of the tree of each
+        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; and the drain at the end of the tree of each
 
-    def _enter(self, gather: Gather) -> None:
+    def _enter(self, combinator: Combinator) -> None:
         with self._lock:
-            self._gathers[gather] = gather.host.root()
+            self._gathers[combinator] = combinator.drain.root()
 
-    def _leave(self, gather: Gather) -> None:
+    def _leave(self, combinator: Combinator) -> None:
         with self._lock:
-            self._gathers.pop(gather, None)
+            self._gathers.pop(combinator, None)
 
-    def _hosts(self) -> list[Host]:
+    def _hosts(self) -> list[DrainContext]:
         with self._lock:
-            return [gather.host for gather in self._gathers]
+            return [combinator.drain for combinator in self._gathers]
 
     def _wake(self) -> None:
-        each([partial(host._add, 0) for host in self._hosts()])
+        each([partial(drain._add, 0) for drain in self._hosts()])
 
 
 class Valve(_Handle):
@@ -315,20 +323,20 @@ class _Pausable(_Passing):
 
     def elements(self) -> Elements:
         self.valve._enter(self)
-        lane = self.lane(self.source)
+        inner = self.inner(self.source)
         while True:
-            element = lane.look() if self.valve.is_paused() else lane.poll()
+            element = inner.peek_end() if self.valve.is_paused() else inner.next_if_demanded()
             if element is END:
                 return
             yield element
 
     def waits_for(self) -> str:
-        """See `Gather.waits_for`."""
+        """See `Combinator.waits_for`."""
         return "its valve, which is paused" if self.valve.is_paused() else super().waits_for()
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         if not self.valve.is_paused():
-            super().want(n)
+            super().request(n)
 
     def closed(self) -> None:
         self.valve._leave(self)
@@ -351,7 +359,7 @@ class KillSwitch(_Handle):
         """
         if within is not None:
             seconds_of("KillSwitch.throw", "within", within)
-            a_clock("KillSwitch.throw", clock)
+            check_clock("KillSwitch.throw", clock)
         with self._lock:
             self._thrown = True
         try:
@@ -372,8 +380,8 @@ class KillSwitch(_Handle):
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
         late = TimeoutError("kill_switch: the flow had not ended in time")
-        runs: list[tuple[Host, Callable[..., Any]]] = [(host, host._context.copy().run) for host in roots]
-        each([partial(run, host.fail, late) for host, run in runs])
+        runs: list[tuple[DrainContext, Callable[..., Any]]] = [(drain, drain._context.copy().run) for drain in roots]
+        each([partial(run, drain.fail, late) for drain, run in runs])
 
     def _check(self) -> None:
         with self._lock:
@@ -394,17 +402,17 @@ class _Switched(_Passing):
 
     def elements(self) -> Elements:
         self.switch._enter(self)
-        self.host.root().at_end(self._ended)
-        lane = self.lane(self.source)
+        self.drain.root().at_end(self._ended)
+        inner = self.inner(self.source)
         while not self.switch.is_thrown():
-            element = lane.poll()
+            element = inner.next_if_demanded()
             if element is END:
                 return
             yield element
-        self.leave(lane)
+        self.leave(inner)
 
     def _ended(self) -> None:
-        """All that hangs on the same host has, what follows as far as the next boundary too."""
+        """All that hangs on the same drain has, what follows as far as the next boundary too."""
         self.switch._leave(self)
         self.switch._check()
 
@@ -431,22 +439,22 @@ class ParallelFlow(Generic[T, R]):
 
     def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
         """Each rail works on `executor`, in tasks of its own."""
-        an_executor("run_on", executor)
+        check_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
     def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
         """`fn(rail)`, for each rail: any operators."""
-        a_function("rails", "fn", fn)
+        check_callable("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
     def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
         """`map` on each rail."""
-        a_function("map", "fn", fn)
+        check_callable("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
 
     def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
         """`filter` on each rail."""
-        a_function("filter", "predicate", predicate)
+        check_callable("filter", "predicate", predicate)
         return self.rails(lambda rail: rail.filter(predicate))
 
     def sequential(self) -> Flow[R]:
@@ -456,11 +464,11 @@ class ParallelFlow(Generic[T, R]):
             raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")
         source, n, prefetch, work = self._source, self._n, self._prefetch, self._work
         title = f"parallel({n}) sequential()"
-        return gathered(title, lambda: _Rails(source, n, prefetch, executor, work), source, uses=(executor,))
+        return combinator_flow(title, lambda: _Rails(source, n, prefetch, executor, work), source, uses=(executor,))
 
 
-def _itself(outbox: Outbox) -> Outbox:
-    return outbox
+def _itself(buffer: SubscriberBuffer) -> SubscriberBuffer:
+    return buffer
 
 
 class _Rails(_Passing):
@@ -479,40 +487,40 @@ class _Rails(_Passing):
         self.prefetch = prefetch
         self.workers = executor
         self.work = work
-        # All of it belongs to the owner of the host's drain.
-        self.outboxes: list[Outbox] = []  # one for each rail
+        # All of it belongs to the drain's owner.
+        self.buffers: list[SubscriberBuffer] = []  # one for each rail
         self.ended = False  # the rails know that the source has
         self.held: Any = PENDING  # an element that no rail has had room for
 
     def _wake(self) -> None:
-        self.host._add(0)
+        self.drain._add(0)
 
     def elements(self) -> Elements:
-        crowd = Crowd(self)
+        ready_set = ReadySet(self)
         for _ in range(self.n):
-            outbox = Outbox(self.prefetch, self._wake, self._wake)
-            self.outboxes.append(outbox)
-            rail: FlowBase[Any] = flow_of(Hot("rail", partial(_itself, outbox), self.workers))
+            buffer = SubscriberBuffer(self.prefetch, self._wake, self._wake)
+            self.buffers.append(buffer)
+            rail: FlowBase[Any] = flow_of(Hot("rail", partial(_itself, buffer), self.workers))
             for fn in self.work:
                 rail = self.call(fn, rail)
-            crowd.add(self.lane(rail, self.prefetch, apart=False, made=True))
-        outer = self.lane(self.source, self.prefetch)
+            ready_set.add(self.inner(rail, self.prefetch, apart=False, made=True))
+        outer = self.inner(self.source, self.prefetch)
         begun = False
-        while len(crowd):
-            begun = begun or self.host.demanded
+        while len(ready_set):
+            begun = begun or self.drain.demanded
             if not begun:
-                outer.look()
-            dealt = (begun or outer.over) and not self.host._stop and self._deal(outer)
-            element = crowd.poll()
+                outer.peek_end()
+            dealt = (begun or outer.over) and not self.drain._stop and self._deal(outer)
+            element = ready_set.next_if_demanded()
             if element is not END and not (dealt and element is PENDING):
                 yield element
 
-    def _deal(self, outer: Lane) -> bool:
+    def _deal(self, outer: InnerSubscription) -> bool:
         """Give the next element to the rail with the most room. False: there is none, or no room."""
         best, most = None, -1
-        for outbox in self.outboxes:
-            if not outbox.has_cancelled() and (room := outbox.room()) > most:
-                best, most = outbox, room
+        for buffer in self.buffers:
+            if not buffer.has_cancelled() and (room := buffer.room()) > most:
+                best, most = buffer, room
         if best is None:  # each rail has cancelled: what they still give needs no source
             self.leave(outer)
             return False
@@ -520,15 +528,15 @@ class _Rails(_Passing):
             return False
         element, self.held = self.held, PENDING
         if element is PENDING:
-            element = outer.signal()
+            element = outer.next_signal()
         if element is PENDING:
             return False
         if element is END:
             if not self.ended:
                 self.ended = True
-                for outbox in self.outboxes:
-                    outbox.end()
-                    outbox.wake()
+                for buffer in self.buffers:
+                    buffer.end()
+                    buffer.wake()
             return False
         if best.put(element):
             best.wake()
@@ -537,8 +545,8 @@ class _Rails(_Passing):
         return True
 
     def closed(self) -> None:
-        for outbox in self.outboxes:
-            outbox.end()
-            self.discard(*outbox.abandoned())
+        for buffer in self.buffers:
+            buffer.end()
+            self.discard(*buffer.abandoned())
         if self.held is not PENDING:
             self.discard(self.held)

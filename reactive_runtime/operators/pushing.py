@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
-from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, one_of
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, one_of
+from reactive_runtime._core.combinator import PENDING, Combinator, Elements
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.failure import Failure
+from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.fuse import name_source, none_element
-from reactive_runtime._core.gather import PENDING, Elements, Gather
-from reactive_runtime._core.hub import Emission
-from reactive_runtime._core.origin import Hot, flow_of, gathered
-from reactive_runtime._core.outbox import Outbox
+from reactive_runtime._core.multicaster import EmitResult
 from reactive_runtime._core.place import an_exception, assembled, blame
 from reactive_runtime._core.step import describe
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,14 +67,14 @@ class CreatingSources:
         >>> list(Flow.create(two))
         ['a', 'b']
         """
-        a_function("create", "fn", fn)
+        check_callable("create", "fn", fn)
         one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
         at_least("create", "capacity", 1, capacity)
         title, place = f"create({describe(fn)})", assembled()
 
-        def enter() -> Outbox:
-            outbox = Outbox(capacity)
-            emitter = Emitter[T](outbox, overflow, partial(blame, operator=title, place=place))
+        def enter() -> SubscriberBuffer:
+            buffer = SubscriberBuffer(capacity)
+            emitter = Emitter[T](buffer, overflow, partial(blame, operator=title, place=place))
 
             def begin() -> None:
                 if emitter.is_cancelled():
@@ -87,8 +87,8 @@ class CreatingSources:
                     if goes_up(error):
                         raise
 
-            outbox.on_connect, outbox.on_gone = begin, emitter._gone
-            return outbox
+            buffer.on_connect, buffer.on_gone = begin, emitter._gone
+            return buffer
 
         return flow_of(Hot(title, enter))
 
@@ -110,7 +110,7 @@ class CreatingSources:
             raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
         get_loop = getattr(future, "get_loop", None)
         loop = None if get_loop is None else get_loop()
-        return gathered(
+        return combinator_flow(
             "from_future()", lambda: _OfFuture(future), uses=() if loop is None else (eventloop.Loop(loop),)
         )
 
@@ -134,48 +134,48 @@ class CreatingSources:
         supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
         at_least("from_async", "prefetch", 1, prefetch)
         title = describe(source) if callable(source) else type(source).__name__
-        return gathered(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
+        return combinator_flow(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))
 
 
 class Emitter(Generic[T]):
     """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
 
-    def __init__(self, outbox: Outbox, overflow: str, blame: Callable[[BaseException], None]) -> None:
+    def __init__(self, buffer: SubscriberBuffer, overflow: str, blame: Callable[[BaseException], None]) -> None:
         """`blame` notes on an error of its own where it was put into the flow."""
-        self._outbox = outbox
+        self._buffer = buffer
         self._blame = blame
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
         self._over = False  # _lock; the subscriber has gone, or was told the end
 
-    def emit(self, element: T) -> Emission:
+    def emit(self, element: T) -> EmitResult:
         """Push `element`; never blocks, never raises but TypeError for None (2.13).
 
         It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped ("newest"), or the flow
         has failed ("error"); or `OK`, and the oldest that waits is dropped ("oldest").
         """
         not_none("emit", element)
-        outbox = self._outbox
-        dropped = outbox.push(element) if self._overflow == "oldest" else [] if outbox.put(element) else None
+        buffer = self._buffer
+        dropped = buffer.push(element) if self._overflow == "oldest" else [] if buffer.put(element) else None
         if dropped is not None:
             for oldest in dropped:
                 hooks.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
-            outbox.wake()
-            return Emission.OK
-        if outbox.gone:
-            return Emission.CANCELLED
-        if outbox.over():
-            return Emission.TERMINATED
+            buffer.wake()
+            return EmitResult.OK
+        if buffer.gone:
+            return EmitResult.CANCELLED
+        if buffer.over():
+            return EmitResult.TERMINATED
         hooks.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
         if self._overflow == "error":
             full = OverflowError(
-                f"create: more than {outbox.capacity} elements wait to be asked for, or to be taken: give it a capacity"
+                f"create: more than {buffer.capacity} elements wait to be asked for, or to be taken: give it a capacity"
                 ' for as many as it emits at once, or overflow="newest" or "oldest", and heed what emit returns'
             )
             self._blame(full)
             self.error(full)
-        return Emission.OVERFLOW
+        return EmitResult.OVERFLOW
 
     def complete(self) -> bool:
         """The end; False: there was one."""
@@ -190,13 +190,13 @@ class Emitter(Generic[T]):
         return ended
 
     def _end(self, error: BaseException | None) -> bool:
-        ended = self._outbox.end(None if error is None else Failure(error))
-        self._outbox.wake()
+        ended = self._buffer.end(None if error is None else Failure(error))
+        self._buffer.wake()
         return ended
 
     def demand(self) -> int:
         """How many more elements are asked for than wait; 0 or less: none."""
-        return self._outbox.demand()
+        return self._buffer.demand()
 
     def is_cancelled(self) -> bool:
         """Whether the subscriber has gone: it cancelled, or has been told the end."""
@@ -205,7 +205,7 @@ class Emitter(Generic[T]):
 
     def on_cancel(self, fn: Callable[[], object]) -> None:
         """Call `fn()` once when the stream is over, whichever way; at once, if it is. Several: all, in order."""
-        a_function("on_cancel", "fn", fn)
+        check_callable("on_cancel", "fn", fn)
         with self._lock:
             over = self._over
             if not over:
@@ -228,7 +228,7 @@ def _quietly(fn: Callable[[], object]) -> None:
         hooks.raised(f"on_cancel({describe(fn)}) raised", error)
 
 
-class _OfFuture(Gather):
+class _OfFuture(Combinator):
     def __init__(self, future: Any) -> None:
         super().__init__()
         self.future = future
@@ -253,12 +253,12 @@ class _OfFuture(Gather):
             yield result
 
     def waits_for(self) -> str:
-        """See `Gather.waits_for`."""
+        """See `Combinator.waits_for`."""
         return f"its future, {self.future!r}"
 
     def wake(self) -> None:
         """The future is done."""
-        self.host._heard_from()
+        self.drain._heard_from()
 
     def closed(self) -> None:
         if self.waiting is not None:
@@ -337,11 +337,11 @@ def _waiting_for(future: Any) -> _Waiting:
     return waiting
 
 
-class _OfAsync(Gather):
+class _OfAsync(Combinator):
     def __init__(self, supplier: Callable[[], AsyncIterable[Any]], prefetch: int) -> None:
         super().__init__()
         self.supplier = supplier
-        self.outbox = Outbox(prefetch, on_room=self._more)
+        self.buffer = SubscriberBuffer(prefetch, on_room=self._more)
         self.loop: asyncio.AbstractEventLoop | None = None
         # The loop's thread owns these:
         self.task: asyncio.Task[None] | None = None
@@ -349,15 +349,15 @@ class _OfAsync(Gather):
         self.asking = True  # the task waits for the iterable; else it sees for itself whether more is wanted
 
     def elements(self) -> Elements:
-        self.outbox.heard = self.heard
-        self.outbox.attach(self.host)
-        elements = self.outbox.open()
+        self.buffer.heard = self.heard
+        self.buffer.attach(self.drain)
+        elements = self.buffer.open()
         yield from self.demand()
         self.loop = eventloop.borrow()
         eventloop.borrow()  # once more, for the task: at the end it may have an iterator to close
         eventloop.call(self.loop, self._begin, self.loop)
         while True:
-            while not (self.host.demanded or self.outbox.exhausted()):
+            while not (self.drain.demanded or self.buffer.exhausted()):
                 yield PENDING
             element = next(elements, None)
             if element is None:
@@ -376,7 +376,7 @@ class _OfAsync(Gather):
         import asyncio
 
         self.room = asyncio.Event()
-        self.task = loop.create_task(self._iterate(), context=self.host._context.copy())
+        self.task = loop.create_task(self._iterate(), context=self.drain._context.copy())
         self.task.add_done_callback(lambda _: eventloop.give_back(loop))
 
     async def _iterate(self) -> None:
@@ -391,15 +391,15 @@ class _OfAsync(Gather):
                     self.asking = False
                     if element is None:
                         raise none_element()
-                    while not self.outbox.put(element):
-                        if self.outbox.gone:
+                    while not self.buffer.put(element):
+                        if self.buffer.gone:
                             self.discard(element)
                             return
                         self.room.clear()
-                        if not self.outbox.room():
+                        if not self.buffer.room():
                             await self.room.wait()
-                    self.outbox.wake()
-                    if self.outbox.gone:
+                    self.buffer.wake()
+                    if self.buffer.gone:
                         return
                     given += 1
                     if given % BATCH == 0:  # an iterable that never waits lets the other tasks of the loop have a turn
@@ -413,14 +413,14 @@ class _OfAsync(Gather):
         except BaseException as error:
             name_source(error, lambda: f"the source {self.title} at index {given}")
             blame(error, self.title, self.place)
-            if not self.outbox.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
+            if not self.buffer.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:
-            self.outbox.end()
-        self.outbox.wake()
+            self.buffer.end()
+        self.buffer.wake()
 
     def closed(self) -> None:
-        self.outbox.close()
+        self.buffer.close()
         loop, self.loop = self.loop, None
         if loop is not None:
             eventloop.call(loop, self._cancel)

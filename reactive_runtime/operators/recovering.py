@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import hooks
-from reactive_runtime._core.arguments import When, a_clock, a_function, at_least, failures, seconds_of
+from reactive_runtime._core.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
+from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Lane
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.place import raised_over
 from reactive_runtime._core.step import describe
 from reactive_runtime.executors import clock_in, clock_used
@@ -48,9 +48,9 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
         [1, -1]
         """
-        a_function("on_error_resume", "fn", fn)
+        check_callable("on_error_resume", "fn", fn)
         wanted = failures("on_error_resume", when)
-        return gathered(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
+        return combinator_flow(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
 
     def on_error_return(self, fn: Callable[[Exception], T_co], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
@@ -63,9 +63,9 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
         [1, -1]
         """
-        a_function("on_error_return", "fn", fn)
+        check_callable("on_error_return", "fn", fn)
         wanted = failures("on_error_return", when)
-        return gathered(f"on_error_return({describe(fn)})", lambda: _Return(self, fn, wanted), self)
+        return combinator_flow(f"on_error_return({describe(fn)})", lambda: _Return(self, fn, wanted), self)
 
     def map_error(self, fn: Callable[[Exception], Exception]) -> Flow[T_co]:
         """The source; where it fails, `fn(error)` in place of the error, which becomes its cause.
@@ -78,8 +78,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
         LookupError('gone')
         """
-        a_function("map_error", "fn", fn)
-        return gathered(f"map_error({describe(fn)})", lambda: _MapError(self, fn), self)
+        check_callable("map_error", "fn", fn)
+        return combinator_flow(f"map_error({describe(fn)})", lambda: _MapError(self, fn), self)
 
     def retry(self, n: int | None = None, when: When | None = None) -> Flow[T_co]:
         """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
@@ -100,7 +100,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         if n is not None:
             at_least("retry", "n", 0, n)
         wanted = failures("retry", Exception if when is None else when)
-        return gathered(f"retry({'' if n is None else n})", lambda: _Retry(self, n, wanted), self)
+        return combinator_flow(f"retry({'' if n is None else n})", lambda: _Retry(self, n, wanted), self)
 
     def retry_when(self, fn: Callable[[Exception, int], Publisher[Any]]) -> Flow[T_co]:
         """The source; where it fails, it comes once more as soon as the publisher `fn(error, attempt)` has an element.
@@ -115,8 +115,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         >>> _ = flow.subscribe(print, on_error=print)
         busy
         """
-        a_function("retry_when", "fn", fn)
-        return gathered(f"retry_when({describe(fn)})", lambda: _RetryWhen(self, fn), self)
+        check_callable("retry_when", "fn", fn)
+        return combinator_flow(f"retry_when({describe(fn)})", lambda: _RetryWhen(self, fn), self)
 
     def retry_backoff(
         self,
@@ -142,13 +142,13 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         busy
         """
         at_least("retry_backoff", "n", 0, n)
-        a_clock("retry_backoff", clock)
+        check_clock("retry_backoff", clock)
         seconds_of("retry_backoff", "first", first, positive=True)
         seconds_of("retry_backoff", "most", most, positive=True)
         if seconds_of("retry_backoff", "jitter", jitter) > 1:
             raise ValueError(f"retry_backoff: jitter must be a fraction from 0 to 1, not {jitter}")
         wanted = failures("retry_backoff", Exception if when is None else when)
-        return gathered(
+        return combinator_flow(
             f"retry_backoff({n})",
             lambda: _RetryBackoff(self, n, clock, first, most, jitter, wanted),
             self,
@@ -167,7 +167,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         """
         if n is not None:
             at_least("repeat", "n", 0, n)
-        return gathered(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
+        return combinator_flow(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
 
     def repeat_when(self, fn: Callable[[int], Publisher[Any]]) -> Flow[T_co]:
         """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
@@ -179,11 +179,11 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
         [0, 1, 0, 1]
         """
-        a_function("repeat_when", "fn", fn)
-        return gathered(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(self, fn), self)
+        check_callable("repeat_when", "fn", fn)
+        return combinator_flow(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(self, fn), self)
 
 
-class _Again(Gather):
+class _Again(Combinator):
     """Runs sources one after the other."""
 
     def __init__(self, source: FlowBase[Any]) -> None:
@@ -193,22 +193,22 @@ class _Again(Gather):
 
     def run(self, source: FlowBase[Any]) -> Outcome:
         """The elements of `source`; returns the error it ended with, or None."""
-        lane = self.lane(source)
+        inner = self.inner(source)
         failure = None
         try:
-            while (element := lane.poll()) is not END:
+            while (element := inner.next_if_demanded()) is not END:
                 yield element
         except Exception as error:
             failure = error
             self._shorten(error)
-        self.leave(lane)
+        self.leave(inner)
         if failure is None:
             yield from self.pause()
         return failure
 
     def pause(self) -> Elements:
         """A cancel, or another note, gets its chance, however quickly the sources end."""
-        if self.host._stop or self.host._missed:
+        if self.drain._stop or self.drain._missed:
             yield PENDING
 
     def _shorten(self, error: Exception) -> None:
@@ -226,10 +226,10 @@ class _Again(Gather):
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
         """Wait for `publisher`: True with its first element, False where it completes without."""
-        lane: Lane = self.lane(as_flow(self.title, "the companion", publisher), 1)
-        while (news := lane.signal()) is PENDING:
+        inner: InnerSubscription = self.inner(as_flow(self.title, "the companion", publisher), 1)
+        while (news := inner.next_signal()) is PENDING:
             yield PENDING
-        self.leave(lane)
+        self.leave(inner)
         return news is not END
 
     def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
@@ -264,7 +264,7 @@ class _Resume(_Again):
             return
         if not self.asked(self.when, failure):
             raise failure
-        yield from self.relay(self.lane(self.publisher_from(self.fn, failure)))
+        yield from self.relay(self.inner(self.publisher_from(self.fn, failure)))
 
 
 class _Return(_Resume):
@@ -319,7 +319,7 @@ class _Retry(_Again):
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
-            hooks.retried(self.host._context)
+            hooks.retried(self.drain._context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         """What there is to wait for before the next attempt."""
@@ -354,9 +354,9 @@ class _RetryBackoff(_Retry):
         self.most = most
         self.jitter = jitter
 
-    def attach(self, host: Host) -> None:
-        super().attach(host)
-        self.clock = clock_in(host._context) if self.given is None else self.given
+    def attach(self, drain: DrainContext) -> None:
+        super().attach(drain)
+        self.clock = clock_in(drain._context) if self.given is None else self.given
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         pause = min(self.most, self.first * 2.0 ** min(attempt - 1, 1000))

@@ -1,7 +1,7 @@
 """One subscription to the source for many subscribers.
 
-Elements go through a hub: at most `capacity` (1 or more) wait for each subscriber, and the source is asked for no more
-than the slowest of them has room for. Subscribers without an executor are called on the source's thread. With
+Elements go through a multicaster: at most `capacity` (1 or more) wait for each subscriber, and the source is asked for
+no more than the slowest of them has room for. Subscribers without an executor are called on the source's thread. With
 `subscribe_on`, the subscriber that connects subscribes to the source on its executor.
 """
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.hub import Hub, Reader
-from reactive_runtime._core.origin import Hot, Use, connectable_of, flow_of, uses_of
+from reactive_runtime._core.flow_source import Hot, Use, connectable_of, flow_of, uses_of
+from reactive_runtime._core.multicaster import Multicaster, Reader
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import ConnectableFlow, Flow
 
-__all__ = ["Line", "SharingOperators"]
+__all__ = ["ConnectableSource", "SharingOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -49,7 +49,7 @@ class SharingOperators(FlowBase[T_co]):
         b 1
         """
         at_least("publish", "capacity", 1, capacity)
-        return connectable_of(Line(f"{self} publish()", self, lambda: Hub(capacity, anew=True)))
+        return connectable_of(ConnectableSource(f"{self} publish()", self, lambda: Multicaster(capacity, anew=True)))
 
     def replay(self, n: int, *, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
         """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
@@ -67,7 +67,9 @@ class SharingOperators(FlowBase[T_co]):
         """
         at_least("replay", "n", 0, n)
         at_least("replay", "capacity", 1, capacity)
-        return connectable_of(Line(f"{self} replay({n})", self, lambda: Hub(capacity, n, waits=False), keeps=True))
+        return connectable_of(
+            ConnectableSource(f"{self} replay({n})", self, lambda: Multicaster(capacity, n, waits=False), keeps=True)
+        )
 
     def share(self, *, capacity: int = CAPACITY) -> Flow[T_co]:
         """`publish().ref_count()`: the first subscriber connects; when the last one has gone the source is cancelled.
@@ -79,7 +81,7 @@ class SharingOperators(FlowBase[T_co]):
         [0, 1, 2]
         """
         at_least("share", "capacity", 1, capacity)
-        return Line(f"{self} share()", self, lambda: Hub(capacity, anew=True)).ref_count(1)
+        return ConnectableSource(f"{self} share()", self, lambda: Multicaster(capacity, anew=True)).ref_count(1)
 
     def cache(self) -> Flow[T_co]:
         """The source is run once, for the first subscriber; all get all of its elements, however late they come.
@@ -94,23 +96,23 @@ class SharingOperators(FlowBase[T_co]):
         reading 1
         ([0, 1], [0, 1])
         """
-        line = Line(f"{self} cache()", self, lambda: Hub(None, None, waits=False), keeps=True)
+        line = ConnectableSource(f"{self} cache()", self, lambda: Multicaster(None, None, waits=False), keeps=True)
         return line.ref_count(1, stays=True)
 
 
 class _Connection:
-    """One subscription to the source, to be made or made, and the hub that has it."""
+    """One subscription to the source, to be made or made, and the multicaster that has it."""
 
-    __slots__ = ("counted", "entered", "hub", "made")
+    __slots__ = ("counted", "entered", "made", "multicaster")
 
-    def __init__(self, hub: Hub) -> None:
-        self.hub: Hub = hub
+    def __init__(self, multicaster: Multicaster) -> None:
+        self.multicaster: Multicaster = multicaster
         self.made: bool = False  # the line's lock; the source is subscribed to, or about to be
         self.entered: int = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
         self.counted: int = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
 
 
-class Line:
+class ConnectableSource:
     """A source, and its present connection.
 
         waiting ──connect──▶ connected ──end──▶ over
@@ -125,7 +127,7 @@ class Line:
         self,
         title: str,
         source: FlowBase[Any],
-        make: Callable[[], Hub],
+        make: Callable[[], Multicaster],
         *,
         keeps: bool = False,
     ) -> None:
@@ -140,46 +142,46 @@ class Line:
 
     def _current(self) -> _Connection:
         """What a new subscriber belongs to. Called with the lock held."""
-        if not self.keeps and self._connection.hub.over():
+        if not self.keeps and self._connection.multicaster.over():
             self._connection = _Connection(self.make())
         return self._connection
 
-    def origin(self) -> Hot[Any]:
+    def flow_source(self) -> Hot[Any]:
         """Where the flow of its elements begins."""
         return Hot(self.title, self.enter, beside=self.beside)
 
     def enter(self) -> Reader:
         """One more subscriber."""
         with self._lock:
-            return self._current().hub.enter()
+            return self._current().multicaster.enter()
 
     def connect(self) -> Callable[[], None]:
         """Subscribe to the source, unless there is a connection that goes on; what ends that."""
         with self._lock:
-            if self._connection.hub.over():
+            if self._connection.multicaster.over():
                 self._connection = _Connection(self.make())
             connection = self._connection
             first, connection.made = not connection.made, True
         if first:
-            self._subscribe(connection.hub)
+            self._subscribe(connection.multicaster)
         return lambda: self.disconnect(connection)
 
-    def _subscribe(self, hub: Hub) -> None:
+    def _subscribe(self, multicaster: Multicaster) -> None:
         try:
-            self.source._run(hub)
+            self.source._run(multicaster)
         except BaseException as error:  # 1.9: it never raises; what is never swallowed comes through all the same
-            hub.abandoned(error)
+            multicaster.abandoned(error)
             raise
 
     def disconnect(self, connection: _Connection) -> None:
         """Cancel the source, unless it has ended; who is still there will get nothing more, and no end."""
         with self._lock:
             self._replace(connection)
-        connection.hub.disconnect()
+        connection.multicaster.disconnect()
 
     def _replace(self, connection: _Connection) -> None:
         """Whoever comes now belongs to another connection, unless it has ended. Called with the lock held."""
-        if self._connection is connection and not connection.hub.over():
+        if self._connection is connection and not connection.multicaster.over():
             self._connection = _Connection(self.make())
 
     def ref_count(self, n: int, *, stays: bool = False) -> Flow[Any]:
@@ -190,7 +192,7 @@ class Line:
         with self._lock:
             connection = self._current()
             connection.entered += 1
-            reader = connection.hub.enter()
+            reader = connection.multicaster.enter()
         counted = _Counted(self, connection, n, stays=stays)
         reader.on_connect, reader.on_gone = counted.come, counted.leave
         return reader
@@ -205,7 +207,7 @@ class _Counted:
 
     __slots__ = ("_connection", "_context", "_here", "_line", "_n", "_over", "_stays")
 
-    def __init__(self, line: Line, connection: _Connection, n: int, *, stays: bool) -> None:
+    def __init__(self, line: ConnectableSource, connection: _Connection, n: int, *, stays: bool) -> None:
         self._line = line
         self._connection = connection
         self._context = copy_context()  # the source runs in that of the one who connects, on whichever thread
@@ -226,8 +228,8 @@ class _Counted:
             if first:
                 connection.made = True
         if first:
-            self._context.run(line._subscribe, connection.hub)
-        connection.hub.more_room()
+            self._context.run(line._subscribe, connection.multicaster)
+        connection.multicaster.more_room()
 
     def leave(self) -> None:
         """It has cancelled, or has had the end; the last one disconnects."""
@@ -240,4 +242,4 @@ class _Counted:
             if last:  # in the same breath, so that none comes in between
                 line._replace(connection)
         if last:
-            connection.hub.disconnect()
+            connection.multicaster.disconnect()

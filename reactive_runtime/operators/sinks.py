@@ -11,16 +11,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import PREFETCH, a_function, at_least, not_none, seconds_of
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
+from reactive_runtime._core.combinator import END, InnerSubscription
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.gather import END, Lane
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Relayed
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.origin import Cold, Use, resources_of, uses_of
 from reactive_runtime._core.place import an_exception, blame_step, no_end
+from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
 from reactive_runtime.errors import RejectedError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-__all__ = ["FlowHandle", "TerminalOperators"]
+__all__ = ["Disposable", "TerminalOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -52,7 +52,7 @@ class TerminalOperators(FlowBase[T_co]):
         on_complete: Callable[[], object] | None = None,
         *,
         demand: int = MAX_DEMAND,
-    ) -> FlowHandle:
+    ) -> Disposable:
         """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
 
         With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
@@ -77,16 +77,16 @@ class TerminalOperators(FlowBase[T_co]):
                     "subscribe: on_error, on_complete and demand are for functions;"
                     f" {type(on_next).__name__} is a Subscriber, which has its own signals, and asks for itself"
                 )
-            return FlowHandle(self._run(on_next))
+            return Disposable(self._run(on_next))
         if not callable(on_next):
             raise _no_subscriber(on_next)
         for name, function in (("on_error", on_error), ("on_complete", on_complete)):
             if function is not None:
-                a_function("subscribe", name, function)
+                check_callable("subscribe", name, function)
         if type(demand) is not int or demand < 0:
             kind = ValueError if type(demand) is int else TypeError
             raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
-        return FlowHandle(self._run(_Functions(on_next, on_error, on_complete, demand)))
+        return Disposable(self._run(_Functions(on_next, on_error, on_complete, demand)))
 
     def to_future(self) -> primitives.Future[T_co | None]:
         """Run the flow, and give its last element as a `concurrent.futures.Future` (None where it had no element).
@@ -127,7 +127,7 @@ class TerminalOperators(FlowBase[T_co]):
         ...     if n == 2: break
         """
         at_least("iterate", "prefetch", 1, prefetch)
-        plan = self._origin.plan()
+        plan = self._source.plan()
         return _pull_here(self) if plan.pulls and plan.executor is None else _wait_for_each(self, prefetch)
 
     def iterate_async(self, *, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
@@ -197,7 +197,7 @@ class TerminalOperators(FlowBase[T_co]):
         return putting.future
 
 
-class FlowHandle:
+class Disposable:
     """A running subscription: ask it for more, or end it. Both from any thread, at any time.
 
     A context manager: leaving it cancels.
@@ -219,7 +219,7 @@ class FlowHandle:
         """
         self._subscription.cancel()
 
-    def __enter__(self) -> FlowHandle:
+    def __enter__(self) -> Disposable:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -296,9 +296,9 @@ class _Last(Generic[T]):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        host = Relayed.unwrapped(subscription)
-        if isinstance(host, Host):
-            host._waiter = self._wait
+        drain = Relayed.unwrapped(subscription)
+        if isinstance(drain, DrainContext):
+            drain._waiter = self._wait
         self.future.add_done_callback(lambda future: subscription.cancel() if future.cancelled() else None)
         subscription.request(MAX_DEMAND)
 
@@ -345,18 +345,18 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
 
 
 def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
-    plan = source._origin.plan()
-    feed = plan.feed(None)
+    plan = source._source.plan()
+    pollable = plan.pollable(None)
     steps = [step.fresh() for step in (*plan.steps, *source._steps)]
     try:
-        for element in pulled(feed.open(), steps, Unstopped()):
+        for element in pulled(pollable.open(), steps, Unstopped()):
             if element is None:
                 raise none_element()
             yield element
     except Exception as error:
-        name_source(error, feed.where)
+        name_source(error, pollable.where)
         blame_step(error)
-        feed.blame_source(error)
+        pollable.blame_source(error)
         raise no_end(error)  # noqa: B904  # mostly the error itself
     finally:
         held: hooks.Held = []
@@ -364,7 +364,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
             held = let_go(steps, ())
         finally:
             try:
-                feed.close()
+                pollable.close()
             finally:
                 hooks.held_dropped("a loop ended before it was delivered", held)
 
@@ -383,7 +383,7 @@ async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, N
 
     waiting = _Awaiting(source, prefetch, asyncio.get_running_loop(), asyncio.Event())
     try:
-        while (element := waiting.poll()) is not END:
+        while (element := waiting.next_if_demanded()) is not END:
             if element is PENDING:
                 await waiting.event.wait()
                 waiting.event.clear()
@@ -393,16 +393,16 @@ async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, N
         waiting.close()
 
 
-class _Puller(Host):
-    """A host whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
+class _Puller(DrainContext):
+    """A drain whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
 
-    __slots__ = ("_failure", "_lane")
+    __slots__ = ("_failure", "_inner")
 
     def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait | None = None) -> None:
         super().__init__()
         self._waiter = wait
         self._failure: Exception | None = None  # _lock; ends the loop
-        self._lane = Lane(self, source, prefetch, heard=self._heard)
+        self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
 
     def fail(self, error: Exception) -> None:
         """End the loop with `error`; the element that its thread is at comes before."""
@@ -412,16 +412,16 @@ class _Puller(Host):
             self._stop = True
         self._add(0)
 
-    def poll(self) -> Any:
+    def next_if_demanded(self) -> Any:
         """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
         while True:
             try:
-                element = self._lane.poll()
+                element = self._inner.next_if_demanded()
             except RuntimeError as error:
                 raise no_end(error)  # noqa: B904  # mostly the error itself
             if element is not PENDING:
                 return element
-            self._lane.want(1)
+            self._inner.request(1)
             with self._lock:
                 if self._failure is not None:
                     raise self._failure
@@ -437,7 +437,7 @@ class _Puller(Host):
         with self._lock:
             self._stop = self._busy = True
         try:
-            self._lane.close()
+            self._inner.close()
         finally:
             try:
                 self._let_go()
@@ -464,7 +464,7 @@ class _Waiting(_Puller):
 
     def next(self) -> Any:
         """The next element, waited for; END at the end. Raises the error that the flow ended with."""
-        while (element := self.poll()) is PENDING:
+        while (element := self.next_if_demanded()) is PENDING:
             self._wait.a_moment()
         return element
 
@@ -623,12 +623,13 @@ class _Wait:
             self._refuse((use for part in source._parts() for use in part.uses()), "")
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.host.Waiter`."""
+        """See `_core.drain_context.Waiter`."""
         seen = self._seen
         if self._over:  # a look without the lock: it saves what follows
             return
-        origin = source._origin
-        if type(origin) is Cold and origin.executor in seen:  # most are; what follows would find the same
+        flow_source = source._source
+        # Most are; what follows would find the same.
+        if type(flow_source) is IterableSource and flow_source.executor in seen:
             return
         for resource in resources_of(source):
             if resource not in seen:

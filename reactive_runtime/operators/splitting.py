@@ -2,8 +2,8 @@
 
 The source is asked for more while the next group is demanded, or a group that has a subscriber demands more. A full
 buffer holds the source back, if its group has a subscriber, who will take what is in it. If it has none, it would be
-full for ever: the flow then fails and says so, instead of hanging. It has none for certain only when the hosts that the
-groups go through rest (`Host.rests`), since the subscription may be under way on another thread.
+full for ever: the flow then fails and says so, instead of hanging. It has none for certain only when the drains that
+the groups go through rest (`DrainContext.rests`), since the subscription may be under way on another thread.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`Split` hangs on it), which ends
 when the outer flow and all groups that have a subscriber are over. It deals the elements out to *boxes*, one for each
@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core.arguments import PREFETCH, a_function, at_least
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.origin import gathered
+from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.step import describe
 from reactive_runtime.operators._group_flow import Given, Group
 from reactive_runtime.operators._group_source import Split
@@ -57,10 +57,10 @@ class GroupingOperators(FlowBase[T_co]):
         >>> list(flow.flat_map(lambda it: it[1].to_list().map(lambda elements: (it[0], elements))))
         [(0, [0, 2, 4]), (1, [1, 3, 5])]
         """
-        a_function("group_by", "key", key)
+        check_callable("group_by", "key", key)
         at_least("group_by", "groups", 1, groups)
         at_least("group_by", "prefetch", 1, prefetch)
-        return gathered(
+        return combinator_flow(
             f"group_by({describe(key)})", lambda: Given(lambda: _GroupBy(self, key, groups, prefetch)), self
         )
 
@@ -76,7 +76,7 @@ class GroupingOperators(FlowBase[T_co]):
         [[0, 1], [2, 3], [4]]
         """
         at_least("window", "n", 1, n)
-        return gathered(f"window({n})", lambda: Given(lambda: _Window(self, n)), self)
+        return combinator_flow(f"window({n})", lambda: Given(lambda: _Window(self, n)), self)
 
 
 class _GroupBy(Split):

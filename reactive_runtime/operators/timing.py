@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from reactive_runtime._core.arguments import a_clock, at_least, one_of, seconds_of
+from reactive_runtime._core.arguments import at_least, check_clock, one_of, seconds_of
+from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, Timer
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.gather import END, PENDING, Clock, Elements, Gather, Timer
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.origin import as_flow, gathered
+from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher
 
@@ -50,8 +50,8 @@ class TimingOperators(FlowBase[T_co]):
         0
         """
         seconds_of("timer", "seconds", seconds)
-        a_clock("timer", clock)
-        return gathered(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock_used(clock),))
+        check_clock("timer", clock)
+        return combinator_flow(f"timer({seconds:g} s)", lambda: _Timer(seconds, clock), uses=(clock_used(clock),))
 
     @staticmethod
     def interval(
@@ -79,10 +79,10 @@ class TimingOperators(FlowBase[T_co]):
         1
         """
         seconds_of("interval", "seconds", seconds, positive=True)
-        a_clock("interval", clock)
+        check_clock("interval", clock)
         one_of("interval", "overflow", ("drop", "buffer", "latest"), overflow)
         at_least("interval", "capacity", 1, capacity)
-        return gathered(
+        return combinator_flow(
             f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock_used(clock),)
         )
 
@@ -103,8 +103,10 @@ class TimingOperators(FlowBase[T_co]):
         1
         """
         seconds_of("delay", "seconds", seconds)
-        a_clock("delay", clock)
-        return gathered(f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock_used(clock),))
+        check_clock("delay", clock)
+        return combinator_flow(
+            f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock_used(clock),)
+        )
 
     def timeout(
         self, seconds: float, clock: Clock | None = None, *, fallback: Publisher[T_co] | None = None
@@ -124,10 +126,10 @@ class TimingOperators(FlowBase[T_co]):
         timeout(5 s): no element in 5 s
         """
         seconds_of("timeout", "seconds", seconds, positive=True)
-        a_clock("timeout", clock)
+        check_clock("timeout", clock)
         flow = None if fallback is None else as_flow("timeout", "fallback", fallback)
         uses = (clock_used(clock),) if flow is None else (clock_used(clock), flow)
-        return gathered(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
+        return combinator_flow(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
 
     def debounce(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
@@ -146,8 +148,8 @@ class TimingOperators(FlowBase[T_co]):
         2
         """
         seconds_of("debounce", "seconds", seconds)
-        a_clock("debounce", clock)
-        return gathered(
+        check_clock("debounce", clock)
+        return combinator_flow(
             f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
@@ -168,8 +170,8 @@ class TimingOperators(FlowBase[T_co]):
         4
         """
         seconds_of("throttle", "seconds", seconds)
-        a_clock("throttle", clock)
-        return gathered(
+        check_clock("throttle", clock)
+        return combinator_flow(
             f"throttle({seconds:g} s)", lambda: _Throttle(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
@@ -191,7 +193,7 @@ class TimingOperators(FlowBase[T_co]):
         4
         """
         flow = as_flow("sample", "sampler", sampler)
-        return gathered("sample", lambda: _Sample(self, flow), self, flow)
+        return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
     def batch_by(self, n: int, seconds: float, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
@@ -212,8 +214,8 @@ class TimingOperators(FlowBase[T_co]):
         """
         at_least("batch_by", "n", 1, n)
         seconds_of("batch_by", "seconds", seconds, positive=True)
-        a_clock("batch_by", clock)
-        return gathered(
+        check_clock("batch_by", clock)
+        return combinator_flow(
             f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
@@ -235,14 +237,14 @@ class TimingOperators(FlowBase[T_co]):
         2
         """
         at_least("rate_limit", "n", 1, n)
-        a_clock("rate_limit", clock)
+        check_clock("rate_limit", clock)
         seconds_of("rate_limit", "per", per, positive=True)
-        return gathered(
+        return combinator_flow(
             f"rate_limit({n}, {per:g} s)", lambda: _RateLimit(n, per, clock, self), self, uses=(clock_used(clock),)
         )
 
 
-class _Timed(Gather):
+class _Timed(Combinator):
     """Has a clock, and mostly a source."""
 
     hears = True
@@ -255,9 +257,9 @@ class _Timed(Gather):
         self.clock: Clock  # set once, by attach
         self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
 
-    def attach(self, host: Host) -> None:
-        super().attach(host)
-        self.clock = clock_in(host._context) if self.given is None else self.given
+    def attach(self, drain: DrainContext) -> None:
+        super().attach(drain)
+        self.clock = clock_in(drain._context) if self.given is None else self.given
 
     def after(self, seconds: float) -> Timer:
         return self.timer(self.clock, seconds)
@@ -269,7 +271,7 @@ class _Timed(Gather):
 class _Timer(_Timed):
     def elements(self) -> Elements:
         timer = self.after(self.seconds)
-        while not (timer.due() and self.host.demanded):
+        while not (timer.due() and self.drain.demanded):
             yield PENDING
         yield 0
 
@@ -290,13 +292,13 @@ class _Interval(_Timed):
                 yield from self._tick(tick)
                 tick += 1
                 timer.again(max(0.0, begin + (tick + 1) * self.seconds - self.clock.now()))
-            elif self.waiting and self.host.demanded:
+            elif self.waiting and self.drain.demanded:
                 yield self.waiting.popleft()
             else:
                 yield PENDING
 
     def _tick(self, tick: int) -> Elements:
-        if self.host.demanded and not self.waiting:
+        if self.drain.demanded and not self.waiting:
             yield tick
         elif self.overflow == "drop":
             self.discard(tick, wanted=True)
@@ -327,13 +329,13 @@ class _Delay(_Timed):
         return self.ticked and self.waiting[0][0] <= self.clock.now()
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source, WAITING)
+        inner = self.inner(self.source, WAITING)
         timer: Timer | None = None
         begun = False
         while True:
-            begun = begun or self.host.demanded
-            while not lane.over and len(self.waiting) < WAITING:
-                element = lane.signal() if begun else lane.look()
+            begun = begun or self.drain.demanded
+            while not inner.over and len(self.waiting) < WAITING:
+                element = inner.next_signal() if begun else inner.peek_end()
                 if element is PENDING:
                     break
                 self.waiting.append((self.clock.now() + self.seconds, element))
@@ -343,7 +345,7 @@ class _Delay(_Timed):
                 if element is END:
                     self.waiting.clear()
                     return
-                if self.host.demanded:
+                if self.drain.demanded:
                     self.waiting.popleft()
                     if timer is not None:
                         self.timers.remove(timer)
@@ -367,16 +369,16 @@ class _Timeout(_Timed):
         self.fallback = fallback
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source)
+        inner = self.inner(self.source)
         timer: Timer | None = None
         since = self.clock.now()
         timed = False
-        while (element := lane.poll()) is not END:
+        while (element := inner.next_if_demanded()) is not END:
             if element is not PENDING:
                 timed = False
                 yield element
                 continue
-            if self.host.demanded and not timed:
+            if self.drain.demanded and not timed:
                 timed, since = True, self.clock.now()
                 if timer is None:
                     timer = self.after(self.seconds)
@@ -390,10 +392,10 @@ class _Timeout(_Timed):
             yield PENDING
         else:
             return
-        self.leave(lane)
+        self.leave(inner)
         if self.fallback is None:
             raise self.fault(TimeoutError(f"{self.title}: no element in {self.seconds:g} s"))
-        yield from self.relay(self.lane(self.fallback, made=True))
+        yield from self.relay(self.inner(self.fallback, made=True))
 
 
 class _OfLatest(_Timed):
@@ -412,7 +414,7 @@ class _OfLatest(_Timed):
 
     def last_one(self) -> Elements:
         """What is left at the end."""
-        while self.latest is not PENDING and not self.host.demanded:
+        while self.latest is not PENDING and not self.drain.demanded:
             yield PENDING
         if self.latest is not PENDING:
             yield self.take()
@@ -427,9 +429,9 @@ class _Debounce(_OfLatest):
     """One that had its silence, and waits for demand: one that comes meanwhile has its own silence to wait for."""
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source, WAITING)
+        inner = self.inner(self.source, WAITING)
         timer: Timer | None = None
-        while (element := lane.signal()) is not END:
+        while (element := inner.next_signal()) is not END:
             if element is not PENDING:
                 self.keep(element)
                 if timer is None:
@@ -440,7 +442,7 @@ class _Debounce(_OfLatest):
             if timer is not None and self.latest is not PENDING and timer.due():
                 self.followed()
                 self.due = self.take()
-            if self.due is not PENDING and self.host.demanded:
+            if self.due is not PENDING and self.drain.demanded:
                 due, self.due = self.due, PENDING
                 yield due
             else:
@@ -465,9 +467,9 @@ class _Throttle(_Timed):
     hears = False  # it only looks at the clock
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source)
+        inner = self.inner(self.source)
         until: float | None = None
-        while (element := lane.poll()) is not END:
+        while (element := inner.next_if_demanded()) is not END:
             if element is not PENDING:
                 if until is not None and self.clock.now() < until:
                     self.discard(element, wanted=True)
@@ -482,27 +484,28 @@ class _Sample(_OfLatest):
         self.sampler = sampler
 
     def elements(self) -> Elements:
-        sampler = self.lane(self.sampler, WAITING)  # first: the source may keep the thread that subscribes
-        lane = self.lane(self.source, WAITING)
+        sampler = self.inner(self.sampler, WAITING)  # first: the source may keep the thread that subscribes
+        inner = self.inner(self.source, WAITING)
         due = False
         while True:
-            element = lane.signal()
+            element = inner.next_signal()
             if element is END:
                 break
             if element is not PENDING:
                 self.keep(element)
-                if lane.pushes():
+                if inner.pushes():
                     continue
-            news = sampler.signal()
-            if news is END or (news is not PENDING and sampler.look() is END):  # with its last one it may have ended
+            news = sampler.next_signal()
+            # With its last element it may have ended.
+            if news is END or (news is not PENDING and sampler.peek_end() is END):
                 break
             due = due or (news is not PENDING and self.latest is not PENDING)
-            if due and self.latest is not PENDING and self.host.demanded:
+            if due and self.latest is not PENDING and self.drain.demanded:
                 due = False
                 yield self.take()
             elif element is PENDING and news is PENDING:
                 yield PENDING
-        self.leave(lane)  # neither is of use any more, while the last element waits for demand
+        self.leave(inner)  # neither is of use any more, while the last element waits for demand
         self.leave(sampler)
         yield from self.last_one()
 
@@ -514,11 +517,11 @@ class _BatchBy(_Timed):
         self.batch: list[Any] = []
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source, self.n)
+        inner = self.inner(self.source, self.n)
         timer: Timer | None = None
         while True:
-            takes = len(self.batch) < self.n and (self.host.demanded or self.batch)
-            element = lane.signal() if takes else lane.look()
+            takes = len(self.batch) < self.n and (self.drain.demanded or self.batch)
+            element = inner.next_signal() if takes else inner.peek_end()
             if element is not PENDING and element is not END:
                 self.batch.append(element)
                 if len(self.batch) == 1:
@@ -527,7 +530,7 @@ class _BatchBy(_Timed):
                     else:
                         timer.again(self.seconds)
             due = self.batch and (len(self.batch) == self.n or element is END or (timer is not None and timer.due()))
-            if due and self.host.demanded:
+            if due and self.drain.demanded:
                 batch, self.batch = self.batch, []
                 if timer is not None:
                     timer.cancel()
@@ -548,7 +551,7 @@ class _RateLimit(_Timed):
         self.held = False  # no element can go on for now
 
     def elements(self) -> Elements:
-        lane = self.lane(self.source, self.n)
+        inner = self.inner(self.source, self.n)
         times: deque[float] = deque(maxlen=self.n)
         timer: Timer | None = None
         while True:
@@ -559,7 +562,7 @@ class _RateLimit(_Timed):
                     timer = self.after(left)
                 elif timer.due():
                     timer.again(left)
-                if lane.look() is END:
+                if inner.peek_end() is END:
                     return
                 yield PENDING
                 continue
@@ -567,16 +570,16 @@ class _RateLimit(_Timed):
                 timer.cancel()
                 self.timers.remove(timer)
                 timer = None
-            element = lane.poll()
+            element = inner.next_if_demanded()
             if element is END:
                 return
             if element is not PENDING:
                 times.append(self.clock.now())
             yield element
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         if not self.held:
-            super().want(n)
+            super().request(n)
 
     def pushes(self) -> bool:
         return super(_Timed, self).pushes()

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from reactive_runtime._core.arguments import a_function, at_least
+from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
-from reactive_runtime._core.origin import flow_type
+from reactive_runtime._core.flow_source import flow_type
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
 
-__all__ = ["Notice", "TransformingOperators"]
+__all__ = ["Notification", "TransformingOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -42,7 +42,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.range(3).map(lambda n: n * 10))
         [0, 10, 20]
         """
-        return self._then(_Map(a_function("map", "fn", fn)))
+        return self._then(_Map(check_callable("map", "fn", fn)))
 
     def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]:
         """Each element, a tuple, becomes `fn(*element)`.
@@ -54,7 +54,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
         [32, 9]
         """
-        return self._then(_StarMap(a_function("starmap", "fn", fn)))
+        return self._then(_StarMap(check_callable("starmap", "fn", fn)))
 
     def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
         """Each element becomes `fn(element)`, and is dropped where that is None.
@@ -66,7 +66,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
         [1, 3]
         """
-        return self._then(_MapNotNone(a_function("map_not_none", "fn", fn)))
+        return self._then(_MapNotNone(check_callable("map_not_none", "fn", fn)))
 
     def handle(self, fn: Callable[[T_co, Callable[[R], None]], object]) -> Flow[R]:
         """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
@@ -81,7 +81,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.range(6).handle(halves))
         [0, 1, 2]
         """
-        return self._then(_Handle(a_function("handle", "fn", fn)))
+        return self._then(_Handle(check_callable("handle", "fn", fn)))
 
     def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
         """Each element becomes the elements of `fn(element)`, in order.
@@ -94,7 +94,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
         ['A', 'B', 'C']
         """
-        return self._then(_FlatMapIterable(a_function("flat_map_iterable", "fn", fn)))
+        return self._then(_FlatMapIterable(check_callable("flat_map_iterable", "fn", fn)))
 
     def flatten(self: FlowBase[Iterable[R]]) -> Flow[R]:
         """The elements of each element, which is iterable.
@@ -141,7 +141,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
         [1, 3, 6, 10]
         """
-        return self._then(_Scan(a_function("scan", "fn", fn), initial))
+        return self._then(_Scan(check_callable("scan", "fn", fn), initial))
 
     def batch(self, n: int) -> Flow[list[T_co]]:
         """Lists of `n` elements, 1 <= n; the last one may be shorter.
@@ -168,8 +168,8 @@ class TransformingOperators(FlowBase[T_co]):
             raise TypeError("end_with: None is not an element (2.13)")
         return self._then(_EndWith(elements))
 
-    def materialize(self) -> Flow[Notice[T_co]]:
-        """Each signal as a `Notice`, the end included: the flow then completes, also where the source failed.
+    def materialize(self) -> Flow[Notification[T_co]]:
+        """Each signal as a `Notification`, the end included: the flow then completes, also where the source failed.
 
         The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
 
@@ -177,10 +177,10 @@ class TransformingOperators(FlowBase[T_co]):
         >>> [notice.signal for notice in Flow.just(1).materialize()]
         ['on_next', 'on_complete']
         """
-        return self._then(_Noticed()).on_error_return(lambda error: Notice("on_error", error=error))
+        return self._then(_Noticed()).on_error_return(lambda error: Notification("on_error", error=error))
 
-    def dematerialize(self: FlowBase[Notice[T]]) -> Flow[T]:
-        """Each `Notice` as the signal it stands for: the opposite of `materialize`.
+    def dematerialize(self: FlowBase[Notification[T]]) -> Flow[T]:
+        """Each `Notification` as the signal it stands for: the opposite of `materialize`.
 
         Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
         Origin: `dematerialize` of Rx.
@@ -203,7 +203,7 @@ class TransformingOperators(FlowBase[T_co]):
         >>> list(Flow.range(6).transform(squares_of_odd))
         [1, 9, 25]
         """
-        flow = a_function("transform", "fn", fn)(self._flow())
+        flow = check_callable("transform", "fn", fn)(self._flow())
         if not isinstance(flow, flow_type()):
             raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
         return flow
@@ -465,7 +465,7 @@ class _EndWith(Step[T, T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice(Generic[T]):
+class Notification(Generic[T]):
     """A signal as an element; see `materialize`."""
 
     signal: Literal["on_next", "on_error", "on_complete"]
@@ -473,25 +473,25 @@ class Notice(Generic[T]):
     error: BaseException | None = None
 
 
-class _Noticed(Step[T, Notice[T]]):
+class _Noticed(Step[T, Notification[T]]):
     name = "materialize"
 
-    def each(self, element: T) -> Each[Notice[T]]:
-        yield Notice("on_next", element)
+    def each(self, element: T) -> Each[Notification[T]]:
+        yield Notification("on_next", element)
 
-    def end(self) -> Iterator[Notice[T]]:
-        yield Notice("on_complete")
+    def end(self) -> Iterator[Notification[T]]:
+        yield Notification("on_complete")
 
     def __str__(self) -> str:
         return "materialize()"
 
 
-class _Denoticed(Step[Notice[T], T]):
+class _Denoticed(Step[Notification[T], T]):
     name = "dematerialize"
 
-    def each(self, element: Notice[T]) -> Each[T]:
-        if not isinstance(element, Notice):
-            raise TypeError(f"{self}: a Notice is needed, not {type(element).__name__}")
+    def each(self, element: Notification[T]) -> Each[T]:
+        if not isinstance(element, Notification):
+            raise TypeError(f"{self}: a Notification is needed, not {type(element).__name__}")
         if element.signal == "on_complete":
             return STOP
         if element.error is not None:

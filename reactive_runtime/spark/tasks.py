@@ -17,7 +17,7 @@ from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.arguments import a_function, at_least, one_of
+from reactive_runtime._core.arguments import at_least, check_callable, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.pipeline import Pipeline
@@ -59,7 +59,7 @@ def map_flow(
     """
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
-    a_function("map_flow", "fn", fn)
+    check_callable("map_flow", "fn", fn)
     one_of("map_flow", "form", tuple(FORMS), form)
     at_least("map_flow", "batch_rows", 1, batch_rows)
     not_stopped("map_flow", df.sparkSession)

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import flow_base, hooks, primitives
-from reactive_runtime._core.feed import ColdFeed, Feed
 from reactive_runtime._core.fuse import Unstopped, pulled
+from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscription import PulledSubscription, invalid_demand
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
@@ -48,9 +48,13 @@ class TextbookSubscription:
     """What may break as its consequence, by rule: why."""
 
     def __init__(
-        self, subscriber: Subscriber[Any], feed: Feed, steps: Sequence[Step[Any, Any]], executor: Executor | None
+        self,
+        subscriber: Subscriber[Any],
+        pollable: Pollable,
+        steps: Sequence[Step[Any, Any]],
+        executor: Executor | None,
     ) -> None:
-        self._feed = feed
+        self._pollable = pollable
         self._executor = executor
         self._demand = AtomicInteger(0)
         self._calls = AtomicInteger(1)  # since the drain last looked; 1 until on_subscribe has returned
@@ -136,7 +140,7 @@ class TextbookSubscription:
     def _next(self) -> Any:
         elements = self._elements
         if elements is None:
-            elements = self._elements = pulled(self._feed.open(), self._steps, Unstopped())
+            elements = self._elements = pulled(self._pollable.open(), self._steps, Unstopped())
         return next(elements, _END)
 
     def _end(self, subscriber: Subscriber[Any], error: Exception | None) -> None:
@@ -148,7 +152,7 @@ class TextbookSubscription:
 
     def _close(self) -> None:
         self._subscriber = self._elements = None
-        self._feed.close()
+        self._pollable.close()
 
     def _told(self, signal: Callable[..., object], *what: Any) -> None:
         """2.13: who raises out of a signal has cancelled."""
@@ -323,14 +327,14 @@ def swapped(kind: type[TextbookSubscription]) -> Iterator[None]:
 
     def subscription(
         subscriber: Subscriber[Any],
-        feed: Feed,
+        pollable: Pollable,
         steps: Sequence[Step[Any, Any]],
         executor: Executor | None,
         home: Executor | None,
     ) -> Any:
-        if isinstance(feed, ColdFeed) and not _is_an_operators(subscriber):
-            return kind(subscriber, feed, steps, executor)
-        return PulledSubscription(subscriber, feed, steps, executor, home)
+        if isinstance(pollable, IterablePollable) and not _is_an_operators(subscriber):
+            return kind(subscriber, pollable, steps, executor)
+        return PulledSubscription(subscriber, pollable, steps, executor, home)
 
     seam: Any = flow_base  # the one place where subscriptions are made
     seam.PulledSubscription = subscription

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import a_function, at_least, seconds_of
+from reactive_runtime._core.arguments import at_least, check_callable, seconds_of
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 
@@ -68,7 +68,7 @@ class StepVerifier(Generic[T]):
 
     def expect_next_matches(self, predicate: Callable[[T], object]) -> Self:
         """The next element is one for which `predicate` is true."""
-        a_function("expect_next_matches", "predicate", predicate)
+        check_callable("expect_next_matches", "predicate", predicate)
         return self._step("expect_next_matches()", lambda run: run.expect_match(predicate))
 
     def expect_next_count(self, n: int) -> Self:
@@ -107,7 +107,7 @@ class StepVerifier(Generic[T]):
 
     def then(self, fn: Callable[[], object]) -> Self:
         """Call `fn()`."""
-        a_function("then", "fn", fn)
+        check_callable("then", "fn", fn)
         return self._step("then()", lambda run: _call(fn))
 
     def verify(self, *, timeout: float = PATIENCE) -> None:

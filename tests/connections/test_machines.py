@@ -20,14 +20,14 @@ from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,
-    Emission,
+    EmitResult,
     PublishProcessor,
     ReplayProcessor,
     SubmissionPublisher,
     UnicastProcessor,
 )
 from reactive_runtime.operators.pushing import Emitter
-from reactive_runtime.operators.sinks import FlowHandle
+from reactive_runtime.operators.sinks import Disposable
 from reactive_runtime.spec import MAX_DEMAND
 
 EFFORT = settings(max_examples=60, stateful_step_count=30, deadline=None)
@@ -270,7 +270,7 @@ class ByHand(Sharing):
 
     def __init__(self) -> None:
         super().__init__()
-        self.handles: list[tuple[FlowHandle, Connection]] = []
+        self.handles: list[tuple[Disposable, Connection]] = []
 
     @rule()
     def connect(self) -> None:
@@ -384,16 +384,16 @@ class Processing(Machine):
         if self.forgets:
             self.history.clear()
 
-    def emission(self) -> Emission:
+    def emission(self) -> EmitResult:
         """What has to become of an element that is emitted by hand now."""
         present = self.present()
         if self.over is not None:
-            return Emission.TERMINATED
+            return EmitResult.TERMINATED
         if not present and not self.replay:
-            return Emission.NO_SUBSCRIBER
+            return EmitResult.NO_SUBSCRIBER
         if max((member.waiting() for member in present), default=0) >= self.capacity:
-            return Emission.OVERFLOW
-        return Emission.OK
+            return EmitResult.OVERFLOW
+        return EmitResult.OK
 
     def put(self, element: int) -> None:
         for member in self.present():
@@ -403,7 +403,7 @@ class Processing(Machine):
     @rule()
     def emit(self) -> None:
         element, emission = self.next(), self.emission()
-        if emission is Emission.OK:
+        if emission is EmitResult.OK:
             self.put(element)
             self.byhand = True
         assert self.flow.emit(element) is emission
@@ -545,16 +545,16 @@ class Pushed(Machine):
         member, emitter = self.one(pick)
         element = self.next()
         if member.gone:
-            emission = Emission.CANCELLED
+            emission = EmitResult.CANCELLED
         elif member.end is not None:
-            emission = Emission.TERMINATED
+            emission = EmitResult.TERMINATED
         elif member.waiting() < self.capacity or self.overflow == "oldest":
-            emission = Emission.OK
+            emission = EmitResult.OK
             if member.waiting() == self.capacity:
                 del member.due[member.got]
             member.due.append(element)
         else:
-            emission = Emission.OVERFLOW
+            emission = EmitResult.OVERFLOW
             if self.overflow == "error":
                 member.end = "overflow"
         assert emitter.emit(element) is emission
@@ -690,9 +690,9 @@ class Alone(Processing):
         for member in self.members:
             member.settle()
 
-    def emission(self) -> Emission:
+    def emission(self) -> EmitResult:
         emission = super().emission()
-        return Emission.CANCELLED if emission is Emission.NO_SUBSCRIBER else emission
+        return EmitResult.CANCELLED if emission is EmitResult.NO_SUBSCRIBER else emission
 
     def ends(self, error: BaseException | None) -> None:
         self.seat.end = end_of(error)

@@ -16,7 +16,7 @@ from connections.parties import Listener
 from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.explore import explore
-from reactive_runtime.hot import Emission, SubmissionPublisher
+from reactive_runtime.hot import EmitResult, SubmissionPublisher
 from reactive_runtime.operators.pushing import Emitter
 
 # -- create --------------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def test_the_newest_are_kept_while_the_subscriber_is_at_work(capacity: int, drop
     def while_at_work(element: int) -> None:
         if element == 0:
             for n in range(1, 21):
-                assert emitters[0].emit(n) is Emission.OK
+                assert emitters[0].emit(n) is EmitResult.OK
 
     listener = Listener(100, then=while_at_work)
     Flow.create(emitters.append, overflow="oldest", capacity=capacity).subscribe(listener)
@@ -65,10 +65,10 @@ class Newest:
         self.emitters[0].emit(0)
 
     def actor_a(self) -> None:
-        assert self.emitters[0].emit(1) is Emission.OK
+        assert self.emitters[0].emit(1) is EmitResult.OK
 
     def actor_b(self) -> None:
-        assert self.emitters[0].emit(2) is Emission.OK
+        assert self.emitters[0].emit(2) is EmitResult.OK
 
     def at_end(self) -> None:
         self.listener.subscription.request(9)
@@ -123,7 +123,7 @@ def test_a_burst_has_room_in_a_capacity_for_all_of_it_or_waits_for_it(way: str, 
     def waits(emitter: Emitter[int]) -> None:
         def emits() -> None:
             for n in range(MANY):
-                while emitter.emit(n) is Emission.OVERFLOW:
+                while emitter.emit(n) is EmitResult.OVERFLOW:
                     turn.wait(0.0001)
             emitter.complete()
 

@@ -22,7 +22,7 @@ from reactive_runtime.hot import (
     ReplayProcessor,
     UnicastProcessor,
 )
-from reactive_runtime.operators.sinks import FlowHandle
+from reactive_runtime.operators.sinks import Disposable
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 
 
@@ -51,7 +51,7 @@ class Shared:
         self.flow = KINDS[kind](self.hand)
         self.by_hand = isinstance(self.flow, ConnectableFlow)
         self.disconnected = False
-        self.handle: FlowHandle | None = None
+        self.handle: Disposable | None = None
         if self.by_hand:
             self.connect()
 

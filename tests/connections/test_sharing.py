@@ -15,7 +15,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.explore import call, explore_publisher
 from reactive_runtime.explore.publisher import Driven, subscribe
-from reactive_runtime.hot import BehaviorProcessor, Emission, PublishProcessor, ReplayProcessor
+from reactive_runtime.hot import BehaviorProcessor, EmitResult, PublishProcessor, ReplayProcessor
 from reactive_runtime.spec import MAX_DEMAND
 
 # -- each at its own pace ------------------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ def test_replayed_elements_take_no_room_and_leave_none() -> None:
         hot.emit(n)
     listener = Listener(50)
     hot.subscribe(listener)
-    assert [hot.emit(n) for n in (100, 101)] == [Emission.OK, Emission.OVERFLOW]
+    assert [hot.emit(n) for n in (100, 101)] == [EmitResult.OK, EmitResult.OVERFLOW]
     listener.subscription.request(51)
     assert listener.elements == list(range(101))
-    assert [hot.emit(n) for n in (102, 103)] == [Emission.OK, Emission.OVERFLOW]
+    assert [hot.emit(n) for n in (102, 103)] == [EmitResult.OK, EmitResult.OVERFLOW]
 
 
 def test_the_element_in_hand_goes_before_the_source_is_asked_for_the_next() -> None:
@@ -309,8 +309,8 @@ def test_what_an_upstream_was_asked_for_finds_room_though_others_emit_by_hand() 
     hand, listener = Hand(), Listener(0)
     hot.subscribe(listener)
     hand.subscribe(hot)
-    assert hot.emit(1) is Emission.OK
+    assert hot.emit(1) is EmitResult.OK
     hand.held[0].emit(2)
-    assert hot.emit(3) is Emission.OVERFLOW
+    assert hot.emit(3) is EmitResult.OVERFLOW
     listener.subscription.request(9)
     assert (listener.elements, listener.ends) == ([1, 2], [])

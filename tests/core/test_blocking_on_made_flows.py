@@ -57,7 +57,7 @@ OPERATORS: dict[str, Callable[[Made, Executor], Flow[Any]]] = {
     ),
     "on another pool": lambda made, other: Flow.just(1).subscribe_on(other).flat_map(lambda n: made()),
     "behind a boundary": lambda made, other: Flow.just(1).flat_map(lambda n: made()).publish_on(other),
-    "behind a hub": lambda made, _: Flow.just(1).flat_map(lambda n: made()).share(),
+    "behind a multicaster": lambda made, _: Flow.just(1).flat_map(lambda n: made()).share(),
     "behind a cache": lambda made, _: Flow.just(1).flat_map(lambda n: made()).cache().map(str),
     "behind groups": lambda made, _: Flow.just(1).flat_map(lambda n: made()).group_by(str).flat_map(lambda g: g),
     "in a window": lambda made, _: Flow.range(3).window(2).flat_map(lambda w: w.concat_map(lambda n: made())),
@@ -194,7 +194,14 @@ def test_a_flow_that_is_refused_is_cancelled() -> None:
 
 def test_on_a_thread_of_none_of_its_executors_it_may(other: Executor) -> None:
     with ThreadPoolExecutor(1, "mine") as pool, ScheduledExecutor() as clock:
-        for operator in ("flat_map", "flat_map_sequential", "concat_map", "switch_map", "defer", "behind a hub"):
+        for operator in (
+            "flat_map",
+            "flat_map_sequential",
+            "concat_map",
+            "switch_map",
+            "defer",
+            "behind a multicaster",
+        ):
             for made in (lambda: Flow.just(1).subscribe_on(pool), lambda: Flow.timer(0, clock).map(lambda n: 1)):
                 flow = OPERATORS[operator](made, other)
                 assert flow.count().block(timeout=PATIENCE) == 1

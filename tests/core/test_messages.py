@@ -77,9 +77,9 @@ def test_a_publisher_that_signals_none_is_named_and_not_the_call_that_was_made_o
 
 
 def test_so_it_is_behind_a_processor() -> None:
-    hub = PublishProcessor[Any]()
-    heard = hub.to_future()
-    Signals("request").subscribe(hub)
+    multicaster = PublishProcessor[Any]()
+    heard = multicaster.to_future()
+    Signals("request").subscribe(multicaster)
     with pytest.raises(ProtocolError, match=r"^the publisher called on_next\(None\)"):
         heard.result(PATIENCE)
 
@@ -200,15 +200,19 @@ def test_a_timeout_behind_a_hub_says_what_its_source_waited_for(share: Share, po
             share(Flow.range(3).subscribe_on(pool).map(slow)).block(timeout=0.1)
     finally:
         gate.set()
-    for part in ("waited for a hub, which waited for", "map(slow)", "under way on ThreadPoolExecutor(mine, 2 workers)"):
+    for part in (
+        "waited for a multicaster, which waited for",
+        "map(slow)",
+        "under way on ThreadPoolExecutor(mine, 2 workers)",
+    ):
         assert part in str(raised.value)
 
 
 def test_a_timeout_says_what_is_not_there(pool: ThreadPoolExecutor) -> None:
     for flow, text in (
         (Flow.never(), "it waited for a source that has no element"),
-        (Flow.never().share(), "a hub, which waited for a source that has no element"),
-        (Flow.range(3).publish(), "a hub that no source is connected to"),
+        (Flow.never().share(), "a multicaster, which waited for a source that has no element"),
+        (Flow.range(3).publish(), "a multicaster that no source is connected to"),
         (Flow.range(3).pausable(Valve(paused=True)), "`pausable()`, which waited for its valve, which is paused"),
         (Flow.from_publisher(Silent()), "a publisher that is not of this package: its subscription is <a silent one>"),
         (Flow.from_future(Future()), "`from_future()`, which waited for its future"),

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactive_runtime import Flow
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor, VirtualTimeExecutor
 from reactive_runtime.explore import cancel, request
-from reactive_runtime.hot import Emission, PublishProcessor, SubmissionPublisher, UnicastProcessor
+from reactive_runtime.hot import EmitResult, PublishProcessor, SubmissionPublisher, UnicastProcessor
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.subscribers import BufferedSubscriber
@@ -471,12 +471,12 @@ class CallsUpstream:
     """Two threads note calls on an upstream, and leave: both calls are made."""
 
     def __init__(self) -> None:
-        self.host = Host()
+        self.drain = DrainContext()
         self.made = AtomicInteger()
 
     def note(self) -> None:
-        self.host._later(lambda: self.made.add_and_get(1))
-        self.host._left()
+        self.drain._later(lambda: self.made.add_and_get(1))
+        self.drain._left()
 
     actor_a = note
     actor_b = note
@@ -516,7 +516,7 @@ class ManyEmitters:
 
     def emit(self) -> None:
         for n in range(2):
-            if self.hot.emit(n) is Emission.OK:
+            if self.hot.emit(n) is EmitResult.OK:
                 self.accepted.add_and_get(1)
 
     actor_a = emit
@@ -542,7 +542,7 @@ class CancelBesideEmission:
         self.other.cancel()
 
     def at_end(self) -> None:
-        assert self.emission is Emission.OK, self.emission
+        assert self.emission is EmitResult.OK, self.emission
         assert self.elements == [7]
 
 

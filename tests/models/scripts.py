@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reactive_runtime import MAX_DEMAND, Flow, Subscriber, Subscription
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.operators.transforming import Notice
+from reactive_runtime.operators.transforming import Notification
 
 __all__ = ["FailedError", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
 
@@ -37,7 +37,7 @@ def numbers(it: Any) -> list[int]:
     """The numbers of the source's elements in something that was made of them."""
     if isinstance(it, Item | Made):
         return [it.number] if it.number >= 0 else []
-    if isinstance(it, Notice):
+    if isinstance(it, Notification):
         return numbers(it.element)
     if isinstance(it, list | tuple | set):
         return [number for part in it for number in numbers(part)]

@@ -13,7 +13,7 @@ from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import (
     BehaviorProcessor,
-    Emission,
+    EmitResult,
     PublishProcessor,
     ReplayProcessor,
     SubmissionPublisher,
@@ -83,7 +83,7 @@ def emitted(make: Callable[[], Any]) -> Through:
 
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         processor = make()
-        gone = Emission.CANCELLED, Emission.TERMINATED
+        gone = EmitResult.CANCELLED, EmitResult.TERMINATED
         f.take_while(lambda it: processor.emit(it) not in gone).subscribe(ignore, ignore)
         fed: Flow[Any] = processor
         return fed

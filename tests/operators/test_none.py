@@ -17,7 +17,7 @@ from reactive_runtime._core import fuse
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import BehaviorProcessor
-from reactive_runtime.operators.transforming import Notice
+from reactive_runtime.operators.transforming import Notification
 
 PUBLIC = {name: it for name, it in inspect.getmembers(Flow, callable) if not name.startswith("_")}
 
@@ -169,7 +169,7 @@ ENDS: dict[str, Callable[[], Flow[Any]]] = {
     "sum": lambda: Flow.just(Odd()).sum(),
     "reduce": lambda: Flow.range(3).reduce(nothing),
     "collect": lambda: Flow.range(3).collect(nothing, nothing),
-    "dematerialize": lambda: Flow.just(Notice("on_next")).dematerialize(),
+    "dematerialize": lambda: Flow.just(Notification("on_next")).dematerialize(),
     "generate": lambda: Flow.generate(0, lambda n: (None, n)),
     "handle": lambda: Flow.range(3).handle(lambda n, emit: emit(None)),
     "flatten": lambda: Flow.just([1, None]).flatten(),

@@ -26,7 +26,7 @@ from reactive_runtime._core import eventloop
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.hot import Emission, PublishProcessor, SubmissionPublisher, UnicastProcessor
+from reactive_runtime.hot import EmitResult, PublishProcessor, SubmissionPublisher, UnicastProcessor
 from reactive_runtime.operators.pacing import KillSwitch, Valve
 from reactive_runtime.testing import Probe, TestPublisher
 
@@ -574,16 +574,16 @@ def test_an_interrupt_in_a_blocking_sink_closes_the_source_and_leaves_no_thread(
 
 def test_an_emission_tells_what_became_of_it() -> None:
     hot: PublishProcessor[int] = PublishProcessor(capacity=1)
-    assert hot.emit(0) is Emission.NO_SUBSCRIBER
+    assert hot.emit(0) is EmitResult.NO_SUBSCRIBER
     sink = Sink(demand=0)
     hot.subscribe(sink)
-    assert [hot.emit(1), hot.emit(2)] == [Emission.OK, Emission.OVERFLOW]
+    assert [hot.emit(1), hot.emit(2)] == [EmitResult.OK, EmitResult.OVERFLOW]
     hot.on_complete()
-    assert hot.emit(3) is Emission.TERMINATED
+    assert hot.emit(3) is EmitResult.TERMINATED
     one: UnicastProcessor[int] = UnicastProcessor()
     handle = one.subscribe(int)
     handle.cancel()
-    assert one.emit(1) is Emission.CANCELLED
+    assert one.emit(1) is EmitResult.CANCELLED
     refused = Sink()
     one.subscribe(refused)
     assert isinstance(refused.error, RejectedError)

@@ -17,8 +17,8 @@ from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.operators.looking import Listener, Metrics
 from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
-from reactive_runtime.operators.sinks import FlowHandle
-from reactive_runtime.operators.transforming import Notice
+from reactive_runtime.operators.sinks import Disposable
+from reactive_runtime.operators.transforming import Notification
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark.sinks import SparkSink
 
@@ -96,7 +96,7 @@ def elements() -> None:
     assert_type(f.buffer(2), Flow[list[int]])
     assert_type(f.start_with(1), Flow[int])
     assert_type(f.end_with(1), Flow[int])
-    assert_type(f.materialize(), Flow[Notice[int]])
+    assert_type(f.materialize(), Flow[Notification[int]])
     assert_type(f.materialize().dematerialize(), Flow[int])
     assert_type(f.transform(lambda flow: flow.map(text)), Flow[str])
     assert_type(f.filter(bool), Flow[int])
@@ -213,7 +213,7 @@ def looking() -> None:
 
 
 def sinks() -> None:
-    assert_type(f.subscribe(text), FlowHandle)
+    assert_type(f.subscribe(text), Disposable)
     assert_type(f.to_future(), Future[int | None])
     assert_type(f.to_queue(queue.Queue()), Future[None])
     assert_type(f.block(), int | None)

@@ -10,7 +10,7 @@ from reactive_runtime import Flow, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.operators.looking import Listener
-from reactive_runtime.operators.transforming import Notice
+from reactive_runtime.operators.transforming import Notification
 
 __all__ = ["OPERATORS", "SOURCES", "run"]
 
@@ -56,7 +56,7 @@ def num(element: Any) -> int:
         return sum(map(num, element)) + len(element)
     if isinstance(element, dict):
         return sum(num(key) + num(value) for key, value in element.items()) + len(element)
-    assert isinstance(element, Notice), element
+    assert isinstance(element, Notification), element
     return num(element.element) if element.signal == "on_next" else 7 if element.signal == "on_complete" else 9
 
 
@@ -66,7 +66,7 @@ def json(element: Any) -> Json:
         return element
     if isinstance(element, dict):
         return ["map", *(json(it) for pair in element.items() for it in pair)]
-    if isinstance(element, Notice):
+    if isinstance(element, Notification):
         if element.signal == "on_next":
             return ["notice", json(element.element)]
         return ["notice", "complete" if element.error is None else kind_of(element.error)]
@@ -347,12 +347,12 @@ def children(element: Any) -> Flow[int]:
     return Flow.just(n - 1, n - 2) if 0 < n < 4 else Flow.empty()
 
 
-def notice(element: Any) -> Notice[Any]:
+def notice(element: Any) -> Notification[Any]:
     """For `dematerialize`."""
     n = num(element) % 5
     if n == 4:
-        return Notice("on_complete")
-    return Notice("on_error", error=Fault("notice")) if n == 3 else Notice("on_next", element)
+        return Notification("on_complete")
+    return Notification("on_error", error=Fault("notice")) if n == 3 else Notification("on_next", element)
 
 
 def failing(elements: list[int], fails: bool) -> Iterator[int]:

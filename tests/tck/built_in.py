@@ -13,7 +13,7 @@ from threading import Barrier
 from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
 from reactive_runtime.hot import (
@@ -247,10 +247,10 @@ def nothing(*_: object) -> None:
 
 def receiving_end() -> Any:
     """The receiving end of a boundary: what `publish_on` subscribes with."""
-    inbox = Inbox(nothing, 4)
-    subscription = PulledSubscription(sinks._Functions(nothing, nothing, nothing, HUGE), inbox)
+    queue = PrefetchQueue(nothing, 4)
+    subscription = PulledSubscription(sinks._Functions(nothing, nothing, nothing, HUGE), queue)
     subscription.start()
-    return inbox
+    return queue
 
 
 SUBSCRIBERS: dict[str, Callable[[], Any]] = {
@@ -273,10 +273,10 @@ class Told:
 
     def on_subscribe(self, subscription: Any, /) -> None:
         self.inner.on_subscribe(subscription)
-        self.probe.register_on_subscribe(Handle(sinks.FlowHandle(subscription)))
+        self.probe.register_on_subscribe(Handle(sinks.Disposable(subscription)))
 
 
 class Handle(SubscriberPuppet):
-    def __init__(self, handle: sinks.FlowHandle) -> None:
+    def __init__(self, handle: sinks.Disposable) -> None:
         self.trigger_request = handle.request  # type: ignore[method-assign]
         self.signal_cancel = handle.cancel  # type: ignore[method-assign]

@@ -1,7 +1,7 @@
-"""A drain that feeds hang on: what all of them need of it, whomever it serves.
+"""A drain that pollable sources hang on: what all of them need of it, whomever it serves.
 
-Two serve so: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one host, down to
-the sources, the boundaries, and the upstreams that have a drain of their own (`_core.gather`): it is one drain, and
+Two serve so: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down to
+the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain, and
 so everything in the tree happens in turn, without a lock.
 
 Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on somebody
@@ -10,8 +10,8 @@ way at once. The thread that lets the drain go makes them, also from inside anot
 code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
 
-The *home* of a host is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
-the host it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
+The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
+the drain it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
 switch, another publisher, a cancel, must not wait for it. So the thread that brings news takes a turn itself
 (`_visit`), and leaves to the home whatever may keep a thread: sources, and calls upstream. What is left is a task that
 does not own the drain while it waits in the executor's queue (`_summon`), or the next news would wait for it.
@@ -22,10 +22,10 @@ An upstream that works for long without a result gives way at its home in the sa
 thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
 give way as well. Otherwise they would go on below, on the thread that was to be given back.
 
-A host *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
+A drain *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
 is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
 calls, be under way on another thread, wait for its turn on a thread or a pool. Who has to know that nothing more comes
-of what was delivered, as `group_by` does, waits until the hosts behind it rest (`rests`).
+of what was delivered, as `group_by` does, waits until the drains behind it rest (`rests`).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from reactive_runtime.spec import MAX_DEMAND
 if TYPE_CHECKING:
     from reactive_runtime._core.failure import Failure
     from reactive_runtime._core.flow_base import FlowBase
-    from reactive_runtime._core.inbox import Inbox
+    from reactive_runtime._core.prefetch_queue import PrefetchQueue
 
-__all__ = ["WORK", "Host", "Waiter"]
+__all__ = ["WORK", "DrainContext", "Waiter"]
 
 WORK: Final = 1024
 """Elements that the tree works on, delivered or not, after which it gives way."""
@@ -61,7 +61,7 @@ class Waiter(Protocol):
         """`operator` is going to subscribe to `source`. Any thread, without a lock."""
 
 
-class Host(Drain):
+class DrainContext(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
     __slots__ = (
@@ -104,7 +104,7 @@ class Host(Drain):
         self._calling = 0  # _lock; calls upstream that are being made, on the thread of its executor
         self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
-        self._behind: Inbox | None = None  # _lock; that it signals to, as an upstream of another host; None once closed
+        self._behind: PrefetchQueue | None = None  # _lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # _lock; subscriptions to upstreams that are being made
         self._over = False  # _lock; it is closed, and the end was signalled
         self._patience: int = -1  # set once, before it starts; see `_core.fuse`
@@ -114,9 +114,9 @@ class Host(Drain):
         self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self._failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
         self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
-        self._root: Host | None = None  # set once, before it starts, and dropped at the end; see `root`
+        self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
         self._waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
-        self.demanded: bool = True  # the owner's; False while the feed is only looked after, and no element can go on
+        self.demanded: bool = True  # the owner's; False while the source runs without demand: no element can go on
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""
@@ -126,17 +126,17 @@ class Host(Drain):
         """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
         raise NotImplementedError
 
-    def behind(self) -> Inbox | None:
-        """The inbox that it signals to, as an upstream of another host."""
+    def behind(self) -> PrefetchQueue | None:
+        """The prefetch queue that it signals to, as an upstream of another drain."""
         with self._lock:
             return self._behind
 
-    def root(self) -> Host:
-        """The host at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
+    def root(self) -> DrainContext:
+        """The drain at the end of the tree, below all those that an operator gave its upstreams; it may be this one."""
         return self._root or self
 
     def at_end(self, ending: Callable[[], object]) -> None:
-        """Call `ending` when the host has closed everything; at once, if it has."""
+        """Call `ending` when the drain has closed everything; at once, if it has."""
         with self._lock:
             over = self._endings is None
             if self._endings is not None:
@@ -318,21 +318,21 @@ class Host(Drain):
     def _came(self) -> None:
         """It was made, or will not be. Any thread, without a lock.
 
-        With its last one the host itself has been made, for the one behind it. In a loop: there may be thousands.
+        With its last one the drain itself has been made, for the one behind it. In a loop: there may be thousands.
         """
-        idle: list[Host] = []
-        host: Host | None = self
-        while host is not None:
-            with host._lock:
-                host._coming -= 1
-                if host._coming:
+        idle: list[DrainContext] = []
+        drain: DrainContext | None = self
+        while drain is not None:
+            with drain._lock:
+                drain._coming -= 1
+                if drain._coming:
                     break
-                if host._calls and (host._over or not (host._busy or host._summoned)):
-                    idle.append(host)
-                inbox = host._behind
-            host = inbox.host() if inbox is not None and inbox.is_here() else None
+                if drain._calls and (drain._over or not (drain._busy or drain._summoned)):
+                    idle.append(drain)
+                queue = drain._behind
+            drain = queue.drain() if queue is not None and queue.is_here() else None
         if idle:
-            each([host._left for host in idle])
+            each([drain._left for drain in idle])
 
     def _later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
         """`_later`, for a call that subscribes to an upstream, and returns when that is done."""
@@ -394,12 +394,12 @@ class _Summons(Task):
     __slots__ = ()
 
     def run(self) -> None:
-        assert isinstance(self.drain, Host)
+        assert isinstance(self.drain, DrainContext)
         if self.drain._come():
             self.drain._run()
 
     def refuse(self, error: RejectedError) -> None:
-        assert isinstance(self.drain, Host)
+        assert isinstance(self.drain, DrainContext)
         if self.drain._come():
             self.drain._rejected(error)
         else:

@@ -3,30 +3,32 @@
 The problem: an operator that waits for several parties, upstreams, timers, tasks on a pool, is usually written as
 callbacks that meet in a queue, with a drain loop of its own. There are forty of them, and each gets it wrong anew.
 
-The answer: a gather is a feed, and its `elements` is a generator that reads like the operator's definition. It runs
-only as the owner of the host's drain, so that its state needs no lock. It never waits: where there is nothing it
-yields PENDING, and is resumed when somebody has left a note.
+The answer: a combinator is a pollable source, and its `elements` is a generator that reads like the operator's
+definition. It runs only as the drain's owner, so that its state needs no lock. It never waits: where there
+is nothing it yields PENDING, and is resumed when somebody has left a note.
 
     def elements(self):                          # take_until
         main, other = self.lane(self.source), self.lane(self.other, prefetch=1)
-        while other.signal() is PENDING:
+        while other.next_signal() is PENDING:
             element = main.poll()
             if element is END: return
             yield element                        # PENDING goes on as it is
 
-Demand: `poll` pulls only if an element can go on. Without demand the generator is still resumed (`pump`), to see to
-what needs none: an end, an error, a timer, a switch. It must then yield nothing but PENDING, and does so by itself
-where what it yields comes from `poll`; an operator that has elements from elsewhere asks `self.host.demanded`.
+Demand: `next_if_demanded` pulls only if an element can go on. Without demand the generator is still resumed
+(`run_without_demand`), to see to what needs none: an end, an error, a timer, a switch. It must then yield nothing but
+PENDING, and does so by itself where what it yields comes from `next_if_demanded`; an operator that has elements from
+elsewhere asks `self.drain.demanded`.
 
-A lane is one upstream. A flow without an executor is not subscribed to: its feed hangs on the same host, and the lane
-is its iterator, through its steps. Any other publisher gets an inbox: with `prefetch` elements of room; or, without,
-with exactly as much as the downstream still wants.
+An inner subscription is one upstream. A flow without an executor is not subscribed to: its pollable source hangs on the
+same drain, and the inner subscription is its iterator, through its steps. Any other publisher gets a prefetch queue:
+with `prefetch` elements of room; or, without, with exactly as much as the downstream still wants.
 
 A signal from elsewhere must not wait for a user's code. The owner of a drain may be kept: by a function or a source
 that takes its time, by a loop without result (`keeps`). So an operator that hears from elsewhere, from a clock, a
 switch, another publisher (`apart`), gives each upstream that may keep the owner a drain of its own: a subscription and
-an inbox. The thread that asks for its elements then owns that drain only; the timer's thread owns the operator's,
-signals, and cancels. What costs nothing to pull, a list or what waits in a queue, hangs on the host as it is.
+a prefetch queue. The thread that asks for its elements then owns that drain only; the timer's thread owns the
+operator's, signals, and cancels. What costs nothing to pull, a list or what waits in a queue, hangs on the drain as it
+is.
 """
 
 from __future__ import annotations
@@ -39,22 +41,22 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import each
-from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import Inbox, Overflow
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.place import Place, an_exception, blame, blame_step
-from reactive_runtime._core.single import Single
+from reactive_runtime._core.pollable import Pollable, paced
+from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
+from reactive_runtime._core.task_source import TaskSource
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase
 
-__all__ = ["END", "PENDING", "Clock", "Crowd", "Elements", "Gather", "Lane", "Timer"]
+__all__ = ["END", "PENDING", "Clock", "Combinator", "Elements", "InnerSubscription", "ReadySet", "Timer"]
 
 
 class End:
@@ -65,7 +67,7 @@ class End:
 
 
 END: Final = End()
-"""What a lane gives when its upstream has completed."""
+"""What an inner subscription gives when its upstream has completed."""
 
 NOTHING: Final = object()
 
@@ -74,7 +76,7 @@ DEPTH: Final = 12
 of them is a frame or more on the stack of the one that pulls."""
 
 Elements = Generator[Any, None, None]
-"""What the `elements` of a gather are: elements, and PENDING."""
+"""What the `elements` of a combinator are: elements, and PENDING."""
 
 
 @runtime_checkable
@@ -90,17 +92,17 @@ class Clock(Protocol):
         raise NotImplementedError
 
 
-class Lane:
-    """One upstream of a gather. All methods are for the owner of the host's drain."""
+class InnerSubscription:
+    """One upstream of a combinator. All methods are for the drain's owner."""
 
     __slots__ = (
         "_ahead",
-        "_feed",
+        "_drain",
         "_heard",
-        "_host",
         "_iterator",
         "_keeps",
         "_own",
+        "_pollable",
         "_portion",
         "_prefetch",
         "_seen",
@@ -110,7 +112,7 @@ class Lane:
 
     def __init__(
         self,
-        host: Host,
+        drain: DrainContext,
         source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
@@ -124,8 +126,8 @@ class Lane:
 
         `ahead`: an asynchronous operator upstream gets a drain of its own, and so goes on while it is not polled.
         """
-        plan = source._origin.plan()
-        self._host = host
+        plan = source._source.plan()
+        self._drain = drain
         self._heard = heard  # who hears of what is discarded downstream of its steps
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
@@ -133,51 +135,53 @@ class Lane:
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
         self.over: bool = False  # it has ended, or was closed
-        self._feed: Feed
+        self._pollable: Pollable
         steps = (*plan.steps, *source._steps) if plan.steps else source._steps
-        ahead = ahead and plan.gathers and plan.executor is None
+        ahead = ahead and plan.combines and plan.executor is None
         self._own = plan.executor is None and (ahead or (apart and (plan.keeps or bool(steps))) or depth >= DEPTH)
         # It runs the user's code, on this drain: not on a thread that has only brought news.
-        self._keeps = plan.executor is None and not (self._own or plan.gathers) and (plan.keeps or bool(steps))
+        self._keeps = plan.executor is None and not (self._own or plan.combines) and (plan.keeps or bool(steps))
         if self._own:
-            self._feed = inbox = Inbox(source._run, prefetch) if ahead else Inbox(source._run, None, most=prefetch)
-            inbox.own = True
-            if apart and host._home is not None:
-                host._hears = True
+            self._pollable = queue = (
+                PrefetchQueue(source._run, prefetch) if ahead else PrefetchQueue(source._run, None, most=prefetch)
+            )
+            queue.own = True
+            if apart and drain._home is not None:
+                drain._hears = True
             # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
             self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
             if steps:
                 self._steps = [step.fresh() for step in steps]
-            self._feed = plan.feed(self._upstream(prefetch))
-            if isinstance(self._feed, Gather):
-                self._feed.depth = depth + 1
+            self._pollable = plan.pollable(self._upstream(prefetch))
+            if isinstance(self._pollable, Combinator):
+                self._pollable.depth = depth + 1
         elif plan.single is not None and not any(step.expands for step in steps):
-            self._feed = Single(plan.single, steps, plan.executor, at_once=prefetch is not None)
+            self._pollable = TaskSource(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
-            self._feed = Inbox(source._run, prefetch)
-        if apart and plan.executor is not None and plan.executor is host._home:
-            host._hears = True
-        if overflow is not None and isinstance(self._feed, Inbox):
-            self._feed.limit(overflow)
+            self._pollable = PrefetchQueue(source._run, prefetch)
+        if apart and plan.executor is not None and plan.executor is drain._home:
+            drain._hears = True
+        if overflow is not None and isinstance(self._pollable, PrefetchQueue):
+            self._pollable.limit(overflow)
         if self._steps:
-            self._feed.pace()
-        self._feed.heard = heard_above(self._steps, heard) if self._steps else heard
-        self._feed.attach(host)
+            self._pollable.pace()
+        self._pollable.heard = heard_above(self._steps, heard) if self._steps else heard
+        self._pollable.attach(drain)
         # What it comes back with, perhaps without end, goes on its way at once, and finds the demand that there is.
-        here = plan.executor is None and isinstance(self._feed, Inbox)  # it may signal on this thread
-        runs_here = self._own or plan.keeps or not plan.gathers
+        here = plan.executor is None and isinstance(self._pollable, PrefetchQueue)  # it may signal on this thread
+        runs_here = self._own or plan.keeps or not plan.combines
         light = plan.executor is not None or not runs_here  # to connect, or to ask, runs no source on this thread
-        if isinstance(self._feed, Inbox):
-            self._feed.light = light
-        if isinstance(self._feed, Inbox) and (here or prefetch == MAX_DEMAND):
-            host._later(self._feed.connect, light=light)
+        if isinstance(self._pollable, PrefetchQueue):
+            self._pollable.light = light
+        if isinstance(self._pollable, PrefetchQueue) and (here or prefetch == MAX_DEMAND):
+            drain._later(self._pollable.connect, light=light)
         elif here or prefetch == MAX_DEMAND or plan.pushes:
-            host._later_expected(self._feed.connect, light=light)
-        elif host._away and plan.executor is host._home:
-            host._later(self._feed.connect)  # behind those that were noted before it
+            drain._later_expected(self._pollable.connect, light=light)
+        elif drain._away and plan.executor is drain._home:
+            drain._later(self._pollable.connect)  # behind those that were noted before it
         else:
-            self._feed.connect()
+            self._pollable.connect()
 
     def _upstream(self, n: int | None) -> int | None:
         if n is None:
@@ -186,43 +190,43 @@ class Lane:
             n = min(step.upstream_demand(n), MAX_DEMAND)
         return n
 
-    def poll(self) -> Any:
+    def next_if_demanded(self) -> Any:
         """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
         if self.over:
             return END
-        if self._host._stop:
+        if self._drain._stop:
             return PENDING
-        if not self._host.demanded:
-            return self.look()
-        if self._keeps and self._host._away:
-            self._host._deferred = True
-            return self.look()
+        if not self._drain.demanded:
+            return self.peek_end()
+        if self._keeps and self._drain._away:
+            self._drain._deferred = True
+            return self.peek_end()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
             self._seen = False
             return element
         return self._next()
 
-    def signal(self) -> Any:
-        """The next element, demanded or not, for a lane whose elements do not go on."""
-        demanded, self._host.demanded = self._host.demanded, True
+    def next_signal(self) -> Any:
+        """The next element, demanded or not, for an inner subscription whose elements do not go on."""
+        demanded, self._drain.demanded = self._drain.demanded, True
         try:
-            element = self.poll()
+            element = self.next_if_demanded()
         finally:
-            self._host.demanded = demanded
+            self._drain.demanded = demanded
         if element is PENDING and self._prefetch is not None:
             if self._own:
-                self._feed.want(self._portion)
-            elif isinstance(self._feed, Gather):
-                self.want(self._prefetch)  # of what hangs on it: the demand further down is not its measure
+                self._pollable.request(self._portion)
+            elif isinstance(self._pollable, Combinator):
+                self.request(self._prefetch)  # of what hangs on it: the demand further down is not its measure
         return element
 
     def _next(self) -> Any:
         self._seen = False
-        host = self._host
-        host._work -= 1
-        if not host._work:
-            host._give_way()
+        drain = self._drain
+        drain._work -= 1
+        if not drain._work:
+            drain._give_way()
             return PENDING
         if self._iterator is None:
             self._iterator = self._opened()
@@ -231,100 +235,101 @@ class Lane:
             if element is None:
                 raise none_element()
         except BaseException as error:
-            name_source(error, self._feed.where)
+            name_source(error, self._pollable.where)
             blame_step(error)
-            self._feed.blame_source(error)
+            self._pollable.blame_source(error)
             self.close()
             raise
         if element is END:
             self.close()
-        elif element is PENDING and self._own and host.demanded:
-            self._feed.want(1)  # the host need not run dry, and would then not ask: others may always have something
+        elif element is PENDING and self._own and drain.demanded:
+            # The drain need not run dry, and would then not ask: others may always have something.
+            self._pollable.request(1)
         return element
 
     def _opened(self) -> Iterator[Any]:
         try:
-            elements = self._feed.open()
+            elements = self._pollable.open()
         except Exception as error:
-            self._feed.blame_source(error)
+            self._pollable.blame_source(error)
             raise
         if not self._steps:
             return elements
-        if not self._feed.waits:
-            elements = paced(elements, self._host)
-        return pulled(elements, self._steps, self._host)
+        if not self._pollable.waits:
+            elements = paced(elements, self._drain)
+        return pulled(elements, self._steps, self._drain)
 
-    def look(self) -> Any:
+    def peek_end(self) -> Any:
         """END, if that is certain; else PENDING, and what needs no demand has been seen to.
 
-        For lanes that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
+        For inner subscriptions that are not polled now: what hangs on them, a window that fills, a clock, has to go on.
         """
         if self.over:
             return END
         if self._seen:
             return PENDING
-        demanded, self._host.demanded = self._host.demanded, False
+        demanded, self._drain.demanded = self._drain.demanded, False
         try:
             return self._looked()
         finally:
-            self._host.demanded = demanded
+            self._drain.demanded = demanded
 
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
             if self._iterator is None:
-                if self._keeps and self._host._away:
-                    self._host._deferred = True
+                if self._keeps and self._drain._away:
+                    self._drain._deferred = True
                     return PENDING
                 self._iterator = self._opened()
-            self._feed.pump()
-            if end_is_certain(self._steps, self._feed.exhausted):
+            self._pollable.run_without_demand()
+            if end_is_certain(self._steps, self._pollable.exhausted):
                 element = self._next()
                 if element is PENDING or element is END:
                     return element
                 self._ahead = element
-        self._seen = not self._feed.waits
+        self._seen = not self._pollable.waits
         return PENDING
 
     def pushes(self) -> bool:
         """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
-        return self._feed.pushes()
+        return self._pollable.pushes()
 
     def ask_exactly(self) -> None:
         """From now on ask for what is demanded."""
         self._prefetch = None
-        self._feed.ask_exactly()
+        self._pollable.ask_exactly()
 
     def raise_failure(self) -> None:
         """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
-        if not self.over and (error := self._feed.failure()) is not None:
+        if not self.over and (error := self._pollable.failure()) is not None:
             self.close()
             raise an_exception(error)
 
     def waits(self) -> bool:
         """Whether its elements may come later, from elsewhere."""
-        return self._feed.waits
+        return self._pollable.waits
 
-    def sleep(self, told: list[Lane]) -> bool:
-        """Be put into `told` when there is news. False: there is some now, or may be at any time."""
-        if self._keeps and self._host._away:
+    def sleep(self, ready: list[InnerSubscription]) -> bool:
+        """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
+        if self._keeps and self._drain._away:
             return False  # it was not asked
-        return self._feed.tell(told, self)
+        return self._pollable.notify_when_ready(ready, self)
 
     def relays(self) -> bool:
         """Whether demand has to be passed on to it."""
-        return self._feed.relays()
+        return self._pollable.relays()
 
-    def want(self, n: int) -> None:
-        """The host has run dry, and `n` elements are demanded downstream."""
+    def request(self, n: int) -> None:
+        """The drain has run dry, and `n` elements are demanded downstream."""
         if not self.over:
             wanted = self._upstream(n if self._prefetch is None or self._own else self._prefetch)
             assert wanted is not None
-            self._feed.want(wanted)
+            self._pollable.request(wanted)
 
     def begin(self) -> None:
         """Subscribe now to what the upstream subscribes to, although its turn comes later."""
-        if isinstance(self._feed, Gather):
-            self.look()
+        if isinstance(self._pollable, Combinator):
+            self.peek_end()
 
     def spent(self) -> bool:
         """Whether a step has taken its last element: its upstream is of no use any more."""
@@ -344,87 +349,89 @@ class Lane:
                 held = let_go(self._steps, self._heard)
         finally:
             if self._ahead is not NOTHING:
-                held.append((self._ahead, self._feed.heard))
+                held.append((self._ahead, self._pollable.heard))
             try:
-                self._feed.close()
+                self._pollable.close()
             finally:
                 self._iterator = None
                 hooks.held_dropped("a stream ended before it was delivered", held)
 
 
-class Crowd:
-    """Lanes that are polled in turn. For the owner of the host's drain.
+class ReadySet:
+    """Inner subscriptions that are polled in turn. For the drain's owner.
 
-    Of the lanes that have something to give, the one whose last turn is longest ago comes next: between two turns of
-    one, each of the others has had its turn. A lane that was looked at, without demand, keeps its place.
+    Of the inner subscriptions that have something to give, the one whose last turn is longest ago comes next: between
+    two turns of one, each of the others has had its turn. An inner subscription that was looked at, without demand,
+    keeps its place.
     """
 
-    def __init__(self, gather: Gather) -> None:
-        self._gather = gather
-        self._awake: deque[Lane] = deque()  # in the order of their turns
+    def __init__(self, combinator: Combinator) -> None:
+        self._gather = combinator
+        self._awake: deque[InnerSubscription] = deque()  # in the order of their turns
         self._asleep = 0
-        self._told: list[Lane] = []  # the host's lock; those that have been woken
-        self._last: Lane | None = None  # it gave an element, and has not been settled
+        self._ready: list[InnerSubscription] = []  # the drain's lock; those that have been woken
+        self._last: InnerSubscription | None = None  # it gave an element, and has not been settled
 
     def __len__(self) -> int:
         return len(self._awake) + self._asleep
 
-    def add(self, lane: Lane) -> None:
+    def add(self, inner: InnerSubscription) -> None:
         """One more; its turn comes after those of the others."""
-        self._awake.append(lane)
+        self._awake.append(inner)
 
-    def poll(self) -> Any:
-        """An element; PENDING where no lane has one; END when one or more have ended, which are no longer here.
+    def next_if_demanded(self) -> Any:
+        """An element; PENDING where no inner subscription has one; END when one or more have ended, which are no longer
+        here.
 
-        Raises the error of a lane, which is then no longer here either.
+        Raises the error of an inner subscription, which is then no longer here either.
         """
-        host = self._gather.host
-        with host._lock:
-            if self._told:
-                self._awake.extend(self._told)
-                self._asleep -= len(self._told)
-                self._told.clear()
-        if not host.demanded:
+        drain = self._gather.drain
+        with drain._lock:
+            if self._ready:
+                self._awake.extend(self._ready)
+                self._asleep -= len(self._ready)
+                self._ready.clear()
+        if not drain.demanded:
             return self._looked()
         for _ in range(len(self._awake)):
-            lane = self._awake.popleft()
+            inner = self._awake.popleft()
             try:
-                element = lane.poll()
+                element = inner.next_if_demanded()
             except Exception:
-                self._gather.leave(lane)
+                self._gather.leave(inner)
                 raise
             if element is END:
-                self._gather.leave(lane)
+                self._gather.leave(inner)
                 return END
-            if element is PENDING and host._gives_way():
-                self._awake.appendleft(lane)  # it has not had its turn
+            if element is PENDING and drain._gives_way():
+                self._awake.appendleft(inner)  # it has not had its turn
                 return PENDING
-            if element is PENDING and lane.sleep(self._told):
+            if element is PENDING and inner.sleep(self._ready):
                 self._asleep += 1
                 continue
-            self._awake.append(lane)
+            self._awake.append(inner)
             if element is not PENDING:
-                self._last = lane
+                self._last = inner
                 return element
         return PENDING
 
     def _looked(self) -> Any:
         """See to what needs no demand. The order of the turns stays."""
-        lanes, self._awake = self._awake, deque()
+        inners, self._awake = self._awake, deque()
         result: Any = PENDING
-        while lanes:
-            lane = lanes.popleft()
+        while inners:
+            inner = inners.popleft()
             try:
-                ended = lane.look() is END
+                ended = inner.peek_end() is END
             except Exception:
-                self._gather.leave(lane)
-                self._awake.extend(lanes)
+                self._gather.leave(inner)
+                self._awake.extend(inners)
                 raise
             if ended:
-                self._gather.leave(lane)
+                self._gather.leave(inner)
                 result = END
             else:
-                self._awake.append(lane)
+                self._awake.append(inner)
         return result
 
     def settle(self) -> None:
@@ -432,31 +439,31 @@ class Crowd:
 
         So the upstream is cancelled before any other is asked for more, as if it had pushed the element.
         """
-        lane, self._last = self._last, None
-        if lane is not None and lane.spent() and self._awake and self._awake[-1] is lane:
+        inner, self._last = self._last, None
+        if inner is not None and inner.spent() and self._awake and self._awake[-1] is inner:
             self._awake.pop()
             try:
-                ended = lane.look() is END
+                ended = inner.peek_end() is END
             except Exception:
-                self._gather.leave(lane)
+                self._gather.leave(inner)
                 raise
             if ended:
-                self._gather.leave(lane)
+                self._gather.leave(inner)
             else:
-                self._awake.append(lane)
+                self._awake.append(inner)
 
 
 class Timer:
-    """A time to wait for. `due` is for the owner of the host's drain."""
+    """A time to wait for. `due` is for the drain's owner."""
 
-    __slots__ = ("_clock", "_dropped", "_fired", "_future", "_host", "_over", "_round")
+    __slots__ = ("_clock", "_drain", "_dropped", "_fired", "_future", "_over", "_round")
 
-    def __init__(self, host: Host, clock: Clock, seconds: float) -> None:
-        self._host = host
+    def __init__(self, drain: DrainContext, clock: Clock, seconds: float) -> None:
+        self._drain = drain
         self._clock = clock
-        self._fired = False  # the host's lock
-        self._round = 0  # the host's lock; how often it has begun anew
-        self._dropped: BaseException | None = None  # the host's lock
+        self._fired = False  # the drain's lock
+        self._round = 0  # the drain's lock; how often it has begun anew
+        self._dropped: BaseException | None = None  # the drain's lock
         self._over = False  # the owner's
         self._set(seconds)
 
@@ -468,24 +475,24 @@ class Timer:
         self._future.add_done_callback(self._settled)
 
     def _fire(self, round: int) -> None:
-        with self._host._lock:
+        with self._drain._lock:
             if round != self._round:  # it was due, and on its way, when the timer began anew
                 return
             self._fired = True
-        self._host._heard_from()
+        self._drain._heard_from()
 
     def _settled(self, future: Future[Any]) -> None:
         if not future.cancelled():
             return
-        with self._host._lock:
+        with self._drain._lock:
             if self._future is not future:  # taken back by `cancel` or `again`
                 return
             self._dropped = RejectedError("a timer was cancelled in the clock's queue")
-        self._host._heard_from()
+        self._drain._heard_from()
 
     def due(self) -> bool:
         """Whether the time has come. RejectedError if it never will, since the clock was shut down."""
-        with self._host._lock:
+        with self._drain._lock:
             fired, dropped = self._fired, self._dropped
         if dropped is not None and not self._over:
             raise _no_clock(self._clock, dropped)
@@ -494,7 +501,7 @@ class Timer:
     def again(self, seconds: float) -> None:
         """Begin anew."""
         self.cancel()
-        with self._host._lock:
+        with self._drain._lock:
             self._fired = False
             self._round += 1
         self._over = False
@@ -503,7 +510,7 @@ class Timer:
     def cancel(self) -> None:
         """Wait no more."""
         self._over = True
-        with self._host._lock:
+        with self._drain._lock:
             future, self._future = self._future, _NO_FUTURE
         future.cancel()
 
@@ -520,16 +527,16 @@ def _no_clock(clock: Clock, cause: BaseException) -> RejectedError:
 
 def _needs_a_thread(source: FlowBase[Any]) -> bool:
     """Whether it, or a source of it, runs on the thread that asks; what a clock brings has a thread already."""
-    plan = source._origin.plan()
+    plan = source._source.plan()
     return plan.keeps or plan.pulls or plan.begins
 
 
-class Gather(Feed):
-    """A feed over lanes and timers."""
+class Combinator(Pollable):
+    """A pollable source over inner subscriptions and timers."""
 
     title: str = ""
     place: Place | None = None
-    gathers: bool = True
+    combines: bool = True
     waits: bool = True
 
     hears: ClassVar[bool] = False
@@ -542,21 +549,22 @@ class Gather(Feed):
     """It may keep the owner of the drain, itself or by upstreams that are not given a drain of their own."""
 
     apart: bool = False
-    """An upstream that may keep the owner gets a drain of its own. Set by `Gathered`, before anything else."""
+    """An upstream that may keep the owner gets a drain of its own. Set by `CombinatorSource`, before anything else."""
 
     sources_on: Executor | None = None
-    """Where the sources run that are known beforehand, unless they have an executor already. Set by `Gathered`."""
+    """Where the sources run that are known beforehand, unless they have an executor already. Set by `CombinatorSource`.
+    """
 
     depth: int = 0
-    """How many operators stand below it on the same drain. Set by the lane."""
+    """How many operators stand below it on the same drain. Set by the inner subscription."""
 
     def __init__(self) -> None:
-        # All of it belongs to the owner of the host's drain.
-        self.host: Host  # set once, by attach
-        self.lanes: dict[Lane, None] = {}  # those that are open
-        self._relaying: dict[Lane, None] = {}  # and of them, those that demand is passed on to
+        # All of it belongs to the drain's owner.
+        self.drain: DrainContext  # set once, by attach
+        self.inners: dict[InnerSubscription, None] = {}  # those that are open
+        self._relaying: dict[InnerSubscription, None] = {}  # and of them, those that demand is passed on to
         self.timers: list[Timer] = []
-        self.elsewhere: bool = False  # a lane had nothing to give at once, or may have: it will be heard from later
+        self.elsewhere: bool = False  # one had nothing to give at once, or may have: it will be heard from later
         self._run: Elements | None = None
         self._over = False  # `elements` has come to its end
         self._error: Exception | None = None  # it raised this while there was no demand, or put it off
@@ -569,12 +577,12 @@ class Gather(Feed):
         """The stream has ended; drop what is left (`discard`)."""
 
     def waits_for(self) -> str:
-        """What there is to wait for besides lanes, for a message; a look from any thread."""
+        """What there is to wait for besides inner subscriptions, for a message; a look from any thread."""
         return f"a timer of {executor_name(self.timers[-1]._clock)}" if self.timers else ""
 
     # -- for operators -----------------------------------------------------------------------------------------
 
-    def lane(
+    def inner(
         self,
         source: FlowBase[Any],
         prefetch: int | None = None,
@@ -583,81 +591,86 @@ class Gather(Feed):
         apart: bool | None = None,
         ahead: bool = False,
         made: bool = False,
-    ) -> Lane:
+    ) -> InnerSubscription:
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = source._on(self.sources_on)
-        if (waiter := self.host._waiter) is not None and not source._origin.free():
+        if (waiter := self.drain._waiter) is not None and not source._source.free():
             waiter.begins(source, self.title)
         apart = self.apart if apart is None else apart
-        lane = Lane(self.host, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth)
-        self.lanes[lane] = None
-        self.elsewhere = self.elsewhere or lane.waits()
-        if lane.relays():
-            self._relaying[lane] = None
-        return lane
+        inner = InnerSubscription(
+            self.drain, source, prefetch, overflow, self.heard, apart=apart, ahead=ahead, depth=self.depth
+        )
+        self.inners[inner] = None
+        self.elsewhere = self.elsewhere or inner.waits()
+        if inner.relays():
+            self._relaying[inner] = None
+        return inner
 
-    def widen(self, lane: Lane) -> None:
+    def widen(self, inner: InnerSubscription) -> None:
         """From now on ask the upstream for what is demanded, however it was asked before."""
-        lane.ask_exactly()
-        self._relaying[lane] = None
+        inner.ask_exactly()
+        self._relaying[inner] = None
 
-    def leave(self, lane: Lane) -> None:
+    def leave(self, inner: InnerSubscription) -> None:
         """Let go of an upstream."""
-        self.lanes.pop(lane, None)
-        self._relaying.pop(lane, None)
-        lane.close()
+        self.inners.pop(inner, None)
+        self._relaying.pop(inner, None)
+        inner.close()
 
-    def relay(self, lane: Lane) -> Elements:
-        """All of a lane, to its end."""
-        while (element := lane.poll()) is not END:
+    def relay(self, inner: InnerSubscription) -> Elements:
+        """All of an inner subscription, to its end."""
+        while (element := inner.next_if_demanded()) is not END:
             yield element
-        self.leave(lane)
+        self.leave(inner)
 
     def demand(self) -> Elements:
         """Wait until an element can go on."""
-        while not self.host.demanded:
+        while not self.drain.demanded:
             yield PENDING
 
-    def beside(self, lane: Lane, source: FlowBase[Any], *, unless: bool = False) -> Generator[Any, None, Any]:
-        """What `lane` has when it has begun, PENDING where that is nothing, and then the lane of `source`.
+    def beside(
+        self, inner: InnerSubscription, source: FlowBase[Any], *, unless: bool = False
+    ) -> Generator[Any, None, Any]:
+        """What `inner` has when it has begun, PENDING where that is nothing, and then the inner subscription of
+        `source`.
 
         `unless`: none where it has something at hand.
         """
-        news = lane.signal()
+        news = inner.next_signal()
         if news is not PENDING and unless:
             return news, None
-        host, made = self.host, primitives.Event()
-        if news is not PENDING or not host._begins():
-            return news, self.lane(source)
+        drain, made = self.drain, primitives.Event()
+        if news is not PENDING or not drain._begins():
+            return news, self.inner(source)
 
         def go_on(times: int = DEPTH) -> None:
             if times and trampoline.others():  # behind the calls that those let begin in turn
                 trampoline.later(partial(go_on, times - 1))
                 return
             made.set()
-            host._add(0)
+            drain._add(0)
 
-        host._expect()  # the subscription to `source`
+        drain._expect()  # the subscription to `source`
         try:
-            host._later(go_on)  # behind the calls that let it begin
+            drain._later(go_on)  # behind the calls that let it begin
             while news is PENDING and not made.is_set():  # it may be pulled on this thread, and have no end
                 yield PENDING
-                news = lane.signal()
-            news = lane.signal() if news is PENDING else news
-            return news, self.lane(source)  # in any case: a group has to have its subscriber
+                news = inner.next_signal()
+            news = inner.next_signal() if news is PENDING else news
+            return news, self.inner(source)  # in any case: a group has to have its subscriber
         finally:
-            host._came()
+            drain._came()
 
     def home(self) -> Elements:
         """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""
-        while self.host._away:
-            self.host._deferred = True
+        while self.drain._away:
+            self.drain._deferred = True
             yield PENDING
 
     def timer(self, clock: Clock, seconds: float) -> Timer:
         """A timer that is cancelled with the stream."""
-        timer = Timer(self.host, clock, seconds)
+        timer = Timer(self.drain, clock, seconds)
         self.timers.append(timer)
         return timer
 
@@ -685,10 +698,10 @@ class Gather(Feed):
         """Tell the hook of elements that will not be delivered; `wanted`: because that is what the operator is for."""
         hooks.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
 
-    # -- the feed ----------------------------------------------------------------------------------------------
+    # -- the pollable source -------------------------------------------------------------------------------------------
 
-    def attach(self, host: Host) -> None:
-        self.host = host
+    def attach(self, drain: DrainContext) -> None:
+        self.drain = drain
 
     def open(self) -> Iterator[Any]:
         self._run = self.elements()
@@ -702,11 +715,11 @@ class Gather(Feed):
         empty: Iterable[Any] = ()
         yield from empty
 
-    def want(self, n: int) -> None:
-        for lane in self._relaying:
-            lane.want(n)
+    def request(self, n: int) -> None:
+        for inner in self._relaying:
+            inner.request(n)
 
-    def pump(self) -> None:
+    def run_without_demand(self) -> None:
         if self._over or self._run is None:
             return
         try:
@@ -727,12 +740,12 @@ class Gather(Feed):
         return self.title
 
     def pushes(self) -> bool:
-        return any(lane.pushes() for lane in self.lanes)
+        return any(inner.pushes() for inner in self.inners)
 
     def close(self) -> None:
         self._over = True
         run, self._run = self._run, None
-        lanes, self.lanes, self._relaying = self.lanes, {}, {}
+        inners, self.inners, self._relaying = self.inners, {}, {}
         # An exit on its way up does not keep the others from being closed.
         try:
             if run is not None:
@@ -741,8 +754,8 @@ class Gather(Feed):
                 timer.cancel()
         finally:
             try:
-                if lanes:
-                    each([lane.close for lane in lanes])
+                if inners:
+                    each([inner.close for inner in inners])
             finally:
                 self._quietly(self.closed)
                 self._drop_error()

@@ -1,4 +1,4 @@
-"""The receiving end of a boundary: a subscriber upstream, a feed downstream.
+"""The receiving end of a boundary: a subscriber upstream, a pollable source downstream.
 
 What arrives is put down under the lock of the downstream drain, which is woken by the same act; the drain takes
 it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
@@ -9,7 +9,8 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
   publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
 
 An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
-asked when nobody owns the drain (`Host._later`): each element has to go on its way at once, not to wait for the return.
+asked when nobody owns the drain (`DrainContext._later`): each element has to go on its way at once, not to wait for the
+return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
 drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the
@@ -27,15 +28,15 @@ from weakref import ref
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
+from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, comes_too_late
-from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, none_element
-from reactive_runtime._core.host import WORK, Host
+from reactive_runtime._core.pollable import Pollable
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
-__all__ = ["Inbox", "NoneSignalledError", "Overflow", "Relayed", "Upstream"]
+__all__ = ["NoneSignalledError", "Overflow", "PrefetchQueue", "Relayed", "Upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Overflow:
     drop: Literal["oldest", "newest", "error"]
 
 
-class Inbox(Feed):
-    """Feeds a drain with what an upstream publisher signals."""
+class PrefetchQueue(Pollable):
+    """Gives a drain what an upstream publisher signals."""
 
     __slots__ = (
         "__weakref__",
@@ -109,7 +110,7 @@ class Inbox(Feed):
         self._done = False  # drain lock; the upstream has ended
         self._failure: Failure | None = None  # drain lock; it ended with this
         self._closed = False  # drain lock; the downstream has no use for elements any more
-        self._coming = False  # drain lock; it is not yet subscribed to the upstream; see `Host.rests`
+        self._coming = False  # drain lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
         self._told: tuple[list[Any], Any] | None = None  # drain lock; who is put where, once, when there is news
         self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
         # Owned by the downstream drain:
@@ -118,15 +119,15 @@ class Inbox(Feed):
         self._consumed = 0  # since the last refill
         self._worked = 0  # since the last time that it gave way, where it does
         self._paced = False
-        self._drain: Host  # set once, by attach
+        self._drain: DrainContext  # set once, by attach
 
-    # -- the feed: called by the owner of the downstream drain -------------------------------------------------
+    # -- the pollable source: called by the owner of the downstream drain ----------------------------------------------
 
-    def attach(self, host: Host) -> None:
-        self._drain = host
+    def attach(self, drain: DrainContext) -> None:
+        self._drain = drain
         self._coming = True
-        host._failed = None  # what was raised before is dealt with
-        host._expect()
+        drain._failed = None  # what was raised before is dealt with
+        drain._expect()
 
     def is_here(self) -> bool:
         """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
@@ -135,7 +136,7 @@ class Inbox(Feed):
         return coming
 
     def came(self) -> None:
-        """`is_here`, and the host hears of it. From any thread."""
+        """`is_here`, and the drain hears of it. From any thread."""
         if self.is_here():
             self._drain._came()
 
@@ -146,8 +147,8 @@ class Inbox(Feed):
         owner = getattr(subscribe, "__self__", None)
         return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
 
-    def host(self) -> Host:
-        """The drain that it feeds."""
+    def drain(self) -> DrainContext:
+        """The drain that it gives its elements to."""
         return self._drain
 
     def room(self) -> int:
@@ -238,7 +239,7 @@ class Inbox(Feed):
             failure = self._failure
         return None if failure is None else failure.reached(self._drain)
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         if self._prefetch is not None:
             return
         with self._drain._lock:
@@ -289,19 +290,19 @@ class Inbox(Feed):
         """Hold no more than that. Called before `connect`."""
         self._overflow = overflow
 
-    def tell(self, told: list[Any], who: Any) -> bool:
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
         with self._drain._lock:
             if self._items or self._done:
                 return False
-            self._told = told, who
+            self._told = ready, who
             return True
 
     def _arrived(self) -> None:
         """Something is here. Called with the drain's lock held."""
         if self._told is not None:
-            told, who = self._told
+            ready, who = self._told
             self._told = None
-            told.append(who)
+            ready.append(who)
 
     def _too_many(self) -> list[Any]:
         """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
@@ -398,14 +399,14 @@ class Inbox(Feed):
         else:
             self._refuse(element)
 
-    def absorb(self, elements: Iterable[Any], upstream: Host, *, at_hand: bool) -> tuple[int, bool]:
+    def absorb(self, elements: Iterable[Any], upstream: DrainContext, *, synchronous: bool) -> tuple[int, bool]:
         """`on_next` for each of `elements`, for an upstream of our own, which has checked the demand.
 
-        Returns how many, and whether PENDING was met. `at_hand`: to get the next one runs no code of a user, and
+        Returns how many, and whether PENDING was met. `synchronous`: to get the next one runs no code of a user, and
         never waits; then all of them change hands in one go, unless no more than some of them may wait here. Else each
         can be taken as soon as it is here: an element in hand never waits for the next one to be made.
         """
-        if at_hand and self._overflow is None:
+        if synchronous and self._overflow is None:
             batch: list[Any] = []
             try:
                 batch.extend(elements)
@@ -481,7 +482,7 @@ class Inbox(Feed):
         subscription: Any = None if upstream is None else upstream.subscription()
         while isinstance(subscription, Relayed):
             subscription = subscription.subscription
-        failed = subscription._failed if isinstance(subscription, Host) else None  # its owner signals here
+        failed = subscription._failed if isinstance(subscription, DrainContext) else None  # its owner signals here
         return Failure(error) if failed is None else failed.passed_on(error)
 
     def on_complete(self) -> None:
@@ -545,10 +546,11 @@ class Relayed:
         return subscription
 
 
-def ours(subscription: Subscription, inbox: Inbox) -> bool:
-    """Whether it is a host of ours that signals to `inbox`, and says when it has subscribed to its upstreams."""
+def ours(subscription: Subscription, queue: PrefetchQueue) -> bool:
+    """Whether it is a drain of ours that signals to `queue`, and says when it has subscribed to its upstreams."""
     subscription = Relayed.unwrapped(subscription)
-    return isinstance(subscription, Host) and subscription._behind is inbox  # by its owner: it is not yet closed
+    # By its owner: it is not yet closed.
+    return isinstance(subscription, DrainContext) and subscription._behind is queue
 
 
 class Upstream(Drain):
@@ -560,11 +562,11 @@ class Upstream(Drain):
     drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
     """
 
-    __slots__ = ("_caller", "_cancelled", "_ended", "_inbox", "_ours", "_subscription", "_unbounded", "submits")
+    __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_queue", "_subscription", "_unbounded", "submits")
 
-    def __init__(self, subscription: Subscription, inbox: Told) -> None:
+    def __init__(self, subscription: Subscription, queue: Told) -> None:
         super().__init__()
-        self._inbox = inbox
+        self._queue = queue
         self._ours = isinstance(subscription, Drain | Relayed)
         self.submits = isinstance(subscription, Drain) and subscription._executor is not None
         self._subscription: Subscription | None = subscription  # _lock; None once it has been cancelled
@@ -620,7 +622,7 @@ class Upstream(Drain):
         except BaseException as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
             fault.__cause__ = error
-            self._inbox._raised(error, fault)
+            self._queue._raised(error, fault)
         finally:
             with self._lock:
                 self._caller = 0

@@ -1,7 +1,7 @@
-"""The feed of a source that has one element and an executor: a task, with no subscription behind it.
+"""The pollable source of a source that has one element and an executor: a task, with no subscription behind it.
 
 `flat_map(lambda n: Flow.from_callable(...).subscribe_on(pool))` makes thousands of them. A subscription of its own,
-with a drain, and an inbox to take what it gives, would cost each of them more than the task itself does.
+with a drain, and a prefetch queue to take what it gives, would cost each of them more than the task itself does.
 """
 
 from __future__ import annotations
@@ -13,27 +13,38 @@ from itertools import chain
 from typing import Any
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.failure import Failure, comes_too_late
-from reactive_runtime._core.feed import Feed
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
-from reactive_runtime._core.host import Host
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
 
-__all__ = ["Single"]
+__all__ = ["TaskSource"]
 
 
 Outcome = tuple[list[Any], BaseException | None]
 
 
-class Single(Feed):
+class TaskSource(Pollable):
     """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
 
     __slots__ = (
-        "_at_once", "_begun", "_chunk", "_closed", "_executor", "_failure", "_future", "_host", "_items", "_over",
-        "_steps", "_supplier", "_told",
+        "_at_once",
+        "_begun",
+        "_chunk",
+        "_closed",
+        "_drain",
+        "_executor",
+        "_failure",
+        "_future",
+        "_items",
+        "_over",
+        "_steps",
+        "_supplier",
+        "_told",
     )  # fmt: skip
 
     waits = True
@@ -51,19 +62,19 @@ class Single(Feed):
         self._executor = executor
         self._at_once = at_once
         self._begun = False  # the owner's
-        self._host: Host  # set once, by attach
-        self._future: Future[Outcome] | None = None  # the host's lock
-        self._items: list[Any] = []  # the host's lock
-        self._over = False  # the host's lock; the task is done
-        self._failure: Failure | None = None  # the host's lock; it raised this
-        self._closed = False  # the host's lock
-        self._told: tuple[list[Any], Any] | None = None  # the host's lock; see Inbox.tell
+        self._drain: DrainContext  # set once, by attach
+        self._future: Future[Outcome] | None = None  # the drain's lock
+        self._items: list[Any] = []  # the drain's lock
+        self._over = False  # the drain's lock; the task is done
+        self._failure: Failure | None = None  # the drain's lock; it raised this
+        self._closed = False  # the drain's lock
+        self._told: tuple[list[Any], Any] | None = None  # the drain's lock; see Prefetch queue.tell
         self._chunk: Iterator[Any] = iter(())  # the owner's
 
-    # -- the feed ----------------------------------------------------------------------------------------------
+    # -- the pollable source -------------------------------------------------------------------------------------------
 
-    def attach(self, host: Host) -> None:
-        self._host = host
+    def attach(self, drain: DrainContext) -> None:
+        self._drain = drain
 
     def connect(self) -> None:
         if self._at_once:
@@ -72,17 +83,17 @@ class Single(Feed):
     def relays(self) -> bool:
         return not self._at_once
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         if not (self._at_once or self._begun):
             self._begun = True
-            self._host._later(self._submit, light=True)
+            self._drain._later(self._submit, light=True)
 
     def open(self) -> Iterator[Any]:
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         while True:
-            with self._host._lock:
+            with self._drain._lock:
                 over, failure = self._over, self._failure
                 items, self._items = self._items, []
             if not over:
@@ -91,22 +102,22 @@ class Single(Feed):
             self._chunk = iter(items)
             yield self._chunk
             if failure is not None:
-                raise failure.reached(self._host)
+                raise failure.reached(self._drain)
             return
 
     def exhausted(self) -> bool:
-        with self._host._lock:
+        with self._drain._lock:
             return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
-    def tell(self, told: list[Any], who: Any) -> bool:
-        with self._host._lock:
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
+        with self._drain._lock:
             if self._over:
                 return False
-            self._told = told, who
+            self._told = ready, who
             return True
 
     def close(self) -> None:
-        with self._host._lock:
+        with self._drain._lock:
             self._closed = True
             items, self._items = self._items, []
             future, failure = self._future, self._failure
@@ -120,7 +131,7 @@ class Single(Feed):
                 hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
             finally:
                 if failure is not None:
-                    failure.left(self._host)
+                    failure.left(self._drain)
 
     # -- the task ----------------------------------------------------------------------------------------------
 
@@ -128,7 +139,7 @@ class Single(Feed):
         """On the thread that subscribes, or asks; nobody's lock is held."""
         if self._gone():
             return
-        run: Callable[..., Any] = self._host._context.copy().run
+        run: Callable[..., Any] = self._drain._context.copy().run
         try:
             future = submitted(self._executor, partial(run, contained, self._work))
         except BaseException as error:
@@ -138,7 +149,7 @@ class Single(Feed):
             if goes_up(error):
                 raise
             return
-        with self._host._lock:
+        with self._drain._lock:
             closed = self._closed  # `close` has not seen it
             if not closed:
                 self._future = future
@@ -147,7 +158,7 @@ class Single(Feed):
         future.add_done_callback(partial(contained, self._done))
 
     def _gone(self) -> bool:
-        with self._host._lock:
+        with self._drain._lock:
             return self._closed
 
     def _work(self) -> Outcome:
@@ -174,19 +185,19 @@ class Single(Feed):
             self._settle(*future.result())
 
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
-        host = self._host
-        kept = error is not None and comes_too_late(error, host)
-        with host._lock:
+        drain = self._drain
+        kept = error is not None and comes_too_late(error, drain)
+        with drain._lock:
             late = self._closed
             if not late:
                 self._items, self._over = items, True
                 self._failure = None if error is None else Failure(error, kept=kept)
                 if self._told is not None:
-                    told, who = self._told
+                    ready, who = self._told
                     self._told = None
-                    told.append(who)
+                    ready.append(who)
         if not late:
-            host._heard_from()
+            drain._heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)

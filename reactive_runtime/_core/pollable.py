@@ -1,7 +1,8 @@
-"""What a subscription pulls from: a feed makes the iterator of one subscription, and ends it.
+"""What a subscription pulls from: a pollable source makes the iterator of one subscription, and ends it.
 
-A cold source is a feed over the iterator that its supplier makes. A boundary is a feed over what has arrived
-from its upstream (`_core.inbox`). The drain knows no difference, but that a boundary may have nothing yet.
+A cold source is a pollable source over the iterator that its supplier makes. A boundary is a pollable source over what
+has arrived from its upstream (`_core.prefetch_queue`). The drain knows no difference, but that a boundary may have
+nothing yet.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from operator import length_hint
 from typing import Any, Final
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.host import WORK, Host
 from reactive_runtime._core.place import Place, blame
 from reactive_runtime.errors import RejectedError
 
-__all__ = ["ColdFeed", "Feed", "paced"]
+__all__ = ["IterablePollable", "Pollable", "paced"]
 
 
-class Feed:
+class Pollable:
     """One subscription's supply. All but `attach` and `connect` is called by the owner of its drain."""
 
     __slots__ = ("heard",)
@@ -32,13 +33,13 @@ class Feed:
     queues: bool = False
     """What the iterator gives has been made already: to get it runs no user's code."""
 
-    gathers: bool = False
+    combines: bool = False
     """It subscribes to upstreams of its own when the iterator first runs."""
 
     waits: bool = False
     """Whether the iterator may yield PENDING."""
 
-    def attach(self, host: Host) -> None:
+    def attach(self, drain: DrainContext) -> None:
         """Whom to wake; called once, before anything else."""
 
     def connect(self) -> None:
@@ -48,18 +49,18 @@ class Feed:
         """The iterator; called once, on the thread that drains. May raise what the source raises."""
         raise NotImplementedError
 
-    def at_hand(self) -> bool:
+    def synchronous(self) -> bool:
         """Whether `next` on the iterator runs no user's code and never waits."""
         return False
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
 
     def pace(self) -> None:
         """Give way after so many elements: what follows may drop them all."""
 
     def ask_exactly(self) -> None:
-        """From now on elements are wanted as they are demanded (`want`)."""
+        """From now on elements are wanted as they are demanded (`request`)."""
 
     def blame_source(self, error: BaseException) -> None:
         """Note on an error that came out of the iterator where the source was put into the flow."""
@@ -71,7 +72,7 @@ class Feed:
         """
         return None
 
-    def pump(self) -> None:
+    def run_without_demand(self) -> None:
         """There is no demand: see to what needs none. Nothing is pulled."""
 
     def pushes(self) -> bool:
@@ -79,11 +80,11 @@ class Feed:
         return self.waits
 
     def relays(self) -> bool:
-        """Whether `want` does anything: False where all there is room for has been asked for."""
+        """Whether `request` does anything: False where all there is room for has been asked for."""
         return True
 
-    def tell(self, told: list[Any], who: Any) -> bool:
-        """Put `who` into `told`, which the drain's lock owns, when something arrives. False: it is here, or may be."""
+    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
+        """Put `who` into `ready`, which the drain's lock owns, when something arrives. False: it is here, or may be."""
         return False
 
     def exhausted(self) -> bool:
@@ -106,15 +107,15 @@ class Feed:
         """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
-def paced(elements: Iterator[Any], host: Host) -> Iterator[Any]:
+def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:
     """`elements` of a source that never waits, for steps that may drop them all: gives way after so many of them."""
-    return chain.from_iterable(_paced(elements, host))
+    return chain.from_iterable(_paced(elements, drain))
 
 
-def _paced(elements: Iterator[Any], host: Host) -> Iterator[Iterable[Any]]:
+def _paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Iterable[Any]]:
     for first in elements:
         yield chain((first,), islice(elements, WORK - 1))
-        host._spend()
+        drain._spend()
         yield (PENDING,)
 
 
@@ -125,7 +126,7 @@ _SIZED: Final[tuple[type[Any], ...]] = tuple(type(iter(empty)) for empty in _EMP
 _MANY: Final = sys.maxsize
 
 
-class ColdFeed(Feed):
+class IterablePollable(Pollable):
     """The iterator of a supplier's iterable, made when the drain first runs."""
 
     __slots__ = ("_count", "_iterable", "_iterator", "_place", "_supplier", "_title")
@@ -147,7 +148,7 @@ class ColdFeed(Feed):
             what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
             raise TypeError(f"the source gave a {type(iterable).__name__}: {what} ({error})") from error
         self._iterator = iterator
-        if self.at_hand() and iterator is not iterable:
+        if self.synchronous() and iterator is not iterable:
             self._iterable = iterable
             return iterator
         self._count = repeat(True, _MANY)  # counts, for `where`, at the cost of two nanoseconds an element
@@ -164,7 +165,7 @@ class ColdFeed(Feed):
         if not isinstance(error, RejectedError):  # that is the executor's
             blame(error, self._title, self._place)
 
-    def at_hand(self) -> bool:
+    def synchronous(self) -> bool:
         return isinstance(self._iterator, _SIZED)
 
     def exhausted(self) -> bool:

@@ -1,10 +1,11 @@
 """The sending end of a hot source: what was offered to one subscriber, until it is demanded.
 
-An inbox asks its upstream; what comes into an outbox comes by itself. So it has a capacity, and an offer tells whether
-there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock held, when there is
-room again, and when the subscriber has gone.
+A prefetch queue asks its upstream; what comes into a subscriber buffer comes by itself. So it has a capacity, and an
+offer tells whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
+held, when there is room again, and when the subscriber has gone.
 
-One element at a time is handed on, and has left the outbox then: all that waits can still be counted, and dropped.
+One element at a time is handed on, and has left the subscriber buffer then: all that waits can still be counted, and
+dropped.
 
     open ──end──▶ ended ──taken to the last──▶ gone
       └──the subscriber cancels──▶ gone (final)
@@ -17,29 +18,29 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure
-from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.host import Host
+from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["Outbox"]
+__all__ = ["SubscriberBuffer"]
 
 
 def _nothing() -> None:
     """There is nothing to do."""
 
 
-class Outbox(Feed):
-    """Feeds one drain with what is offered, on any thread."""
+class SubscriberBuffer(Pollable):
+    """Gives one drain what is offered, on any thread."""
 
     __slots__ = (
         "__weakref__",
+        "_drain",
         "_failure",
         "_full",
         "_given",
         "_handed",
-        "_host",
         "_items",
         "_lock",
         "_over",
@@ -72,8 +73,8 @@ class Outbox(Feed):
         self._over = False  # _lock; there will be no more
         self._failure: Failure | None = None  # _lock; and this is why
         self.gone: bool = False  # _lock; the subscriber wants no more
-        self._host: Host | None = None  # _lock; set once, by attach
-        self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the host's demand
+        self._drain: DrainContext | None = None  # _lock; set once, by attach
+        self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the drain's demand
         self._paced = False  # set once, before it is opened
         self._given = 0  # the drain's; elements handed on since `on_room` was called
 
@@ -122,16 +123,16 @@ class Outbox(Feed):
         with self._lock:
             return self.gone and not self._over
 
-    def host(self) -> Host | None:
-        """The drain that it feeds, once there is one."""
+    def drain(self) -> DrainContext | None:
+        """The drain that it gives its elements to, once there is one."""
         with self._lock:
-            return self._host
+            return self._drain
 
     def wake(self) -> None:
         """Let the subscriber see to what has come. May call it, on this thread."""
-        host = self.host()
-        if host is not None:
-            host._add(0)
+        drain = self.drain()
+        if drain is not None:
+            drain._add(0)
 
     def lag(self) -> int:
         """How many elements wait."""
@@ -141,11 +142,11 @@ class Outbox(Feed):
     def demand(self) -> int:
         """How many elements could be delivered beyond those that wait; less than 0: how many are not asked for."""
         with self._lock:
-            host, waiting, handed = self._host, len(self._items), self._handed
-        if host is None:
+            drain, waiting, handed = self._drain, len(self._items), self._handed
+        if drain is None:
             return -waiting
-        with host._lock:
-            demand = host._demand
+        with drain._lock:
+            demand = drain._demand
         return demand - waiting if demand == MAX_DEMAND else demand - handed - waiting
 
     def room(self) -> int:
@@ -159,29 +160,29 @@ class Outbox(Feed):
     def abandoned(self) -> list[Any]:
         """What waits for a subscriber that has not come, and will not. Called once, after the end."""
         with self._lock:
-            if self._host is not None:
+            if self._drain is not None:
                 return []
             items = list(self._items)
             self._items.clear()
             return items
 
-    # -- the feed ----------------------------------------------------------------------------------------------
+    # -- the pollable source -------------------------------------------------------------------------------------------
 
-    def attach(self, host: Host) -> None:
+    def attach(self, drain: DrainContext) -> None:
         with self._lock:
-            self._host = host
+            self._drain = drain
 
     def connect(self) -> None:
-        assert self._host is not None
-        if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to begin
+        assert self._drain is not None
+        if not self._drain._stop:  # cancelled inside `on_subscribe`: there is nothing to begin
             self.on_connect()
 
     def pace(self) -> None:
         self._paced = True
 
     def open(self) -> Iterator[Any]:
-        assert self._host is not None
-        return paced(self, self._host) if self._paced else self
+        assert self._drain is not None
+        return paced(self, self._drain) if self._paced else self
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -201,7 +202,7 @@ class Outbox(Feed):
             elif self._failure is None:
                 raise StopIteration
             else:
-                raise self._failure.reached(self._host)
+                raise self._failure.reached(self._drain)
         self._given += 1
         if full:
             self._freed()
@@ -209,15 +210,15 @@ class Outbox(Feed):
 
     def _freed(self) -> None:
         """There is room for one that found none. Called by the drain's owner, before the element goes its way."""
-        assert self._host is not None
-        self._host._later(self.on_room)  # as soon as it has
+        assert self._drain is not None
+        self._drain._later(self.on_room)  # as soon as it has
 
     def failure(self) -> BaseException | None:
         with self._lock:
-            host, failure = self._host, self._failure
-        return None if failure is None else failure.reached(host)
+            drain, failure = self._drain, self._failure
+        return None if failure is None else failure.reached(drain)
 
-    def want(self, n: int) -> None:
+    def request(self, n: int) -> None:
         with self._lock:
             self._handed = 0  # the turn is over
 
@@ -231,12 +232,12 @@ class Outbox(Feed):
             self.gone = True
             items = list(self._items)
             self._items.clear()
-            host, failure = self._host, self._failure
+            drain, failure = self._drain, self._failure
         try:
             hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)
         finally:
             try:
                 if failure is not None:
-                    failure.left(host)
+                    failure.left(drain)
             finally:
                 self.on_gone()

@@ -5,9 +5,9 @@ to hold the source back. A queue for each of them costs n copies of an element, 
 how much room there is.
 
 The answer: the elements are linked once, and each subscriber has a *reader*, a place in the line. What all of them have
-passed is garbage, and what late subscribers are to see is kept by the hub's own place. The room there is follows from
-the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a search. An
-element costs a step of each reader, and nothing else grows with their number.
+passed is garbage, and what late subscribers are to see is kept by the multicaster's own place. The room there is
+follows from the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a
+search. An element costs a step of each reader, and nothing else grows with their number.
 
          _first (what a late one begins with)          _tail (empty; the next element goes here)
            ▼                                             ▼
@@ -17,8 +17,8 @@ element costs a step of each reader, and nothing else grows with their number.
 
 Guarantees: one lock owns the line, the places, and what the upstream was asked for; so an element that was asked for
 always has its place. It is not held while a subscriber is woken, or the upstream asked. An element goes to all or to
-none: where one subscriber has no room, the emission is refused. Behind an upstream that never happens, since the hub
-asks for no more than the slowest has room for.
+none: where one subscriber has no room, the emission is refused. Behind an upstream that never happens, since the
+multicaster asks for no more than the slowest has room for.
 
     open ──end──▶ over (final)
       └──released (auto_cancel, disconnect)──▶ the upstream is cancelled, now or as soon as it comes (final)
@@ -33,23 +33,23 @@ from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.feed import Feed, paced
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.host import Host
-from reactive_runtime._core.inbox import NoneSignalledError, Relayed, Upstream
 from reactive_runtime._core.place import an_exception
+from reactive_runtime._core.pollable import Pollable, paced
+from reactive_runtime._core.prefetch_queue import NoneSignalledError, Relayed, Upstream
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase
 
-__all__ = ["Emission", "Hub", "Reader", "wake_all"]
+__all__ = ["EmitResult", "Multicaster", "Reader", "wake_all"]
 
 
-class Emission(enum.Enum):
+class EmitResult(enum.Enum):
     """What became of an element that was emitted. Only `OK` delivers it, to every subscriber there is."""
 
     OK = "ok"
@@ -68,23 +68,23 @@ class _Node:
 
     __slots__ = ("element", "next")
 
-    element: Any  # the hub's lock
-    next: _Node | None  # the hub's lock
+    element: Any  # the multicaster's lock
+    next: _Node | None  # the multicaster's lock
 
     def __init__(self) -> None:
         self.next = None
 
 
-class Reader(Feed):
-    """Feeds one drain with the line, from the place where its subscriber came in."""
+class Reader(Pollable):
+    """Gives one drain the line, from the place where its subscriber came in."""
 
     __slots__ = (
         "__weakref__",
         "_asking",
+        "_drain",
         "_entered",
         "_failure",
-        "_host",
-        "_hub",
+        "_multicaster",
         "_node",
         "_on_drain",
         "_paced",
@@ -97,91 +97,91 @@ class Reader(Feed):
     queues = True
     waits = True
 
-    def __init__(self, hub: Hub, node: _Node, position: int, entered: int) -> None:
-        """For `Hub.enter`: begin at `node`; `entered` is where the line ended when the subscriber came."""
-        self._hub = hub
-        self._node = node  # the hub's lock; what comes next
-        self._position = position  # the hub's lock; its number
+    def __init__(self, multicaster: Multicaster, node: _Node, position: int, entered: int) -> None:
+        """For `Multicaster.enter`: begin at `node`; `entered` is where the line ended when the subscriber came."""
+        self._multicaster = multicaster
+        self._node = node  # the multicaster's lock; what comes next
+        self._position = position  # the multicaster's lock; its number
         self._entered = entered  # what lies before was replayed, and takes no room
-        self._host: Host | None = None  # the hub's lock; set once, by attach
+        self._drain: DrainContext | None = None  # the multicaster's lock; set once, by attach
         self._on_drain = False  # set once, by attach; the subscriber has an executor, and connects there
         self._paced = False  # set once, before it is opened
-        self._asking = False  # the hub's lock; the upstream is about to be asked, by `_ask`
-        self._failure: Failure | None = None  # the hub's lock; set once, when the hub has failed
-        self.gone: bool = False  # the hub's lock; the subscriber wants no more
-        self.on_connect: Callable[[], object] = hub.more_room  # set before it is attached
+        self._asking = False  # the multicaster's lock; the upstream is about to be asked, by `_ask`
+        self._failure: Failure | None = None  # the multicaster's lock; set once, when the multicaster has failed
+        self.gone: bool = False  # the multicaster's lock; the subscriber wants no more
+        self.on_connect: Callable[[], object] = multicaster.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
-    def attach(self, host: Host) -> None:
-        self._on_drain = host._executor is not None
-        with self._hub._lock:
-            self._host = host
-            self._hub._woken = None
+    def attach(self, drain: DrainContext) -> None:
+        self._on_drain = drain._executor is not None
+        with self._multicaster._lock:
+            self._drain = drain
+            self._multicaster._woken = None
 
     def connect(self) -> None:
         if not self._on_drain:
             self._connect()
 
     def _connect(self) -> None:
-        assert self._host is not None
-        if not self._host._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
+        assert self._drain is not None
+        if not self._drain._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
             self.on_connect()
 
     def pace(self) -> None:
         self._paced = True
 
     def open(self) -> Iterator[Any]:
-        assert self._host is not None
+        assert self._drain is not None
         if self._on_drain:
-            self._host._later(self._connect)
-        return paced(self, self._host) if self._paced else self
+            self._drain._later(self._connect)
+        return paced(self, self._drain) if self._paced else self
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        hub = self._hub
-        with hub._lock:
+        multicaster = self._multicaster
+        with multicaster._lock:
             node = self._node
             if node.next is not None:
                 self._node = node.next
-                ask = hub._passed(self)
+                ask = multicaster._passed(self)
                 if ask:
                     self._asking = True
-            elif not hub._over:
+            elif not multicaster._over:
                 return PENDING
             elif self._failure is None:
                 raise StopIteration
             else:
-                raise self._failure.reached(self._host)
-        if ask and self._host is not None:
-            self._host._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
+                raise self._failure.reached(self._drain)
+        if ask and self._drain is not None:
+            self._drain._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
         return node.element
 
     def _ask(self) -> None:
-        with self._hub._lock:
+        with self._multicaster._lock:
             self._asking = False
-        self._hub.more_room()
+        self._multicaster.more_room()
 
     def exhausted(self) -> bool:
-        with self._hub._lock:
-            return self._hub._over and self._node.next is None
+        with self._multicaster._lock:
+            return self._multicaster._over and self._node.next is None
 
     def close(self) -> None:
-        hub, host = self._hub, self._host
-        left, failure = hub.leave(self)
+        multicaster, drain = self._multicaster, self._drain
+        left, failure = multicaster.leave(self)
         try:
             hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
             try:
                 if failure is not None:
-                    failure.left(host)
+                    failure.left(drain)
             finally:
                 if self.on_gone is not None:
                     self.on_gone()
 
 
-class Hub:
+class Multicaster:
     """Spreads elements, on any thread, to the readers that have entered."""
 
     def __init__(
@@ -199,7 +199,8 @@ class Hub:
         `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
         upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
         subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber
-        leaves, the upstream is cancelled, and that is the end. `anew`: those who come after the end have another hub.
+        leaves, the upstream is cancelled, and that is the end. `anew`: those who come after the end have another
+        multicaster.
 
         An error that the last subscriber leaves behind goes to the hook, as its elements do; where elements are kept
         for late ones, the error is too.
@@ -214,7 +215,7 @@ class Hub:
         self._batch = 0 if capacity is None else capacity - (capacity >> 2)
         self._lock = primitives.Lock()
         self._readers: dict[Reader, None] = {}  # _lock; empty once it is over
-        self._woken: tuple[Host, ...] | None = ()  # _lock; their hosts, for emissions; None: to be made anew
+        self._woken: tuple[DrainContext, ...] | None = ()  # _lock; their drains, for emissions; None: to be made anew
         self._tail = _Node()  # _lock
         self._end = 0  # _lock; the number of the tail: so many elements there have been
         self._first = self._tail  # _lock
@@ -230,7 +231,7 @@ class Hub:
     # -- the side of the subscribers ---------------------------------------------------------------------------
 
     def enter(self) -> Reader:
-        """The feed of one more subscriber, which begins with what is replayed."""
+        """The pollable source of one more subscriber, which begins with what is replayed."""
         with self._lock:
             reader = Reader(self, self._first, self._first_number, self._end)
             if self._failed is not None:
@@ -306,22 +307,22 @@ class Hub:
 
     # -- the side of those who emit ----------------------------------------------------------------------------
 
-    def emit(self, element: Any) -> Emission:
+    def emit(self, element: Any) -> EmitResult:
         """Put `element` into the line, or, where a subscriber has no room, nowhere."""
         with self._lock:
             emission = self._put(element, promised=False)
-            hosts = self._to_wake() if emission is Emission.OK else ()
-        wake_all(hosts)
+            drains = self._to_wake() if emission is EmitResult.OK else ()
+        wake_all(drains)
         return emission
 
-    def _put(self, element: Any, *, promised: bool) -> Emission:
+    def _put(self, element: Any, *, promised: bool) -> EmitResult:
         """`promised`: there was room when the upstream was asked for it. Called with the lock held."""
         if self._over:
-            return Emission.TERMINATED
+            return EmitResult.TERMINATED
         if not self._readers and self.replay == 0:
-            return Emission.NO_SUBSCRIBER
+            return EmitResult.NO_SUBSCRIBER
         if not promised and self._room() <= 0:
-            return Emission.OVERFLOW
+            return EmitResult.OVERFLOW
         tail = self._tail
         tail.element = element
         self._tail = tail.next = _Node()
@@ -331,12 +332,12 @@ class Hub:
         if self.replay is not None and self._end - self._first_number > self.replay:
             assert self._first.next is not None
             self._first, self._first_number = self._first.next, self._first_number + 1
-        return Emission.OK
+        return EmitResult.OK
 
-    def _to_wake(self) -> tuple[Host, ...]:
+    def _to_wake(self) -> tuple[DrainContext, ...]:
         """Called with the lock held."""
         if self._woken is None:
-            self._woken = tuple(reader._host for reader in self._readers if reader._host is not None)
+            self._woken = tuple(reader._drain for reader in self._readers if reader._drain is not None)
         return self._woken
 
     def _room(self) -> int:
@@ -350,14 +351,14 @@ class Hub:
         with self._lock:
             if self._over:
                 return False
-            hosts, upstream = self._to_wake(), self._upstream
+            drains, upstream = self._to_wake(), self._upstream
             unheard = error is not None and not (raised or self._readers) and (self.anew or self._released)
             self._finish(error, kept=raised)
         if upstream is not None:
             upstream.ended()
         if error is not None and unheard:
             hooks.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
-        wake_all(hosts, ended=True)
+        wake_all(drains, ended=True)
         return True
 
     def _finish(self, error: BaseException | None, *, kept: bool = False) -> None:
@@ -384,9 +385,9 @@ class Hub:
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
-        host = Relayed.unwrapped(subscription)
-        if isinstance(host, Host):
-            host._waiter = self
+        drain = Relayed.unwrapped(subscription)
+        if isinstance(drain, DrainContext):
+            drain._waiter = self
         with self._lock:
             refused = self._upstream is not None or self._over or self._released
             if not refused:
@@ -405,20 +406,20 @@ class Hub:
                 self._outstanding -= 1
             upstream = self._upstream
             emission = self._put(element, promised=promised)
-            hosts = self._to_wake() if emission is Emission.OK else ()
+            drains = self._to_wake() if emission is EmitResult.OK else ()
         try:
-            wake_all(hosts)
+            wake_all(drains)
         except BaseException as error:  # an exit on its way up: this upstream is about to close, and nothing follows
             if not isinstance(error, Unwinding):
                 self.end(an_exception(error), raised=True)
             raise
-        if emission is not Emission.OK:
+        if emission is not EmitResult.OK:
             hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
-        if emission is Emission.OVERFLOW and upstream is not None:
+        if emission is EmitResult.OVERFLOW and upstream is not None:
             self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
             upstream.cancel()
             return
-        if upstream is not None and hosts:
+        if upstream is not None and drains:
             self.more_room()
 
     def abandoned(self, error: BaseException) -> None:
@@ -450,19 +451,21 @@ class Hub:
         raise error
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.host.Waiter`: those subscribers that wait on a thread. Hubs may feed one another in a circle."""
-        hubs: dict[Hub, None] = {self: None}
-        left: list[Hub] = [self]
+        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread. They may feed one
+        another in a circle.
+        """
+        multicasters: dict[Multicaster, None] = {self: None}
+        left: list[Multicaster] = [self]
         while left:
-            hub = left.pop()
-            with hub._lock:
-                hosts = hub._to_wake()
-            for waiter in [host._waiter for host in hosts]:
-                if not isinstance(waiter, Hub):
+            multicaster = left.pop()
+            with multicaster._lock:
+                drains = multicaster._to_wake()
+            for waiter in [drain._waiter for drain in drains]:
+                if not isinstance(waiter, Multicaster):
                     if waiter is not None:
                         waiter.begins(source, operator)
-                elif waiter not in hubs:
-                    hubs[waiter] = None
+                elif waiter not in multicasters:
+                    multicasters[waiter] = None
                     left.append(waiter)
 
     def disconnect(self) -> None:
@@ -490,18 +493,18 @@ class Hub:
         return 0 if n <= 0 or (self._outstanding and n < self._batch) else n
 
 
-def wake_all(hosts: Iterable[Host], *, ended: bool = False) -> None:
+def wake_all(drains: Iterable[DrainContext], *, ended: bool = False) -> None:
     """Let the subscribers see to what has come; all, also where one raises what is never swallowed.
 
     `ended`: the source has.
     """
     raised: BaseException | None = None
-    for host in hosts:
+    for drain in drains:
         try:
             if ended:
-                host._end_came()
+                drain._end_came()
             else:
-                host._add(0)
+                drain._add(0)
         except BaseException as error:
             if raised is not None:
                 hooks.error_dropped("a second subscriber raised out of the same emission", raised)

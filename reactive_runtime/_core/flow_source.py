@@ -1,7 +1,7 @@
 """Where a flow begins: a cold source, a boundary, or somebody else's publisher.
 
 An origin is immutable and belongs to the description of a pipeline; for each subscription it makes a *plan*:
-the feed to drain, the steps that come with it, and the executor to drain it on.
+the pollable source to drain, the steps that come with it, and the executor to drain it on.
 """
 
 from __future__ import annotations
@@ -11,38 +11,38 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from reactive_runtime._core.feed import ColdFeed, Feed
-from reactive_runtime._core.gather import Gather
-from reactive_runtime._core.inbox import Inbox
+from reactive_runtime._core.combinator import Combinator
 from reactive_runtime._core.place import Place, assembled
+from reactive_runtime._core.pollable import IterablePollable, Pollable
+from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.step import Step
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase
     from reactive_runtime.flow import ConnectableFlow, Flow
-    from reactive_runtime.operators.sharing import Line
+    from reactive_runtime.operators.sharing import ConnectableSource
 
 __all__ = [
     "Boundary",
-    "Cold",
-    "Foreign",
-    "Gathered",
+    "CombinatorSource",
+    "FlowSource",
     "Hot",
-    "Origin",
-    "Part",
-    "Plan",
+    "IterableSource",
+    "PublisherSource",
+    "Stage",
+    "SubscriptionPlan",
     "Use",
     "as_flow",
+    "combinator_flow",
     "connectable_of",
     "flow_of",
     "flow_type",
     "foreign",
-    "gathered",
     "lengthened",
     "make_flows_of",
-    "parts_of",
     "resources_of",
+    "stages_of",
     "uses_of",
 ]
 
@@ -50,31 +50,32 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Plan(NamedTuple):
+class SubscriptionPlan(NamedTuple):
     """What one subscription is made of."""
 
-    feed: Callable[[int | None], Feed]
-    """Makes the feed. The argument is how much an upstream may be asked for ahead of demand; None: nothing."""
+    pollable: Callable[[int | None], Pollable]
+    """Makes the pollable source. The argument is how much an upstream may be asked for ahead of demand; None: nothing.
+    """
     steps: Sequence[Step[Any, Any]]
     executor: Executor | None
     pulls: bool
-    """The feed is a cold source: whoever drains it runs it, and may do so anywhere."""
+    """The pollable source is a cold source: whoever drains it runs it, and may do so anywhere."""
     keeps: bool = False
-    """The one who drains the feed may be kept: in a user's code, or in a loop without result."""
+    """The one who drains the pollable source may be kept: in a user's code, or in a loop without result."""
     pushes: bool = False
-    """To connect the feed may bring elements, without end."""
+    """To connect the pollable source may bring elements, without end."""
     single: Callable[[], Iterable[Any]] | None = None
     """The supplier of a cold source that has one element, whatever its steps make of it."""
-    gathers: bool = False
-    """The feed is an asynchronous operator: it is at work only while its host polls it."""
+    combines: bool = False
+    """The pollable source is an asynchronous operator: it is at work only while its drain polls it."""
     home: Executor | None = None
-    """Where its sources run, other than on `executor`: see `Host`."""
+    """Where its sources run, other than on `executor`: see `DrainContext`."""
     begins: bool = False
-    """The feed subscribes to sources that are known beforehand, and runs none on its own drain."""
+    """The pollable source subscribes to sources that are known beforehand, and runs none on its own drain."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Stage:
     """A stretch of a pipeline between two boundaries, as `explain` draws it."""
 
     text: str
@@ -94,16 +95,16 @@ class Use(NamedTuple):
     resource: Any
 
 
-class Origin(Generic[T]):
+class FlowSource(Generic[T]):
     """The beginning of a flow."""
 
     __slots__ = ()
 
-    def plan(self) -> Plan:
+    def plan(self) -> SubscriptionPlan:
         """What to subscribe with."""
         raise NotImplementedError
 
-    def on(self, executor: Executor) -> Origin[T]:
+    def on(self, executor: Executor) -> FlowSource[T]:
         """The same origin, its source run on `executor`; an executor that was chosen before is kept."""
         raise NotImplementedError
 
@@ -111,7 +112,7 @@ class Origin(Generic[T]):
         """The flow whose pipeline comes before this, as `explain` draws it."""
         return None
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         """The pipeline through `steps`, where that of the upstream is `above`."""
         raise NotImplementedError
 
@@ -119,29 +120,30 @@ class Origin(Generic[T]):
         """Whether it is pulled, and has no executor: it runs on the thread that asks."""
         return False
 
-    def through_boundary(self, prefetch: int) -> Plan | None:
-        """What a boundary subscribes with, to take the elements itself, on its own executor; None: it needs an inbox.
+    def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
+        """What a boundary subscribes with, to take the elements itself, on its own executor; None: it needs a prefetch
+        queue.
 
         `prefetch`: how many elements may wait for it, of a source that does not wait to be asked.
         """
         return self.plan() if self.free() else None
 
 
-def parts_of(flow: FlowBase[Any]) -> list[Part]:
+def stages_of(flow: FlowBase[Any]) -> list[Stage]:
     """The pipeline of a flow. From the source down, in a loop: a chain may be thousands long."""
     chain: list[FlowBase[Any]] = []
     at: FlowBase[Any] | None = flow
     while at is not None:
         chain.append(at)
-        at = at._origin.upstream()
-    parts: list[Part] = []
+        at = at._source.upstream()
+    parts: list[Stage] = []
     for at in reversed(chain):
-        parts = at._origin.parts(parts, at._steps)
+        parts = at._source.parts(parts, at._steps)
     return parts
 
 
 @dataclass(frozen=True, slots=True)
-class Cold(Origin[T]):
+class IterableSource(FlowSource[T]):
     """A supplier of iterables: each subscription iterates one of its own."""
 
     title: str
@@ -149,38 +151,38 @@ class Cold(Origin[T]):
     executor: Executor | None = None
     single: bool = False
     """It has one element."""
-    at_hand: bool = False
+    synchronous: bool = False
     """To iterate it runs none of the user's code, and never waits."""
     place: Place | None = None
     """Where it was put into the flow; None: nothing can go wrong in it."""
 
-    def plan(self) -> Plan:
+    def plan(self) -> SubscriptionPlan:
         supplier, title, place = self.supplier, self.title, self.place
         single = supplier if self.single else None
-        return Plan(
-            lambda _: ColdFeed(supplier, title, place),
+        return SubscriptionPlan(
+            lambda _: IterablePollable(supplier, title, place),
             (),
             self.executor,
             pulls=True,
-            keeps=not self.at_hand,
+            keeps=not self.synchronous,
             single=single,
         )
 
     def free(self) -> bool:
         return self.executor is None
 
-    def on(self, executor: Executor) -> Cold[T]:
+    def on(self, executor: Executor) -> IterableSource[T]:
         if self.executor:
             return self
         # Written out: `replace` costs three times this, and a flow of one element for each task comes by here.
-        return Cold(self.title, self.supplier, executor, self.single, self.at_hand, self.place)
+        return IterableSource(self.title, self.supplier, executor, self.single, self.synchronous, self.place)
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(_line(self.title, steps), self.executor)]
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        return [Stage(_line(self.title, steps), self.executor)]
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign(Origin[T]):
+class PublisherSource(FlowSource[T]):
     """Any publisher; demand is passed on to it exactly."""
 
     title: str
@@ -190,63 +192,65 @@ class Foreign(Origin[T]):
     """The flow that the publisher was made of, for `explain`."""
     beside: tuple[Use, ...] = ()
 
-    def plan(self) -> Plan:
+    def plan(self) -> SubscriptionPlan:
         subscribe, on_drain = self.publisher.subscribe, self.executor is not None
-        return Plan(lambda prefetch: Inbox(subscribe, prefetch, on_drain=on_drain), (), self.executor, pulls=False)
+        return SubscriptionPlan(
+            lambda prefetch: PrefetchQueue(subscribe, prefetch, on_drain=on_drain), (), self.executor, pulls=False
+        )
 
-    def on(self, executor: Executor) -> Foreign[T]:
+    def on(self, executor: Executor) -> PublisherSource[T]:
         return self if self.executor else replace(self, executor=executor)
 
     def upstream(self) -> FlowBase[Any] | None:
         return self.above
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        last = above.pop() if above else Part("", None)
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        last = above.pop() if above else Stage("", None)
         line = _line(f"{last.text} {self.title}".strip(), steps)
-        above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
+        above.append(Stage(line, self.executor or last.executor, (*last.beside, *self.beside)))
         return above
 
 
 @dataclass(frozen=True, slots=True)
-class Hot(Origin[T]):
-    """A source that is there whether anybody subscribes or not: a subscriber gets a feed of its own from it."""
+class Hot(FlowSource[T]):
+    """A source that is there whether anybody subscribes or not: each subscriber gets a pollable source of its own."""
 
     title: str
-    enter: Callable[[], Feed]
+    enter: Callable[[], Pollable]
     executor: Executor | None = None
     beside: tuple[Use, ...] = ()
-    """What its own source needs, where it has one. Known from the beginning: see `Gathered`."""
+    """What its own source needs, where it has one. Known from the beginning: see `CombinatorSource`."""
 
-    def plan(self) -> Plan:
-        return Plan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
+    def plan(self) -> SubscriptionPlan:
+        return SubscriptionPlan(lambda _: self.enter(), (), self.executor, pulls=False, pushes=True)
 
     def on(self, executor: Executor) -> Hot[T]:
         return self if self.executor else replace(self, executor=executor)
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        return [Part(_line(self.title, steps), self.executor, self.beside)]
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        return [Stage(_line(self.title, steps), self.executor, self.beside)]
 
 
 @dataclass(frozen=True, slots=True)
-class Boundary(Origin[T]):
+class Boundary(FlowSource[T]):
     """`publish_on`: what the upstream flow gives, delivered on an executor."""
 
     source: FlowBase[T]
     executor: Executor
     prefetch: int
 
-    def plan(self) -> Plan:
-        above = self.source._origin.through_boundary(self.prefetch)
+    def plan(self) -> SubscriptionPlan:
+        above = self.source._source.through_boundary(self.prefetch)
         if above is not None:
             # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all, or out of the one that it has.
             return above._replace(steps=(*above.steps, *self.source._steps), executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
-        return Plan(lambda _: Inbox(subscribe, prefetch), (), self.executor, pulls=False)
+        return SubscriptionPlan(lambda _: PrefetchQueue(subscribe, prefetch), (), self.executor, pulls=False)
 
     def on(self, executor: Executor) -> Boundary[T]:
         boundaries: list[Boundary[Any]] = [self]
-        while isinstance(above := boundaries[-1].source._origin, Boundary):
+        while isinstance(above := boundaries[-1].source._source, Boundary):
             boundaries.append(above)
         source = boundaries[-1].source._on(executor)
         for below, boundary in zip(boundaries[-2::-1], boundaries[:0:-1], strict=True):
@@ -256,28 +260,28 @@ class Boundary(Origin[T]):
     def upstream(self) -> FlowBase[Any] | None:
         return self.source
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        if above[-1].executor is None and self.source._origin.through_boundary(self.prefetch) is not None:
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        if above[-1].executor is None and self.source._source.through_boundary(self.prefetch) is not None:
             above[-1] = replace(above[-1], executor=self.executor)
-        above.append(Part(_line("", steps), self.executor))
+        above.append(Stage(_line("", steps), self.executor))
         return above
 
 
 @dataclass(frozen=True, slots=True)
-class Long(Origin[T]):
+class Long(FlowSource[T]):
     """A flow with many steps that goes on. It has a drain of its own: each loop is a frame on the stack."""
 
     source: FlowBase[T]
 
-    def plan(self) -> Plan:
+    def plan(self) -> SubscriptionPlan:
         run = self.source._run
 
-        def feed(_: int | None) -> Inbox:
-            inbox = Inbox(run, None)
-            inbox.own = True
-            return inbox
+        def pollable(_: int | None) -> PrefetchQueue:
+            queue = PrefetchQueue(run, None)
+            queue.own = True
+            return queue
 
-        return Plan(feed, (), None, pulls=False, keeps=False)
+        return SubscriptionPlan(pollable, (), None, pulls=False, keeps=False)
 
     def on(self, executor: Executor) -> Long[T]:
         return Long(self.source._on(executor))
@@ -285,7 +289,7 @@ class Long(Origin[T]):
     def upstream(self) -> FlowBase[Any] | None:
         return self.source
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         last = above.pop()
         above.append(replace(last, text=_line(last.text, steps)))
         return above
@@ -295,20 +299,20 @@ LOOPS: Final = 48
 """Steps that begin a loop of their own, at most, on one drain."""
 
 
-def lengthened(flow: FlowBase[Any], step: Step[Any, Any]) -> tuple[Origin[Any], tuple[Step[Any, Any], ...]]:
+def lengthened(flow: FlowBase[Any], step: Step[Any, Any]) -> tuple[FlowSource[Any], tuple[Step[Any, Any], ...]]:
     """What the flow begins with, and its steps, when `step` has come to them."""
     steps = (*flow._steps, step)
     if len(steps) > LOOPS and sum(it.loops() for it in steps) > LOOPS:
         return Long(flow), (step,)
-    return flow._origin, steps
+    return flow._source, steps
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered(Origin[T]):
+class CombinatorSource(FlowSource[T]):
     """An asynchronous operator, with its upstreams; drained on `executor`, or by whoever wakes it."""
 
     title: str
-    make: Callable[[], Gather]
+    make: Callable[[], Combinator]
     sources: Sequence[FlowBase[Any]] = ()
     """The upstreams that are known beforehand, the first of which is the flow it was called on."""
     inline: bool = False
@@ -319,52 +323,54 @@ class Gathered(Origin[T]):
     """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, and what its further
     upstreams need. Known from the beginning, and not looked for through a tree of them."""
 
-    def plan(self) -> Plan:
-        gather = self.make()
-        gather.title, gather.place, gather.apart = self.title, self.place, self._apart(gather)
-        keeps = gather.calls or (bool(self.sources) and not gather.apart)
-        if gather.apart and self.sources:  # its sources run there; what it hears from elsewhere must not wait for them
-            gather.sources_on = self.executor
+    def plan(self) -> SubscriptionPlan:
+        combinator = self.make()
+        combinator.title, combinator.place, combinator.apart = self.title, self.place, self._apart(combinator)
+        keeps = combinator.calls or (bool(self.sources) and not combinator.apart)
+        if combinator.apart and self.sources:  # they run there; what it hears from elsewhere must not wait for them
+            combinator.sources_on = self.executor
             home = self.executor
-            return Plan(lambda _: gather, (), None, pulls=False, keeps=keeps, gathers=True, home=home, begins=True)
-        return Plan(lambda _: gather, (), self.executor, pulls=False, keeps=keeps, gathers=True)
+            return SubscriptionPlan(
+                lambda _: combinator, (), None, pulls=False, keeps=keeps, combines=True, home=home, begins=True
+            )
+        return SubscriptionPlan(lambda _: combinator, (), self.executor, pulls=False, keeps=keeps, combines=True)
 
-    def _apart(self, gather: Gather) -> bool:
+    def _apart(self, combinator: Combinator) -> bool:
         """Whether it hears from elsewhere than the thread that pulls it."""
-        if gather.hears:
+        if combinator.hears:
             return True
-        return len(self.sources) + gather.makes > 1 and not all(source._origin.free() for source in self.sources)
+        return len(self.sources) + combinator.makes > 1 and not all(source._source.free() for source in self.sources)
 
     def _keeps_apart(self, source: FlowBase[Any]) -> bool:
         """Whether it gives this upstream a drain of its own, on the thread that asks for its elements."""
-        plan = source._origin.plan()
+        plan = source._source.plan()
         keeps = plan.executor is None and (plan.keeps or bool(source._steps))
         return keeps and self._apart(self.make())
 
-    def on(self, executor: Executor) -> Gathered[T]:
+    def on(self, executor: Executor) -> CombinatorSource[T]:
         return self if self.executor else replace(self, executor=executor)
 
     def upstream(self) -> FlowBase[Any] | None:
         return None if self.inline or not self.sources else self.sources[0]
 
-    def parts(self, above: list[Part], steps: Sequence[Step[Any, Any]]) -> list[Part]:
-        last = above.pop() if above else Part("", None)
+    def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
+        last = above.pop() if above else Stage("", None)
         between = " ¦ " if last.text and not self.inline and self._keeps_apart(self.sources[0]) else " "
         line = _line(f"{last.text}{between}{self.title}".strip(), steps)
-        above.append(Part(line, self.executor or last.executor, (*last.beside, *self.beside)))
+        above.append(Stage(line, self.executor or last.executor, (*last.beside, *self.beside)))
         return above
 
-    def longer(self, make: Callable[[], Gather], others: Sequence[FlowBase[Any]]) -> Flow[T]:
+    def longer(self, make: Callable[[], Combinator], others: Sequence[FlowBase[Any]]) -> Flow[T]:
         """The flow of the same operator with `others` as further upstreams, that `make` knows of."""
         shown = ", ".join(map(str, others))
         title = f"{self.title[:-1]}, {shown})" if len(self.sources) > 1 else f"{self.title}({shown})"
         beside = tuple(dict.fromkeys((*self.beside, *uses_of(*others))))
-        return flow_of(Gathered(title, make, (*self.sources, *others), beside=beside))
+        return flow_of(CombinatorSource(title, make, (*self.sources, *others), beside=beside))
 
 
 def uses_of(*sources: FlowBase[Any]) -> tuple[Use, ...]:
     """What has to have a thread for them, each once."""
-    uses = (use for source in sources for part in parts_of(source) for use in part.uses())
+    uses = (use for source in sources for part in stages_of(source) for use in part.uses())
     return tuple({(use.what, id(use.resource)): use for use in uses}.values())
 
 
@@ -372,21 +378,21 @@ def resources_of(source: FlowBase[Any]) -> Iterator[Any]:
     """The resources of `uses_of`, without the words, and perhaps more than once: for each flow that is made."""
     at: FlowBase[Any] | None = source
     while at is not None:
-        origin = at._origin
-        executor = getattr(origin, "executor", None)
+        flow_source = at._source
+        executor = getattr(flow_source, "executor", None)
         if executor is not None:
             yield executor
-        for use in getattr(origin, "beside", ()):
+        for use in getattr(flow_source, "beside", ()):
             yield use.resource
-        at = origin.upstream()
+        at = flow_source.upstream()
 
 
 def _line(title: str, steps: Sequence[Step[Any, Any]]) -> str:
     return " ".join(filter(None, (title, *map(str, steps))))
 
 
-def gathered(
-    title: str, make: Callable[[], Gather], *sources: FlowBase[Any], inline: bool = False, uses: Sequence[Any] = ()
+def combinator_flow(
+    title: str, make: Callable[[], Combinator], *sources: FlowBase[Any], inline: bool = False, uses: Sequence[Any] = ()
 ) -> Flow[Any]:
     """The flow of an asynchronous operator on `sources`, the first of which it was called on.
 
@@ -397,7 +403,7 @@ def gathered(
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
     own = [use for it in uses for use in (uses_of(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
-    return flow_of(Gathered(title, make, sources, inline=inline, beside=(*own, *uses_of(*shown))))
+    return flow_of(CombinatorSource(title, make, sources, inline=inline, beside=(*own, *uses_of(*shown))))
 
 
 def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
@@ -412,13 +418,13 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
 def foreign(publisher: Publisher[T]) -> Flow[T]:
     """The flow of any publisher."""
     beside = uses_of(publisher) if isinstance(publisher, _flow_type[0]) else ()
-    return flow_of(Foreign(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
+    return flow_of(PublisherSource(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
 
 
-def flow_of(origin: Origin[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:
-    """The flow that begins at `origin`."""
+def flow_of(flow_source: FlowSource[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:
+    """The flow that begins at `flow_source`."""
     flow: Flow[T] = _new(_flow_type[0])  # `Flow(...)` is an error: a user begins with a source
-    flow._origin = origin
+    flow._source = flow_source
     flow._steps = steps
     return flow
 
@@ -428,7 +434,7 @@ def flow_type() -> type[Flow[Any]]:
     return _flow_type[0]
 
 
-def connectable_of(line: Line) -> ConnectableFlow[Any]:
+def connectable_of(line: ConnectableSource) -> ConnectableFlow[Any]:
     """The flow whose subscribers share `line`."""
     return _flow_type[1](line)  # type: ignore[return-value, arg-type]
 
