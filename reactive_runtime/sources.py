@@ -315,7 +315,7 @@ class _Call(Step[Callable[[], T], T]):
     def __init__(self, fn: Callable[[], T]) -> None:
         self.fn = fn
 
-    def each(self, element: Callable[[], T]) -> Each[T]:
+    def on_next(self, element: Callable[[], T]) -> Each[T]:
         result = self.fn()
         if result is None:
             raise TypeError(f"{self}: the function returned None, and None is not an element (2.13)")

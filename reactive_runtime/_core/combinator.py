@@ -152,7 +152,7 @@ class InnerSubscription:
             self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
             if steps:
-                self._steps = [step.fresh() for step in steps]
+                self._steps = [step.copy() for step in steps]
             self._pollable = plan.pollable(self._upstream(prefetch))
             if isinstance(self._pollable, Combinator):
                 self._pollable.depth = depth + 1

@@ -5,7 +5,7 @@ for, when each stage is an object or a generator (1.6 times the loop; `benchmark
 are quicker, but can't tell a user's `StopIteration` from the end, nor see a `None` between two stages, nor say
 which stage raised.
 
-The answer: the loop is generated. `Step.each` is parsed once a class; for a chain, the bodies are put into one
+The answer: the loop is generated. `Step.on_next` is parsed once a class; for a chain, the bodies are put into one
 another (each `yield x` becomes the next body, with `x` as its element) and the function is compiled, once for
 each sequence of step classes. The functions and the state of a particular pipeline are arguments, so that a
 million pipelines of one shape share one piece of code.
@@ -19,21 +19,22 @@ million pipelines of one shape share one piece of code.
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
 at its heart, for unbounded demand: no generator is resumed and nothing is counted.
 
-A step with an `end` is the last of its loop, and the next loop iterates over it; one with other than one `yield` has
-a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to compile.
-What an operator remembers from element to element is kept in a local variable too, where `each` alone writes it
-(`_core.reading`). Names of a step's module are read there, when they are used; its local variables get a number, and
-where one might still hold what it held for the element before, it is unbound first.
+A step with an `on_complete` is the last of its loop, and the next loop iterates over it; one with other than one
+`yield` has a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to
+compile. What an operator remembers from element to element is kept in a local variable too, where `on_next` alone
+writes it (`_core.reading`). Names of a step's module are read there, when they are used; its local variables get a
+number, and where one might still hold what it held for the element before, it is unbound first.
 
 Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
-reaches a pipeline that drops everything (3.12). So does every turn of a loop in `each`. A `pull` then yields PENDING,
-which gives the drain a chance to look; a `drive` returns. After `subscription._patience` turns of a loop in `each`, a
-`pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for the thread.
+reaches a pipeline that drops everything (3.12). So does every turn of a loop in `on_next`. A `pull` then yields
+PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription._patience` turns of a loop in
+`on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for the
+thread.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
-serves where fusing is turned off (`REACTIVE_RUNTIME_FUSE=0`, `fusing`): `each` is then called as it stands, so that a
-breakpoint in it is hit.
+serves where fusing is turned off (`REACTIVE_RUNTIME_FUSE=0`, `fusing`): `on_next` is then called as it stands, so that
+a breakpoint in it is hit.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Stoppable(Protocol):
 
     _stop: bool
     demanded: bool
-    """Whether an element can go on: what `end` gives waits for it."""
+    """Whether an element can go on: what `on_complete` gives waits for it."""
     _patience: int
     """After so many elements that one has become it is time to give way; -1: never."""
 
@@ -161,7 +162,7 @@ _fusing = os.environ.get("REACTIVE_RUNTIME_FUSE", "1") != "0"  # written by `fus
 def fusing(on: bool) -> Iterator[None]:
     """Whether chains of operators that begin to run inside the block, on any thread, are fused into one loop.
 
-    Off, each operator's `each` is called for each element, as it is written: slower, and a debugger stops in it. The
+    Off, each operator's `on_next` is called for each element, as it is written: slower, and a debugger stops in it. The
     environment variable `REACTIVE_RUNTIME_FUSE=0` turns it off for a whole process.
 
     >>> from reactive_runtime import Flow
@@ -252,13 +253,13 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
         if element is PENDING:
             yield element
             continue
-        if (yield from _given(step, step.each(element), subscription)) is STOP:
+        if (yield from _given(step, step.on_next(element), subscription)) is STOP:
             return
         if subscription._stop:
             yield PENDING
-    if type(step).end is not Step.end:
+    if type(step).on_complete is not Step.on_complete:
         step.done = True
-        for element in _given(step, step.end(), _UNSTOPPED):
+        for element in _given(step, step.on_complete(), _UNSTOPPED):
             while not subscription.demanded:
                 step._due = element
                 yield PENDING
@@ -321,34 +322,35 @@ class _Stage:
     source: Source
 
     @property
-    def each(self) -> Method:
-        return self.source.each
+    def on_next(self) -> Method:
+        return self.source.on_next
 
     @property
-    def end(self) -> Method | None:
-        return self.source.end
+    def on_complete(self) -> Method | None:
+        return self.source.on_complete
 
     @property
     def alone(self) -> bool:
         """Whether it needs a loop of its own."""
-        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.each.tree)) != 1
+        return sum(isinstance(node, ast.Yield) for node in ast.walk(self.on_next.tree)) != 1
 
     @property
     def loops(self) -> bool:
         """Whether one element may become several, in a loop of its own making."""
-        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.each.tree))
+        return any(isinstance(node, ast.For | ast.While) for node in ast.walk(self.on_next.tree))
 
     @property
     def stops(self) -> bool:
         """Whether it may end the stream."""
-        return any(isinstance(node, ast.Return) for node in ast.walk(self.each.tree))
+        return any(isinstance(node, ast.Return) for node in ast.walk(self.on_next.tree))
 
     def follows(self, run: tuple[_Stage, ...]) -> bool:
         """Whether it can share the loop of those before it."""
-        if self.alone or run[-1].alone or run[-1].end is not None:
+        if self.alone or run[-1].alone or run[-1].on_complete is not None:
             return False
-        # Where one of them ends the stream, what `end` yields is due: the loop is left, which must be the outer one.
-        return self.end is None or not (any(it.stops for it in run) and any(it.loops for it in run))
+        # Where one of them ends the stream, what `on_complete` yields is due: the loop is left, which must be the outer
+        # one.
+        return self.on_complete is None or not (any(it.stops for it in run) and any(it.loops for it in run))
 
     @staticmethod
     @functools.cache
@@ -413,7 +415,7 @@ class _Writer:
             *(f"        {line}" for line in (*self._head(element), *self._inlined().splitlines(), *self._tail())),
         ]
         last = len(self.stages) - 1
-        end = self.stages[last].end
+        end = self.stages[last].on_complete
         if end is not None:
             lines += [
                 f"    s{last}.done = True",
@@ -437,7 +439,7 @@ class _Writer:
             otherwise = ["    return driven(upstream, steps, subscription, on_next)"]
         else:
             otherwise = ["    yield from unfused(upstream, steps, subscription)", "    return"]
-        # An attribute that only some runs of __init__ assign: as it stands, `each` may never read it.
+        # An attribute that only some runs of __init__ assign: as it stands, `on_next` may never read it.
         return [*lines, "try:", *kept, "except AttributeError:", *otherwise]
 
     def _head(self, element: str) -> list[str]:
@@ -456,7 +458,7 @@ class _Writer:
         return f"if subscription._stop:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
     def _look_inside(self) -> str:
-        """`_look`, in a loop of `each`."""
+        """`_look`, in a loop of `on_next`."""
         if self.drive:
             return self._look()
         return (
@@ -465,7 +467,7 @@ class _Writer:
         )
 
     def _element(self, index: int) -> str:
-        arguments = self.stages[index].each.tree.args
+        arguments = self.stages[index].on_next.tree.args
         return f"v{index}_{[*arguments.posonlyargs, *arguments.args][1].arg}"
 
     def _inlined(self) -> str:
@@ -473,17 +475,17 @@ class _Writer:
         into = self._sink
         text = ""
         for index in reversed(range(len(self.stages))):
-            text = self._rewritten(index, self.stages[index].each, into)
+            text = self._rewritten(index, self.stages[index].on_next, into)
             into = functools.partial(_bound_and_run, self._element(index), text)
         return text
 
     def _rewritten(self, index: int, method: Method, into: Sink) -> str:
         stage = self.stages[index]
-        ends_later = index < len(self.stages) - 1 and self.stages[-1].end is not None
+        ends_later = index < len(self.stages) - 1 and self.stages[-1].on_complete is not None
         stopped = ast.Break() if ends_later else ast.Return(ast.Constant(True) if self.drive else None)
-        module = f"g{index}" if method is stage.each else f"g{index}_end"
+        module = f"g{index}" if method is stage.on_next else f"g{index}_end"
         self.namespace[module] = names_of(method.scope)
-        look = self._look_inside() if method is stage.each else ""
+        look = self._look_inside() if method is stage.on_next else ""
         rename = _Rename(index, method, stage, module, self.namespace[module], into, stopped, look)
         # A method begins with its variables unbound; the loop's may still have what they held for the last element.
         body: list[ast.stmt] = []
@@ -506,12 +508,14 @@ class _Writer:
             f"try:\n    on_next({element})\n"
             "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
         )
-        if not self.first or any(stage.loops or stage.alone or stage.end is not None for stage in self.stages):
+        if not self.first or any(stage.loops or stage.alone or stage.on_complete is not None for stage in self.stages):
             text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
-        """What a `yield` of `end` becomes. It may be reached by looking for the end, and an element takes demand."""
+        """What a `yield` of `on_complete` becomes. It may be reached by looking for the end, and an element takes
+        demand.
+        """
         if self.drive:
             return self._sink(value)
         step = f"s{len(self.stages) - 1}"

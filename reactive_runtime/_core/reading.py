@@ -1,4 +1,5 @@
-"""Reads the class of a step: what of its `each` and `end` a fused loop may do otherwise, and what it refuses.
+"""Reads the class of a step: what of its `on_next` and `on_complete` a fused loop may do otherwise, and what it
+refuses.
 
 A fused loop runs the bodies of many steps in one function, for all elements. So a body is not called, and three things
 differ from a method that is: names live on from one element to the next; the class around it is gone; attributes are
@@ -7,8 +8,8 @@ with the line and the reason, when it is defined (`refuse`). Inside the package 
 since reading sources takes time at every import; a test reads all that are here.
 
 Attributes are kept in a local variable if the loop is the only one to write them. That can be told from the source as
-long as `self` goes nowhere: `each`, `end` and `begin` may name `self` only to reach an attribute or a method, or to
-show it in a text. What other methods write, and what they may write, is not kept.
+long as `self` goes nowhere: `on_next`, `on_complete` and `reset` may name `self` only to reach an attribute or a
+method, or to show it in a text. What other methods write, and what they may write, is not kept.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["Method", "Source", "captured", "is_attribute_of_self", "is_builtin",
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """`each` or `end` of a step, parsed."""
+    """`on_next` or `on_complete` of a step, parsed."""
 
     function: FunctionType
     scope: dict[str, Any]  # the names of its module
@@ -46,23 +47,23 @@ class Method:
 class Source:
     """The class of a step, read."""
 
-    each: Method
-    end: Method | None
+    on_next: Method
+    on_complete: Method | None
     constants: frozenset[str]  # attributes that nothing assigns while the loop runs: read once, before it
-    memory: frozenset[str]  # attributes that only `each` and `end` assign meanwhile: kept in a local as well
+    memory: frozenset[str]  # attributes that only `on_next` and `on_complete` assign meanwhile: kept in a local as well
 
 
 def source_of(kind: type[Step[Any, Any]]) -> Source:
     """The class, read. SyntaxError where it can't be fused; OSError where its source is not at hand."""
     refuse(kind)
-    each, end = _own_methods(kind)
-    assert each is not None
-    return Source(each, end, *_kept(kind, [each] if end is None else [each, end]))
+    on_next, on_complete = _own_methods(kind)
+    assert on_next is not None
+    return Source(on_next, on_complete, *_kept(kind, [on_next] if on_complete is None else [on_next, on_complete]))
 
 
 def refuse(kind: type[Step[Any, Any]]) -> None:
     """SyntaxError where the class can't be fused, with the line; OSError where its source is not at hand."""
-    for name in ("each", "end"):
+    for name in ("on_next", "on_complete"):
         function = getattr(kind, name)
         if function is getattr(Step, name):
             continue
@@ -78,10 +79,10 @@ def refuse(kind: type[Step[Any, Any]]) -> None:
         with suppress(OSError):  # of a function that does not stand alone nothing is known
             stores = [it for it in _attribute_stores(_tree(function)) if is_attribute_of_self(it)]
         for store in stores:
-            if store.attr in ("each", "end"):
+            if store.attr in ("on_next", "on_complete"):
                 fault = f"assigns `self.{store.attr}`, and what is put into a loop is the method of the class"
                 _refuse(kind, name, fault, function.__code__.co_filename, store.lineno)
-        if name == "begin":
+        if name == "reset":
             for it in _handed_out(_tree(function)):
                 _refuse(kind, name, _HANDED_OUT, function.__code__.co_filename, it.lineno)
     _refuse_late_attributes(kind, methods)
@@ -96,9 +97,11 @@ def _refuse(kind: type[Any], method: str, fault: str, filename: str, line: int) 
 
 
 def _own_methods(kind: type[Step[Any, Any]]) -> tuple[Method | None, Method | None]:
-    each: Any = kind.each
-    end: Any = kind.end
-    return (None if each is Step.each else _method(each)), (None if end is Step.end else _method(end))
+    on_next: Any = kind.on_next
+    on_complete: Any = kind.on_complete
+    return (None if on_next is Step.on_next else _method(on_next)), (
+        None if on_complete is Step.on_complete else _method(on_complete)
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -161,7 +164,7 @@ def _not_plain(function: Any, name: str) -> str | None:
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return "is a coroutine: use flat_map or map_parallel"
     code = function.__code__
-    expected = ["self", "element"] if name == "each" else ["self"]
+    expected = ["self", "element"] if name == "on_next" else ["self"]
     plain = code.co_argcount == len(expected) and not code.co_kwonlyargcount and not code.co_flags & 0x0C
     if not plain or code.co_varnames[0] != "self" or function.__defaults__:
         return f"must have the parameters ({', '.join(expected)}), and no others"
@@ -335,7 +338,7 @@ def _handed_out(tree: ast.AST) -> list[ast.Name]:
 
 
 class _Faults(ast.NodeVisitor):
-    """What of `each` or `end` can't be fused."""
+    """What of `on_next` or `on_complete` can't be fused."""
 
     def __init__(self, method: Method) -> None:
         self.method = method
@@ -466,8 +469,8 @@ def _refuse_late_attributes(kind: type[Step[Any, Any]], methods: list[Method]) -
 
 # -- what may be kept in local variables -----------------------------------------------------------------------------
 
-_BEFORE: Final = ("__init__", "begin", "fresh")  # they run before the loop
-_AFTER: Final = ("close",)
+_BEFORE: Final = ("__init__", "reset", "copy")  # they run before the loop
+_AFTER: Final = ("dispose",)
 
 
 def _kept(kind: type[Step[Any, Any]], methods: list[Method]) -> tuple[frozenset[str], frozenset[str]]:

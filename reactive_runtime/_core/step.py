@@ -6,15 +6,15 @@ the reference that a property test holds the fused loop to, and the fallback whe
 
 To write one:
 
-- `each(self, element)` yields what goes downstream; `return STOP` ends the stream after what was yielded.
-- `end(self)` yields what is left when the upstream has completed; leave it out where nothing can be.
-- `close(self)` lets go, and returns the elements that are kept back, for the hook.
-- State lives in `self`, made by `__init__`, or by `begin` where it is a container; each subscription works on a copy
-  of its own (`fresh`).
+- `on_next(self, element)` yields what goes downstream; `return STOP` ends the stream after what was yielded.
+- `on_complete(self)` yields what is left when the upstream has completed; leave it out where nothing can be.
+- `dispose(self)` lets go, and returns the elements that are kept back, for the hook.
+- State lives in `self`, made by `__init__`, or by `reset` where it is a container; each subscription works on a copy
+  of its own (`copy`).
 - What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
   a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
-  the class, a function inside of `each`; an attribute that `each` is the first to assign; `self` handed to somebody
-  else, who might write to it; an instance that is given an `each` or `end` of its own.
+  the class, a function inside of `on_next`; an attribute that `on_next` is the first to assign; `self` handed to
+  somebody else, who might write to it; an instance that is given an `on_next` or `on_complete` of its own.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Ending:
 
 
 STOP: Final = Ending()
-"""Returned by `each`: the stream is complete, the upstream is to be cancelled."""
+"""Returned by `on_next`: the stream is complete, the upstream is to be cancelled."""
 
 Each = Generator[R, None, Any]
-"""What `each` is: a generator, which may return STOP."""
+"""What `on_next` is: a generator, which may return STOP."""
 
 
 _PACKAGE: Final = __name__.partition(".")[0]
@@ -64,7 +64,7 @@ class Step(Generic[T, R]):
     at once, without waiting for more demand (2.9)."""
 
     _due: Any = None
-    """What `end` has given, while it waits for demand; for the hook."""
+    """What `on_complete` has given, while it waits for demand; for the hook."""
 
     place: Place | None = None
     """Where it was put into a flow."""
@@ -81,11 +81,11 @@ class Step(Generic[T, R]):
             with suppress(OSError):  # its source is not at hand: it will not be fused
                 reading.refuse(cls)
 
-    def each(self, element: T) -> Each[R] | None:
+    def on_next(self, element: T) -> Each[R] | None:
         """What `element` becomes."""
         raise NotImplementedError
 
-    def end(self) -> Iterator[R]:
+    def on_complete(self) -> Iterator[R]:
         """What is left over when the upstream has completed."""
         raise NotImplementedError
 
@@ -93,7 +93,7 @@ class Step(Generic[T, R]):
         """How many elements to ask for, at most, where `n` are wanted."""
         return n
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
         return ()
 
@@ -104,16 +104,16 @@ class Step(Generic[T, R]):
     @classmethod
     def loops(cls) -> bool:
         """Whether a fused loop may end with it."""
-        return cls.expands or cls.end is not Step.end
+        return cls.expands or cls.on_complete is not Step.on_complete
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Make what a subscription must not share with another one: lists, sets."""
 
-    def fresh(self) -> Self:
+    def copy(self) -> Self:
         """The step for a new subscription."""
         step = object.__new__(type(self))
         step.__dict__.update(self.__dict__)
-        step.begin()
+        step.reset()
         return step
 
     def __str__(self) -> str:
@@ -143,8 +143,8 @@ def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hook
 
 
 def own_method(step: Step[Any, Any]) -> TypeError:
-    """The error of a step whose `each` or `end` is an attribute of the instance."""
-    name = "each" if "each" in step.__dict__ else "end"
+    """The error of a step whose `on_next` or `on_complete` is an attribute of the instance."""
+    name = "on_next" if "on_next" in step.__dict__ else "on_complete"
     return TypeError(
         f"{type(step).__qualname__}: `{name}` was assigned to an instance, and what is put into a loop is the method"
         f" of the class: define {name} there, and let it call what the instance has"
@@ -157,7 +157,7 @@ def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Hel
     exit_: BaseException | None = None
     for at, step in enumerate(steps):
         try:
-            kept = list(step.close())
+            kept = list(step.dispose())
         except BaseException as error:
             if exit_ is None and goes_up(error):
                 exit_ = error

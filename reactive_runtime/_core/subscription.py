@@ -75,7 +75,7 @@ class PulledSubscription(DrainContext):
         self._subscriber: Subscriber[Any] | None = subscriber
         self._on_next: Callable[[Any], object] | None = None
         self._pollable: Pollable | None = pollable
-        self._steps: Sequence[Step[Any, Any]] = [step.fresh() for step in steps]
+        self._steps: Sequence[Step[Any, Any]] = [step.copy() for step in steps]
         self._source: Iterator[Any] | None = None  # what the pollable source opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled

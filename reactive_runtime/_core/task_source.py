@@ -58,7 +58,7 @@ class TaskSource(Pollable):
         at_once: bool,
     ) -> None:
         self._supplier = supplier
-        self._steps = [step.fresh() for step in steps]  # the task's
+        self._steps = [step.copy() for step in steps]  # the task's
         self._executor = executor
         self._at_once = at_once
         self._begun = False  # the owner's

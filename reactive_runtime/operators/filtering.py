@@ -203,7 +203,7 @@ class _ByPredicate(Step[T, T]):
 class _Filter(_ByPredicate[T]):
     name = "filter"
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         if self.predicate(element):
             yield element
 
@@ -211,7 +211,7 @@ class _Filter(_ByPredicate[T]):
 class _TakeWhile(_ByPredicate[T]):
     name = "take_while"
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         if not self.predicate(element):
             self.done = True
             return STOP
@@ -222,7 +222,7 @@ class _SkipWhile(_ByPredicate[T]):
     name = "skip_while"
     passing = False
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         if not self.passing:
             self.passing = not self.predicate(element)
         if self.passing:
@@ -236,7 +236,7 @@ class _Take(Step[T, T]):
         self.n = n
         self.left = n
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         self.left -= 1
         if not self.left:
             self.done = True
@@ -257,7 +257,7 @@ class _Skip(Step[T, T]):
     def __init__(self, n: int) -> None:
         self.left = n
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         if self.left:
             self.left -= 1
         else:
@@ -291,10 +291,10 @@ class _Keyed(Step[T, T]):
 class _Distinct(_Keyed[T]):
     name = "distinct"
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.seen: set[Hashable] = set()
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         key = self.key(element)
         if key not in self.seen:
             self.seen.add(key)
@@ -305,7 +305,7 @@ class _Changed(Step[T, T]):
     name = "distinct_until_changed"
     before: Any = MISSING
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         before = self.before
         if before is MISSING or before != element:
             self.before = element
@@ -319,7 +319,7 @@ class _DistinctUntilChanged(_Keyed[T]):
     name = "distinct_until_changed"
     before: Any = MISSING
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         key = self.key(element)
         if self.before is MISSING or self.before != key:
             self.before = key
@@ -333,7 +333,7 @@ class _ElementAt(Step[T, T]):
         self.left = index
         self.default = default
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         if self.left:
             self.left -= 1
         else:
@@ -341,7 +341,7 @@ class _ElementAt(Step[T, T]):
             yield element
             return STOP
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         if self.default is MISSING:
             raise LookupError(f"{self}: the flow had no such element, and there is no default")
         yield self.default
@@ -359,10 +359,10 @@ class _Last(Step[T, T]):
     def __init__(self, default: T) -> None:
         self.element = default
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         self.element = element
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         if self.element is MISSING:
             raise LookupError(f"{self}: the flow had no such element, and there is no default")
         yield self.element
@@ -381,11 +381,11 @@ class _DefaultIfEmpty(Step[T, T]):
     def __init__(self, default: T) -> None:
         self.default = default
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         self.empty = False
         yield element
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         if self.empty:
             yield self.default
 
@@ -396,10 +396,10 @@ class _DefaultIfEmpty(Step[T, T]):
 class _IgnoreElements(Step[T, T]):
     name = "ignore_elements"
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         """Nothing."""
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         none: Iterable[T] = ()
         for element in none:  # noqa: UP028 - a step writes its loops
             yield element

@@ -196,12 +196,12 @@ class _Reduce(_Fold[T, S]):
         self.fn = fn
         self.so_far: Any = initial
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         self.so_far = element if self.so_far is MISSING else self.fn(self.so_far, element)
         if self.so_far is None:
             raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
 
-    def end(self) -> Iterator[S]:
+    def on_complete(self) -> Iterator[S]:
         if self.so_far is not MISSING:
             yield self.so_far
 
@@ -217,12 +217,12 @@ class _Collect(_Fold[T, S]):
         self.accumulate = accumulate
         self.container: Any = MISSING
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         if self.container is MISSING:
             self.container = self.supplier()
         self.accumulate(self.container, element)
 
-    def end(self) -> Iterator[S]:
+    def on_complete(self) -> Iterator[S]:
         if self.container is MISSING:
             self.container = self.supplier()
         if self.container is None:
@@ -236,16 +236,16 @@ class _Collect(_Fold[T, S]):
 class _ToList(_Fold[T, list[T]]):
     name = "to_list"
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.elements: list[T] = []
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         self.elements.append(element)
 
-    def end(self) -> Iterator[list[T]]:
+    def on_complete(self) -> Iterator[list[T]]:
         yield self.elements
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         return () if self.done else self.elements
 
 
@@ -256,14 +256,14 @@ class _ToDict(_Fold[T, dict[K, V]]):
         self.key = key
         self.value = value
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.entries: dict[Any, Any] = {}
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         key = self.key(element)
         self.entries[key] = element if self.value is None else self.value(element)
 
-    def end(self) -> Iterator[dict[K, V]]:
+    def on_complete(self) -> Iterator[dict[K, V]]:
         yield self.entries
 
 
@@ -273,10 +273,10 @@ class _Count(_Fold[T, int]):
     def __init__(self) -> None:
         self.elements = 0
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         self.elements += 1
 
-    def end(self) -> Iterator[int]:
+    def on_complete(self) -> Iterator[int]:
         yield self.elements
 
 
@@ -286,10 +286,10 @@ class _Sum(_Fold[T, T]):
     def __init__(self) -> None:
         self.total: Any = 0
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         self.total += element
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         yield self.total
 
 
@@ -305,12 +305,12 @@ class _Best(_Fold[T, T]):
         self.element: Any = MISSING
         self.best: Any = None
 
-    def each(self, element: T) -> None:
+    def on_next(self, element: T) -> None:
         key = element if self.key is None else self.key(element)
         if self.element is MISSING or self.better(key, self.best):
             self.element, self.best = element, key
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         if self.element is not MISSING:
             yield self.element
 
@@ -324,13 +324,13 @@ class _Decide(_Fold[T, bool]):
         self.predicate = predicate
         self.decided = decided
 
-    def each(self, element: T) -> Each[bool]:
+    def on_next(self, element: T) -> Each[bool]:
         if bool(self.predicate(element)) is self.decided:
             self.done = True
             yield self.decided
             return STOP
 
-    def end(self) -> Iterator[bool]:
+    def on_complete(self) -> Iterator[bool]:
         yield not self.decided
 
     def __str__(self) -> str:
@@ -343,13 +343,13 @@ class _Contains(_Fold[T, bool]):
     def __init__(self, wanted: T) -> None:
         self.wanted = wanted
 
-    def each(self, element: T) -> Each[bool]:
+    def on_next(self, element: T) -> Each[bool]:
         if element == self.wanted:
             self.done = True
             yield True
             return STOP
 
-    def end(self) -> Iterator[bool]:
+    def on_complete(self) -> Iterator[bool]:
         yield False
 
     def __str__(self) -> str:

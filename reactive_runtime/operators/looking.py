@@ -306,10 +306,10 @@ class _Finalize(Step[T, T]):
     def __init__(self, fn: Callable[[], object]) -> None:
         self.fn = fn
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         yield element
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         self.fn()
         return ()
 
@@ -323,7 +323,7 @@ class _DoOnNext(Step[T, T]):
     def __init__(self, fn: Callable[[T], object]) -> None:
         self.fn = fn
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         self.fn(element)
         yield element
 
@@ -337,7 +337,7 @@ class _DoOnDiscard(Step[T, T]):
     def __init__(self, fn: Callable[[Any], object]) -> None:
         self.hears = fn
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         yield element
 
     def __str__(self) -> str:
@@ -409,7 +409,7 @@ class _Named(Step[T, T]):
     def __init__(self, title: str) -> None:
         self.title = title
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         yield element
 
     def __str__(self) -> str:
@@ -467,13 +467,13 @@ class _Progress(Step[T, T]):
         self.every = every
         self.number = 0
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         self.number += 1
         if self.number % self.every == 0:
             self.report(self.number)
         yield element
 
-    def end(self) -> Any:
+    def on_complete(self) -> Any:
         if self.number % self.every:
             self.report(self.number)
         none: Iterable[T] = ()

@@ -347,7 +347,7 @@ def _block(sink: str, source: FlowBase[T], shown: FlowBase[Any], timeout: float 
 def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
     plan = source._source.plan()
     pollable = plan.pollable(None)
-    steps = [step.fresh() for step in (*plan.steps, *source._steps)]
+    steps = [step.copy() for step in (*plan.steps, *source._steps)]
     try:
         for element in pulled(pollable.open(), steps, Unstopped()):
             if element is None:

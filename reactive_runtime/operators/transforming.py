@@ -224,7 +224,7 @@ class _OfFunction(Step[T, R]):
 class _Map(_OfFunction[T, R]):
     name = "map"
 
-    def each(self, element: T) -> Each[R]:
+    def on_next(self, element: T) -> Each[R]:
         result = self.fn(element)
         if result is None:
             raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
@@ -234,7 +234,7 @@ class _Map(_OfFunction[T, R]):
 class _StarMap(_OfFunction[tuple[Any, ...], R]):
     name = "starmap"
 
-    def each(self, element: tuple[Any, ...]) -> Each[R]:
+    def on_next(self, element: tuple[Any, ...]) -> Each[R]:
         result = self.fn(*element)
         if result is None:
             raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
@@ -244,7 +244,7 @@ class _StarMap(_OfFunction[tuple[Any, ...], R]):
 class _MapNotNone(_OfFunction[T, R]):
     name = "map_not_none"
 
-    def each(self, element: T) -> Each[R]:
+    def on_next(self, element: T) -> Each[R]:
         result = self.fn(element)
         if result is not None:
             yield result
@@ -263,7 +263,7 @@ class _Many(Step[T, R]):
     def holds(self) -> bool:
         return self.iterator is not NO_ITEMS
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         close = getattr(self.iterator, "close", None)
         self.iterator = NO_ITEMS
         if close is not None:
@@ -278,10 +278,10 @@ class _Handle(Step[T, R]):
     def __init__(self, fn: Callable[[T, Callable[[R], None]], object]) -> None:
         self.fn = fn
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
 
-    def each(self, element: T) -> Each[R]:
+    def on_next(self, element: T) -> Each[R]:
         self.fn(element, self.emit)
         self.emitted.reverse()
         while self.emitted:
@@ -295,7 +295,7 @@ class _Handle(Step[T, R]):
             raise TypeError(f"{self}: emit(None): None is not an element (2.13)")
         self.emitted.append(element)
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         emitted, self.emitted = self.emitted, []
         return reversed(emitted)
 
@@ -309,7 +309,7 @@ class _FlatMapIterable(_Many[T, R]):
     def __init__(self, fn: Callable[[T], Iterable[R]]) -> None:
         self.fn = fn
 
-    def each(self, element: T) -> Each[R]:
+    def on_next(self, element: T) -> Each[R]:
         items = self.fn(element)
         try:
             self.iterator = iter(items)
@@ -328,7 +328,7 @@ class _FlatMapIterable(_Many[T, R]):
 class _Flatten(_Many[Iterable[R], R]):
     name = "flatten"
 
-    def each(self, element: Iterable[R]) -> Each[R]:
+    def on_next(self, element: Iterable[R]) -> Each[R]:
         try:
             self.iterator = iter(element)
         except TypeError as error:
@@ -361,7 +361,7 @@ class _Enumerate(Step[T, tuple[int, T]]):
     def __init__(self, start: int) -> None:
         self.number = start - 1
 
-    def each(self, element: T) -> Each[tuple[int, T]]:
+    def on_next(self, element: T) -> Each[tuple[int, T]]:
         number = self.number + 1
         self.number = number
         yield number, element
@@ -383,7 +383,7 @@ class _Pairwise(Step[T, tuple[T, T]]):
     def __init__(self) -> None:
         self.before: Any = NO_ELEMENT
 
-    def each(self, element: T) -> Each[tuple[T, T]]:
+    def on_next(self, element: T) -> Each[tuple[T, T]]:
         before = self.before
         self.before = element
         if before is not NO_ELEMENT:
@@ -403,7 +403,7 @@ class _Scan(Step[T, S]):
         self.fn = fn
         self.so_far = initial
 
-    def each(self, element: T) -> Each[S]:
+    def on_next(self, element: T) -> Each[S]:
         so_far = self.fn(self.so_far, element)
         if so_far is None:
             raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
@@ -420,17 +420,17 @@ class _Batch(Step[T, list[T]]):
     def __init__(self, n: int) -> None:
         self.n = n
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         self.elements: list[T] = []
 
-    def each(self, element: T) -> Each[list[T]]:
+    def on_next(self, element: T) -> Each[list[T]]:
         elements = self.elements
         elements.append(element)
         if len(elements) == self.n:
             self.elements = []
             yield elements
 
-    def end(self) -> Iterator[list[T]]:
+    def on_complete(self) -> Iterator[list[T]]:
         elements = self.elements
         self.elements = []
         if elements:
@@ -439,7 +439,7 @@ class _Batch(Step[T, list[T]]):
     def upstream_demand(self, n: int) -> int:
         return n * self.n - len(self.elements)
 
-    def close(self) -> Iterable[object]:
+    def dispose(self) -> Iterable[object]:
         elements, self.elements = self.elements, []
         return elements
 
@@ -453,10 +453,10 @@ class _EndWith(Step[T, T]):
     def __init__(self, elements: tuple[T, ...]) -> None:
         self.elements = elements
 
-    def each(self, element: T) -> Each[T]:
+    def on_next(self, element: T) -> Each[T]:
         yield element
 
-    def end(self) -> Iterator[T]:
+    def on_complete(self) -> Iterator[T]:
         for element in self.elements:  # noqa: UP028 - a step writes its loops
             yield element
 
@@ -476,10 +476,10 @@ class Notification(Generic[T]):
 class _Noticed(Step[T, Notification[T]]):
     name = "materialize"
 
-    def each(self, element: T) -> Each[Notification[T]]:
+    def on_next(self, element: T) -> Each[Notification[T]]:
         yield Notification("on_next", element)
 
-    def end(self) -> Iterator[Notification[T]]:
+    def on_complete(self) -> Iterator[Notification[T]]:
         yield Notification("on_complete")
 
     def __str__(self) -> str:
@@ -489,7 +489,7 @@ class _Noticed(Step[T, Notification[T]]):
 class _Denoticed(Step[Notification[T], T]):
     name = "dematerialize"
 
-    def each(self, element: Notification[T]) -> Each[T]:
+    def on_next(self, element: Notification[T]) -> Each[T]:
         if not isinstance(element, Notification):
             raise TypeError(f"{self}: a Notification is needed, not {type(element).__name__}")
         if element.signal == "on_complete":

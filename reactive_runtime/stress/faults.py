@@ -62,7 +62,7 @@ class TextbookSubscription:
         self._fault: AtomicReference[Exception | None] = AtomicReference(None)
         # Owned by the drain:
         self._subscriber: Subscriber[Any] | None = subscriber  # None: it has ended
-        self._steps = [step.fresh() for step in steps]
+        self._steps = [step.copy() for step in steps]
         self._elements: Iterator[Any] | None = None
 
     # -- the subscriber's side: any thread ---------------------------------------------------------------------

@@ -54,7 +54,7 @@ class Twice(Step[Any, Any]):
     name = "twice"
     expands = True
 
-    def each(self, element: Any) -> Each[Any]:
+    def on_next(self, element: Any) -> Each[Any]:
         for _ in range(2):
             yield element
 
@@ -67,14 +67,14 @@ class Pairs(Step[Any, Any]):
     def __init__(self) -> None:
         self.first: Any = None
 
-    def each(self, element: Any) -> Each[Any]:
+    def on_next(self, element: Any) -> Each[Any]:
         if self.first is None:
             self.first = element
         else:
             yield self.first * 100 + element
             self.first = None
 
-    def end(self) -> Iterator[Any]:
+    def on_complete(self) -> Iterator[Any]:
         if self.first is not None:
             yield self.first
 
@@ -87,7 +87,7 @@ class UntilNegative(Step[Any, Any]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
-    def each(self, element: Any) -> Each[Any]:
+    def on_next(self, element: Any) -> Each[Any]:
         if element > self.limit:
             yield -1
             return STOP
@@ -219,7 +219,7 @@ def test_steps_whose_source_is_not_at_hand_run_unfused(monkeypatch: pytest.Monke
     class Hidden(Step[int, int]):
         name = "hidden"
 
-        def each(self, element: int) -> Each[int]:
+        def on_next(self, element: int) -> Each[int]:
             yield element * 2
 
     monkeypatch.setattr(fuse.inspect, "getsource", nowhere)

@@ -230,7 +230,7 @@ def test_a_timeout_says_what_is_not_there(pool: ThreadPoolExecutor) -> None:
 class Loose(Step[int, Any]):
     name = "loose"
 
-    def each(self, element: int) -> Each[Any]:
+    def on_next(self, element: int) -> Each[Any]:
         if element > 3:
             found = element
         yield found
@@ -239,7 +239,7 @@ class Loose(Step[int, Any]):
 class LooseInside(Step[int, Any]):
     name = "loose_inside"
 
-    def each(self, element: int) -> Each[Any]:
+    def on_next(self, element: int) -> Each[Any]:
         if element > 3:
             found = element
         yield [found + n for n in range(2)]
@@ -248,7 +248,7 @@ class LooseInside(Step[int, Any]):
 class Nameless(Step[int, Any]):
     name = "nameless"
 
-    def each(self, element: int) -> Each[Any]:
+    def on_next(self, element: int) -> Each[Any]:
         yield missing(element)  # type: ignore[name-defined]  # noqa: F821  # that is what is tried
 
 
@@ -263,19 +263,19 @@ def test_a_variable_without_a_value_is_named_as_it_is_written(step: Step[Any, An
 
 
 def test_a_method_of_an_instance_is_refused_where_the_class_is_defined() -> None:
-    with pytest.raises(SyntaxError, match=r"__init__ assigns `self.each`"):
+    with pytest.raises(SyntaxError, match=r"__init__ assigns `self.on_next`"):
 
         class Assigned(Step[int, int]):
             name = "assigned"
 
             def __init__(self) -> None:
-                self.each = lambda element: iter([element])  # type: ignore[method-assign]
+                self.on_next = lambda element: iter([element])  # type: ignore[method-assign]
 
 
 class Plain(Step[int, int]):
     name = "plain"
 
-    def each(self, element: int) -> Each[int]:
+    def on_next(self, element: int) -> Each[int]:
         yield element
 
 

@@ -58,79 +58,92 @@ def signals(flow: Flow[Any], demand: int) -> list[Any]:
 
 REFUSED = {
     "a lambda that reuses a name": (
-        "def each(self, element):\n    plus = lambda element: element + 1\n    yield plus(element)",
+        "def on_next(self, element):\n    plus = lambda element: element + 1\n    yield plus(element)",
         2,
         "reuses the name `element`",
     ),
     "a lambda that reads what changes": (
-        "def each(self, element):\n    later = lambda: element\n    element = 7\n    yield later()",
+        "def on_next(self, element):\n    later = lambda: element\n    element = 7\n    yield later()",
         2,
         "changes `element`",
     ),
     "a generator expression that reads what changes": (
-        "def each(self, element):\n    for n in range(2):\n        yield (n for _ in range(2))",
+        "def on_next(self, element):\n    for n in range(2):\n        yield (n for _ in range(2))",
         3,
         "changes `n`",
     ),
     "a function inside": (
-        "def each(self, element):\n    def twice():\n        return element * 2\n    yield twice()",
+        "def on_next(self, element):\n    def twice():\n        return element * 2\n    yield twice()",
         2,
         "function of its own, `twice`",
     ),
-    "a class inside": ("def each(self, element):\n    class A:\n        pass\n    yield A", 2, "class of its own, `A`"),
-    "super": ("def each(self, element):\n    for it in super().each(element):\n        yield it", 2, r"super\(\)"),
+    "a class inside": (
+        "def on_next(self, element):\n    class A:\n        pass\n    yield A",
+        2,
+        "class of its own, `A`",
+    ),
+    "super": (
+        "def on_next(self, element):\n    for it in super().on_next(element):\n        yield it",
+        2,
+        r"super\(\)",
+    ),
     "an attribute that is first assigned": (
-        "def each(self, element):\n    self.before = element\n    yield self.before",
+        "def on_next(self, element):\n    self.before = element\n    yield self.before",
         2,
         "first to assign `self.before`",
     ),
-    "an attribute that `end` is the first to assign": (
-        "def each(self, element):\n    yield element\ndef end(self):\n    self.over = 1\n    yield self.over",
+    "an attribute that `on_complete` is the first to assign": (
+        "def on_next(self, element):\n    yield element\ndef on_complete(self):\n"
+        "    self.over = 1\n    yield self.over",
         4,
         "first to assign `self.over`",
     ),
     "setattr": (
-        "n = 0\ndef each(self, element):\n    setattr(self, 'n', element)\n    yield self.n",
+        "n = 0\ndef on_next(self, element):\n    setattr(self, 'n', element)\n    yield self.n",
         3,
         "hands out `self`",
     ),
     "its dict": (
-        "n = 0\ndef each(self, element):\n    self.__dict__['n'] = 1\n    yield self.n",
+        "n = 0\ndef on_next(self, element):\n    self.__dict__['n'] = 1\n    yield self.n",
         3,
         "hands out `self`",
     ),
     "a helper that is given self": (
-        "n = 0\ndef each(self, element):\n    HELPER.bump(self)\n    yield self.n",
+        "n = 0\ndef on_next(self, element):\n    HELPER.bump(self)\n    yield self.n",
         3,
         "hands out `self`",
     ),
     "a helper that got self at the beginning": (
-        "n = 0\ndef begin(self):\n    self.helper = HELPER(self)\ndef each(self, element):\n    yield self.n",
+        "n = 0\ndef reset(self):\n    self.helper = HELPER(self)\ndef on_next(self, element):\n    yield self.n",
         3,
         "hands out `self`",
     ),
-    "self under another name": ("def each(self, element):\n    me = self\n    yield me", 2, "hands out `self`"),
-    "another self": ("def each(self, element):\n    self = element\n    yield 1", 2, "hands out `self`"),
-    "a global": ("def each(self, element):\n    global N\n    N = element\n    yield N", 2, "assigns N of the scope"),
-    "an import": ("def each(self, element):\n    import os\n    yield os.name", 2, "imports"),
-    "locals": ("def each(self, element):\n    yield locals()", 2, r"uses locals\(\)"),
-    "yield as an expression": ("def each(self, element):\n    sent = yield element", 2, "what `yield` returns"),
-    "yield None": ("def each(self, element):\n    yield", 2, "yields None"),
-    "yield from": ("def each(self, element):\n    yield from element", 2, "yield from"),
-    "yield inside with": ("def each(self, element):\n    with LOCK:\n        yield element", 2, "inside `with`"),
+    "self under another name": ("def on_next(self, element):\n    me = self\n    yield me", 2, "hands out `self`"),
+    "another self": ("def on_next(self, element):\n    self = element\n    yield 1", 2, "hands out `self`"),
+    "a global": (
+        "def on_next(self, element):\n    global N\n    N = element\n    yield N",
+        2,
+        "assigns N of the scope",
+    ),
+    "an import": ("def on_next(self, element):\n    import os\n    yield os.name", 2, "imports"),
+    "locals": ("def on_next(self, element):\n    yield locals()", 2, r"uses locals\(\)"),
+    "yield as an expression": ("def on_next(self, element):\n    sent = yield element", 2, "what `yield` returns"),
+    "yield None": ("def on_next(self, element):\n    yield", 2, "yields None"),
+    "yield from": ("def on_next(self, element):\n    yield from element", 2, "yield from"),
+    "yield inside with": ("def on_next(self, element):\n    with LOCK:\n        yield element", 2, "inside `with`"),
     "yield inside try": (
-        "def each(self, element):\n    try:\n        yield 1\n    except E:\n        pass",
+        "def on_next(self, element):\n    try:\n        yield 1\n    except E:\n        pass",
         2,
         "`try`",
     ),
-    "return": ("def each(self, element):\n    if element:\n        return\n    yield element", 3, "other than STOP"),
-    "another STOP": ("def each(self, element):\n    STOP = 1\n    yield 1\n    return None", 4, "other than STOP"),
-    "continue": ("def each(self, element):\n    for it in element:\n        continue\n    yield 1", 3, "continue"),
-    "a coroutine": ("async def each(self, element):\n    pass", 1, "coroutine"),
-    "a decorator": ("@staticmethod\ndef each(self, element):\n    yield element", 1, "decorated"),
-    "another parameter": ("def each(self, element, n=1):\n    yield element", 1, r"parameters \(self, element\)"),
-    "no method": ("each = print", 0, "not a method"),
-    "a lambda as the method": ("each = lambda self, element: iter(())", 1, "not a method"),
+    "return": ("def on_next(self, element):\n    if element:\n        return\n    yield element", 3, "other than STOP"),
+    "another STOP": ("def on_next(self, element):\n    STOP = 1\n    yield 1\n    return None", 4, "other than STOP"),
+    "continue": ("def on_next(self, element):\n    for it in element:\n        continue\n    yield 1", 3, "continue"),
+    "a coroutine": ("async def on_next(self, element):\n    pass", 1, "coroutine"),
+    "a decorator": ("@staticmethod\ndef on_next(self, element):\n    yield element", 1, "decorated"),
+    "another parameter": ("def on_next(self, element, n=1):\n    yield element", 1, r"parameters \(self, element\)"),
+    "no method": ("on_next = print", 0, "not a method"),
+    "a lambda as the method": ("on_next = lambda self, element: iter(())", 1, "not a method"),
 }
 
 
@@ -138,7 +151,7 @@ REFUSED = {
 def test_what_cannot_be_fused_is_refused_when_it_is_defined(name: str) -> None:
     body, line, reason = REFUSED[name]
     text = f"{HEAD}class Other(Step):\n{textwrap.indent(body, '    ')}\n"
-    with pytest.raises(SyntaxError, match=rf"^Other\.(each|end|begin) .*{reason}") as caught:
+    with pytest.raises(SyntaxError, match=rf"^Other\.(on_next|on_complete|reset) .*{reason}") as caught:
         module_of(text)
     if line:
         assert caught.value.lineno == line + 2  # of the file: so that an editor finds it
@@ -147,18 +160,18 @@ def test_what_cannot_be_fused_is_refused_when_it_is_defined(name: str) -> None:
 
 def test_a_variable_of_the_function_around_is_refused() -> None:
     factor = 3
-    with pytest.raises(SyntaxError, match=r"each uses `factor`, a variable of the function around the class"):
+    with pytest.raises(SyntaxError, match=r"on_next uses `factor`, a variable of the function around the class"):
 
         class Times(Step[int, int]):
-            def each(self, element: int) -> Any:
+            def on_next(self, element: int) -> Any:
                 yield element * factor
 
 
 def test_what_a_base_has_is_refused_with_it() -> None:
     """The class that is defined may put together what each alone is right."""
-    with pytest.raises(SyntaxError, match=r"Both\.each uses vars\(\)"):
+    with pytest.raises(SyntaxError, match=r"Both\.on_next uses vars\(\)"):
         module_of(
-            f"{HEAD}class Other:\n    def each(self, element):\n        yield repr, vars(self)\n"
+            f"{HEAD}class Other:\n    def on_next(self, element):\n        yield repr, vars(self)\n"
             "class Both(Other, Step):\n    pass\n"
         )
 
@@ -179,75 +192,76 @@ def _all_of(kind: type[Any]) -> list[type[Any]]:
 
 KEPT = {
     "a comprehension that reuses a name": (
-        "def each(self, element):\n    yield [element for element in (element, 1)], element"
+        "def on_next(self, element):\n    yield [element for element in (element, 1)], element"
     ),
     "a comprehension with the name of a global": (
-        "def each(self, element):\n    yield [LIMIT for LIMIT in (1, 2)], LIMIT"
+        "def on_next(self, element):\n    yield [LIMIT for LIMIT in (1, 2)], LIMIT"
     ),
-    "a lambda": "def each(self, element):\n    yield max((1, 2, 3), key=lambda n: -abs(n - element))",
-    "lambdas for later": "def each(self, element):\n    yield lambda: element * 10",
+    "a lambda": "def on_next(self, element):\n    yield max((1, 2, 3), key=lambda n: -abs(n - element))",
+    "lambdas for later": "def on_next(self, element):\n    yield lambda: element * 10",
     "a generator expression": (
-        "rate = 2\ndef each(self, element):\n    yield sum(n * element * self.rate for n in range(3))"
+        "rate = 2\ndef on_next(self, element):\n    yield sum(n * element * self.rate for n in range(3))"
     ),
-    "a generator expression for later": "def each(self, element):\n    yield (n + element for n in range(3))",
+    "a generator expression for later": "def on_next(self, element):\n    yield (n + element for n in range(3))",
     "a variable of the element before": (
-        "def each(self, element):\n    if element == 0:\n        before = 1\n    yield before"
+        "def on_next(self, element):\n    if element == 0:\n        before = 1\n    yield before"
     ),
     "the same in end": (
-        "n = 0\ndef each(self, element):\n    it = element\n    yield it\ndef end(self):\n    yield it"
+        "n = 0\ndef on_next(self, element):\n    it = element\n    yield it\ndef on_complete(self):\n    yield it"
     ),
     "a method that writes": (
         "def __init__(self):\n    self.n = 0\ndef bump(self):\n    self.n += 1\n"
-        "def each(self, element):\n    self.bump()\n    self.n += 10\n    yield self.n"
+        "def on_next(self, element):\n    self.bump()\n    self.n += 10\n    yield self.n"
     ),
     "begin, called again": (
-        "def begin(self):\n    self.n = 0\ndef each(self, element):\n    self.n += 1\n    yield self.n\n"
+        "def reset(self):\n    self.n = 0\ndef on_next(self, element):\n    self.n += 1\n    yield self.n\n"
         "    if self.n == 2:\n        self.begin()"
     ),
     "a function made at the beginning that writes": (
-        "def begin(self):\n    self.n = 0\n    def bump():\n        self.n += 1\n    self.bump = bump\n"
-        "def each(self, element):\n    self.bump()\n    yield self.n"
+        "def reset(self):\n    self.n = 0\n    def bump():\n        self.n += 1\n    self.bump = bump\n"
+        "def on_next(self, element):\n    self.bump()\n    yield self.n"
     ),
     "a property": (
         "def __init__(self):\n    self.hidden = 0\n"
         "@property\ndef n(self):\n    self.hidden += 1\n    return self.hidden\n"
         "@n.setter\ndef n(self, value):\n    self.hidden = value * 10\n"
-        "def each(self, element):\n    self.n = element\n    yield self.n, self.n, self.hidden"
+        "def on_next(self, element):\n    self.n = element\n    yield self.n, self.n, self.hidden"
     ),
     "__setattr__": (
         "n = 0\ndef __setattr__(self, name, value):\n    object.__setattr__(self, name, value * 2)\n"
-        "def each(self, element):\n    self.n = element\n    yield self.n"
+        "def on_next(self, element):\n    self.n = element\n    yield self.n"
     ),
     "a private name": (
-        "def __init__(self):\n    self.__n = 0\ndef each(self, element):\n    self.__n += element\n    yield self.__n"
+        "def __init__(self):\n    self.__n = 0\ndef on_next(self, element):\n"
+        "    self.__n += element\n    yield self.__n"
     ),
     "a list that grows": (
-        "def begin(self):\n    self.seen = []\n"
-        "def each(self, element):\n    before = self.seen\n    self.seen += (element,)\n"
+        "def reset(self):\n    self.seen = []\n"
+        "def on_next(self, element):\n    before = self.seen\n    self.seen += (element,)\n"
         "    yield before is self.seen, list(before)"
     ),
     "assigned twice at once": (
-        "def begin(self):\n    self.n, self.by = 0, {}\n"
-        "def each(self, element):\n    self.n = self.by[self.n] = element\n    yield dict(self.by)"
+        "def reset(self):\n    self.n, self.by = 0, {}\n"
+        "def on_next(self, element):\n    self.n = self.by[self.n] = element\n    yield dict(self.by)"
     ),
     "an attribute that is not always there": (
         "def __init__(self):\n    if LIMIT == 0:\n        self.n = 1\n"
-        "def each(self, element):\n    if element > 99:\n        self.n = 1\n        yield self.n\n    yield element"
+        "def on_next(self, element):\n    if element > 99:\n        self.n = 1\n        yield self.n\n    yield element"
     ),
-    "a global that changes": "def each(self, element):\n    count()\n    yield LIMIT, COUNT",
-    "a global that is made later": "def each(self, element):\n    yield LATER",
+    "a global that changes": "def on_next(self, element):\n    count()\n    yield LIMIT, COUNT",
+    "a global that is made later": "def on_next(self, element):\n    yield LATER",
     "an error by name": (
-        "def each(self, element):\n    try:\n        result = 1 // element\n    except ZeroDivisionError as error:\n"
+        "def on_next(self, element):\n    try:\n        result = 1 // element\n    except ZeroDivisionError as error:\n"
         "        result = str(error)\n    yield result"
     ),
     "match": (
-        "def each(self, element):\n    match (element, 1):\n        case (0, *rest):\n            it = rest\n"
+        "def on_next(self, element):\n    match (element, 1):\n        case (0, *rest):\n            it = rest\n"
         "        case [n, _] as it:\n            it = it, n\n    yield it"
     ),
-    "None, now and then": "def each(self, element):\n    yield {1: None}.get(element, element)",
-    "None at the end": "def each(self, element):\n    yield element\ndef end(self):\n    yield {}.get(1)",
-    "nothing but STOP": "def each(self, element):\n    return STOP",
-    "a loop that is not declared": "def each(self, element):\n    for n in range(3):\n        yield n, element",
+    "None, now and then": "def on_next(self, element):\n    yield {1: None}.get(element, element)",
+    "None at the end": "def on_next(self, element):\n    yield element\ndef on_complete(self):\n    yield {}.get(1)",
+    "nothing but STOP": "def on_next(self, element):\n    return STOP",
+    "a loop that is not declared": "def on_next(self, element):\n    for n in range(3):\n        yield n, element",
 }
 AFTER = """
 LIMIT, COUNT = 7, 0
@@ -287,7 +301,7 @@ def test_what_is_written_as_ordinary_python_means_the_same_when_it_is_fused(
 def test_an_inner_loop_is_left_when_the_flow_is_cancelled() -> None:
     """Also where the class does not say that it expands."""
     module = module_of(
-        f"{HEAD}import itertools\nclass Endless(Step):\n    name = 'endless'\n    def each(self, element):\n"
+        f"{HEAD}import itertools\nclass Endless(Step):\n    name = 'endless'\n    def on_next(self, element):\n"
         "        for n in itertools.count():\n            yield n\n"
     )
     sink = Sink(MAX_DEMAND, lambda sink, n: sink.subscription.cancel() if n == 2 else None)
@@ -374,7 +388,7 @@ class Writer:
             "c = 0",
             "def __init__(self):",
             "    self.a = 0",
-            "def begin(self):",
+            "def reset(self):",
             "    self.b, self.seen = 1, []",
             "def bump(self):",
             f"    {self.dice.choice(['self.a', 'self.b', 'self.d', 'self.__class__.c'])} = 5",
@@ -382,11 +396,11 @@ class Writer:
             "def sum(self):",
             f"    {self.dice.choice(['pass', 'self.c = 4'])}",
             "    return self.b",
-            "def each(self, element):",
+            "def on_next(self, element):",
             *self.block(),
         ]
         if self.dice.random() < 0.5:
-            lines += ["def end(self):", *self.block(), "    yield 9"]
+            lines += ["def on_complete(self):", *self.block(), "    yield 9"]
         return "\n".join(lines)
 
 
@@ -461,7 +475,7 @@ def _outcome(function: Any) -> str:
 DEBUGGED = f"""{HEAD}
 class Plus(Step):
     name = 'plus'
-    def each(self, element):
+    def on_next(self, element):
         more = element + 1
         yield more
 """
@@ -483,7 +497,7 @@ class Stops(Bdb):
 @pytest.mark.parametrize("demand", [1, MAX_DEMAND])
 def test_a_breakpoint_in_each_is_hit_where_fusing_is_off(demand: int) -> None:
     module = module_of(DEBUGGED)
-    filename = module.Plus.each.__code__.co_filename
+    filename = module.Plus.on_next.__code__.co_filename
     debugger = Stops()
     assert debugger.set_break(filename, 6) is None
     sink = Sink(demand, lambda sink, _: sink.subscription.request(1))
