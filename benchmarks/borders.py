@@ -22,8 +22,8 @@ from rich.table import Table
 from side_by_side import console
 
 from reactive_runtime import Flow
+from reactive_runtime.picklable import Threads
 from reactive_runtime.spark import map_flow, session
-from reactive_runtime.travelling import Threads
 
 PARTITIONS = 8
 CALL = 0.01

@@ -13,7 +13,7 @@ from rich.markup import escape
 from side_by_side import console
 
 from reactive_runtime import hooks
-from reactive_runtime.stress import Load, Tally, find, run
+from reactive_runtime.stress import Load, Result, find, run
 from reactive_runtime.testing import Chunk, Record, Recorder, Signal
 
 SIGNALS = {Signal.ON_SUBSCRIBE, Signal.ON_NEXT, Signal.ON_ERROR, Signal.ON_COMPLETE}
@@ -56,7 +56,7 @@ def main() -> None:
     recorder = Recorder("cancels", chunks.append)
     cancels: dict[str, Cancels] = defaultdict(Cancels)
 
-    def take(_: Tally) -> None:
+    def take(_: Result) -> None:
         recorder.flush()
         taken = chunks[:]
         del chunks[: len(taken)]
@@ -69,12 +69,12 @@ def main() -> None:
             if (kind := kinds.get(records[0].scenario)) is not None:
                 cancels[kind].add(records)
 
-    tally = run(scenarios, Load(12, seconds, 1), recorder, take)
+    result = run(scenarios, Load(12, seconds, 1), recorder, take)
     head = ("publishers", "cancels", "signals after it, at most: own thread", "another thread")
     head += ("cancel → silence, p99", "at most", "pools idle, at most", "iterators closed, at most", "subscribers kept")
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for kind, found in cancels.items():
-        left = [it for name, it in tally.leaving.items() if kinds[name] == kind]
+        left = [it for name, it in result.cancellation_metrics.items() if kinds[name] == kind]
         idle = max((s for it in left for s in it.idle), default=0.0)
         closed = [s for it in left for s in it.closed]
         cells = (

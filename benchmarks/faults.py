@@ -15,7 +15,7 @@ from typing import Any
 
 from reactive_runtime import hooks
 from reactive_runtime._core.primitives import monotonic
-from reactive_runtime.stress import FAULTS, Load, Tally, answered, find, planted, run
+from reactive_runtime.stress import FAULTS, Load, Result, answered, find, planted, run
 from reactive_runtime.testing import Chunk, Recorder, check
 
 
@@ -26,7 +26,7 @@ def named(fault: str, seed: int, seconds: float) -> tuple[float | None, set[str]
     judging, found = 0.0, None
     broken: set[str] = set()
 
-    def judge(tally: Tally) -> Any:
+    def judge(result: Result) -> Any:
         nonlocal judging, found
         begin = monotonic()
         recorder.flush()
@@ -35,13 +35,13 @@ def named(fault: str, seed: int, seconds: float) -> tuple[float | None, set[str]
         records = [recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows]
         broken.update(it.rule for it in check(records))  # no subscription outlives its round
         if FAULTS[fault].rule in broken:
-            found = tally.seconds - judging
+            found = result.seconds - judging
         judging += monotonic() - begin
         return found is not None
 
     with planted(fault):
-        tally = run(answered(find("stress"))[0], Load(12, seconds, seed), recorder, judge)
-    broken.update(f"{it.scenario}: {it.why}" for it in tally.failures)
+        result = run(answered(find("stress"))[0], Load(12, seconds, seed), recorder, judge)
+    broken.update(f"{it.scenario}: {it.why}" for it in result.failures)
     return found, broken
 
 

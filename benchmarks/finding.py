@@ -47,9 +47,9 @@ def worker() -> None:
         told = {"seconds": 0.0, "rounds": 0, "found": False}
         judging = 0.0
 
-        @scenario(elements=kind.count, live=24, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
-        def planted(rig: Any) -> Any:
-            return Planted(kind, rig.pool(3))
+        @scenario(elements=kind.count, live=24, **({"workload": kind.workload} if hasattr(kind, "workload") else {}))
+        def planted(context: Any) -> Any:
+            return Planted(kind, context.pool(3))
 
         begin = process_time()
 

@@ -19,7 +19,7 @@ from statistics import fmean, median
 from side_by_side import reached
 
 from reactive_runtime import hooks
-from reactive_runtime.stress import Load, Scenario, Tally, find, run
+from reactive_runtime.stress import Load, Result, Scenario, find, run
 from reactive_runtime.stress.shares import LEAST_ROUNDS, LEAST_SIGNALS, PER, short
 from reactive_runtime.testing.trace import TraceWriter
 
@@ -27,16 +27,18 @@ MOST = 3.0
 SIGNALS = 1_000_000  # in 30 s
 
 
-def all_have_their_least(scenarios: Sequence[Scenario], tally: Tally, seconds: float) -> bool:
+def all_have_their_least(scenarios: Sequence[Scenario], result: Result, seconds: float) -> bool:
     """Whether all have it, but for those whose subscribers are slow; says which have not."""
-    few = short(tally.load, seconds)
+    few = short(result.load, seconds)
     slow = {it.name for it in scenarios if it.subscribers == "slow"}
     per = seconds / PER
     for what, names in (
         (f"fewer than {LEAST_ROUNDS * per:.0f} rounds or {LEAST_SIGNALS * per:,.0f} signals", set(few) - slow),
         ("the same, since their subscribers are slow", set(few) & slow),
     ):
-        told = [f"{it} ({tally.load[it].rounds:,} rounds, {tally.load[it].signals:,} signals)" for it in sorted(names)]
+        told = [
+            f"{it} ({result.load[it].rounds:,} rounds, {result.load[it].signals:,} signals)" for it in sorted(names)
+        ]
         print(f"{what}: {', '.join(told) or 'none'}")
     return slow.issuperset(few)
 
@@ -50,16 +52,16 @@ def main() -> int:
     costs: dict[float, list[tuple[str, float]]] = defaultdict(list)
     before: dict[str, float] = defaultdict(float)
 
-    def note(tally: Tally) -> None:
-        share = tally.load[tally.running]
-        costs[sys.getswitchinterval()].append((tally.running, share.seconds - before[tally.running]))
-        before[tally.running] = share.seconds
+    def note(result: Result) -> None:
+        share = result.load[result.running]
+        costs[sys.getswitchinterval()].append((result.running, share.seconds - before[result.running]))
+        before[result.running] = share.seconds
 
     scenarios = find("stress")
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
         writer = TraceWriter(folder, "run")
-        tally = run(scenarios, Load(12, given.seconds, given.seed), writer.recorder(), note)
+        result = run(scenarios, Load(12, given.seconds, given.seed), writer.recorder(), note)
         writer.close({})
     usual: dict[str, list[float]] = defaultdict(list)
     for rounds in costs.values():
@@ -78,8 +80,10 @@ def main() -> int:
             f" | {1e3 * fmean(seconds):.1f} ms | {fmean(seconds) / of_all:.1f} | {own:.1f} |"
         )
     per = given.seconds / PER
-    print(f"\n{writer.rows:,} signals in {tally.seconds:.1f} s, {tally.rounds:,} rounds of {len(tally.load)} scenarios")
-    enough = all_have_their_least(scenarios, tally, given.seconds)
+    print(
+        f"\n{writer.rows:,} signals in {result.seconds:.1f} s, {result.rounds:,} rounds of {len(result.load)} scenarios"
+    )
+    enough = all_have_their_least(scenarios, result, given.seconds)
     print(f"load average {os.getloadavg()[0]:.1f}; process time {sum(os.times()[:2]):.0f} s")
     reached("stress: signals of all scenarios, against 1,000,000 in 30 s", writer.rows / per / SIGNALS, at_least=1.0)
     return 0 if worst <= MOST and enough else 1

@@ -21,7 +21,7 @@ import numpy as np
 
 from reactive_runtime.testing import Chunk
 from reactive_runtime.testing.recorder import ON_NEXT, ON_SUBSCRIBE, PACKED, REQUEST, SETTLED, SUBSCRIBE
-from reactive_runtime.testing.records import Facts
+from reactive_runtime.testing.records import SubscriptionMetadata
 from reactive_runtime.testing.trace import FILE_ROWS, TraceWriter
 
 LENGTH = 1_000
@@ -138,10 +138,10 @@ class Run:
         argument[at == length - 8] = 6  # the last is for what is left
         if self.broken:
             argument[(at == _middle(length)) & np.isin(number, np.array(self.broken))] = TURN - 2
-        begin, dice = _begin(rank), _dice(rank)
-        end = begin + 1 + (dice >> 2 & 1)
-        begin_ns = 400 * rank + (dice >> 3 & 0xFF)
-        end_ns = begin_ns + 100 + (dice >> 11 & 0xFF)
+        begin, rng = _begin(rank), _dice(rank)
+        end = begin + 1 + (rng >> 2 & 1)
+        begin_ns = 400 * rank + (rng >> 3 & 0xFF)
+        end_ns = begin_ns + 100 + (rng >> 11 & 0xFF)
         columns = (number, kind, argument, begin, end, begin_ns, end_ns, np.zeros(len(at), int))
         assert len(columns) == PACKED
         return 1 + (number + at // TURN) % THREADS, np.stack(columns, axis=1).astype(np.int64)
@@ -171,7 +171,7 @@ def _dice(rank: Any) -> Any:
 def write(run: Run, folder: Path) -> Path:
     """Write the run below the folder, by the writer of all traces; its folder."""
     facts = {
-        number: Facts(number, f"scenario {number % SCENARIOS}", number % 2 == 0, ascending=True)
+        number: SubscriptionMetadata(number, f"scenario {number % SCENARIOS}", number % 2 == 0, ascending=True)
         for number in run.numbers
     }
     writer = TraceWriter(folder, run.name)

@@ -24,7 +24,7 @@ Night = tuple[str, dict[tuple[str, str], float]]
 
 
 def history(
-    dice: random.Random,
+    rng: random.Random,
     noise: float,
     heavy: bool,
     nights: int = NIGHTS,
@@ -32,16 +32,16 @@ def history(
     scenarios: int = SCENARIOS,
 ) -> list[Night]:
     """Medians, night by night, in which nothing changes."""
-    levels = [dice.gauss(11, 1) for _ in range(scenarios)]
-    noises = [noise, *(noise * math.exp(dice.gauss(0, 0.4)) for _ in range(scenarios - 1))]
+    levels = [rng.gauss(11, 1) for _ in range(scenarios)]
+    noises = [noise, *(noise * math.exp(rng.gauss(0, 0.4)) for _ in range(scenarios - 1))]
 
     def error() -> float:
-        it = dice.gauss(0, 1)
-        return it / math.sqrt(sum(dice.gauss(0, 1) ** 2 for _ in range(4)) / 4) if heavy else it
+        it = rng.gauss(0, 1)
+        return it / math.sqrt(sum(rng.gauss(0, 1) ** 2 for _ in range(4)) / 4) if heavy else it
 
     made = []
     for night in range(nights):
-        of_all = dice.gauss(0, machine)
+        of_all = rng.gauss(0, machine)
         values = {
             (f"scenario {n}", "demand"): math.exp(levels[n] + of_all + noises[n] * error()) for n in range(scenarios)
         }
@@ -63,23 +63,23 @@ def named(said: dict[tuple[str, str], Seen]) -> set[str]:
     return {scenario for (scenario, _), it in said.items() if it.slower}
 
 
-def alarms(dice: random.Random, noise: float, heavy: bool, histories: int) -> tuple[int, int]:
+def alarms(rng: random.Random, noise: float, heavy: bool, histories: int) -> tuple[int, int]:
     """False ones, each night that one lasts counted, and series-nights judged, where nothing has changed."""
     found = judged = 0
     for _ in range(histories):
-        for said in gone_through(history(dice, noise, heavy)):
+        for said in gone_through(history(rng, noise, heavy)):
             judged += len(said)
             found += len(named(said))
     return found, judged
 
 
 def nights_to(
-    dice: random.Random, times: float, noise: float, heavy: bool, everything: bool = False
+    rng: random.Random, times: float, noise: float, heavy: bool, everything: bool = False
 ) -> tuple[int | None, bool]:
     """On which night a change is found (None: not within thirty), and whether it is named on each night from then."""
     begin, lasts = 40, 30
     nights = slowed(
-        history(dice, noise, heavy, begin + lasts), times, begin, begin + lasts, range(SCENARIOS if everything else 1)
+        history(rng, noise, heavy, begin + lasts), times, begin, begin + lasts, range(SCENARIOS if everything else 1)
     )
     on = [(ALL if everything else "scenario 0") in named(said) for said in gone_through(nights)][begin:]
     since = next((at for at, it in enumerate(on) if it), None)
@@ -90,13 +90,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--histories", type=int, default=20)
     histories = parser.parse_args().histories
-    dice = random.Random(1)
+    rng = random.Random(1)
     wolf = Table(title=f"{histories} histories of {SCENARIOS} scenarios, {NIGHTS} nights", title_justify="left")
     for column in ("noise", "tails", "series-nights", "false alarms", "in 1,000"):
         wolf.add_column(column, justify="right")
     for noise in (0.05, 0.1, 0.2):
         for heavy in (False, True):
-            found, judged = alarms(dice, noise, heavy, histories)
+            found, judged = alarms(rng, noise, heavy, histories)
             wolf.add_row(
                 f"{noise:.0%}", "heavy" if heavy else "normal", f"{judged:,}", str(found), f"{1e3 * found / judged:.2f}"
             )
@@ -112,7 +112,7 @@ def main() -> None:
         (3.0, 0.1, True),
     ):
         for heavy in (False, True):
-            found = [nights_to(dice, times, noise, heavy, everything) for _ in range(5 * histories)]
+            found = [nights_to(rng, times, noise, heavy, everything) for _ in range(5 * histories)]
             shares = [sum(it is not None and it <= most for it, _ in found) / len(found) for most in (1, 3, 10)]
             lasting = [it for since, it in found if since is not None]
             table.add_row(

@@ -19,7 +19,7 @@ from rich.table import Table
 from side_by_side import console
 
 from reactive_runtime import hooks
-from reactive_runtime.stress import Load, Tally, find, run
+from reactive_runtime.stress import Load, Result, find, run
 from reactive_runtime.testing import Recorder, check
 
 PART = 30.0
@@ -33,15 +33,15 @@ def memory() -> float:
     return pages * 4096 / 2**20
 
 
-def part(seconds: float, seed: int) -> tuple[Tally, list[str], int]:
+def part(seconds: float, seed: int) -> tuple[Result, list[str], int]:
     """Some load, judged: what came of it, the rules broken, and how many signals there were."""
     recorder = Recorder("soak")
-    tally = run(find("stress"), Load(12, seconds, seed), recorder, lambda _: None)
+    result = run(find("stress"), Load(12, seconds, seed), recorder, lambda _: None)
     records = recorder.records()
     violations = check(records)
     for violation in violations[:3]:
         console.print(str(violation), markup=False)
-    return tally, sorted({it.rule for it in violations}), len(records)
+    return result, sorted({it.rule for it in violations}), len(records)
 
 
 def main() -> int:
@@ -59,8 +59,8 @@ def main() -> int:
     first: tuple[int, float] | None = None
     threads, size = threading.active_count(), memory()
     while time.monotonic() - begin < seconds:
-        tally, rules, signals = part(min(PART, seconds), number)
-        wrong += [*rules, *(it.why for it in tally.failures)]
+        result, rules, signals = part(min(PART, seconds), number)
+        wrong += [*rules, *(it.why for it in result.failures)]
         total += signals
         number += 1
         threads, size = threading.active_count(), memory()
@@ -68,7 +68,7 @@ def main() -> int:
         if first is None and elapsed >= seconds / 10:
             first = threads, size
         table.add_row(
-            f"{elapsed:.0f}", f"{signals:,}", f"{tally.subscriptions:,}", f"{tally.rounds:,}", str(threads),
+            f"{elapsed:.0f}", f"{signals:,}", f"{result.subscriptions:,}", f"{result.rounds:,}", str(threads),
             f"{size:.0f}", ", ".join(rules) or "-",
         )  # fmt: skip
     console.print(table)

@@ -20,7 +20,7 @@ class Pipeline(Generic[A, B]):
     """Operators of `Flow`, by their names, to be applied later, any number of times: immutable, and can be pickled.
 
     Whatever `Flow` has as a method that makes a flow of a flow, this has. Arguments are kept as they are, so executors
-    should be such as can be pickled (`travelling.Threads`, `travelling.Timers`) where the pipeline is to travel.
+    should be such as can be pickled (`picklable.Threads`, `picklable.Timers`) where the pipeline is to travel.
 
     >>> from reactive_runtime import Flow
     >>> odd = Pipeline[int, str]().filter(lambda n: n % 2).map(str)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core.arguments import check_callable
+from reactive_runtime._core.assembly import AssemblyLocation, assembly_location, note_assembly
 from reactive_runtime._core.combinator import Combinator, Elements, InnerSubscription
 from reactive_runtime._core.flow_source import (
     IterableSource,
@@ -18,7 +19,6 @@ from reactive_runtime._core.flow_source import (
     flow_of,
     foreign,
 )
-from reactive_runtime._core.place import Place, assembled, blame
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
@@ -97,7 +97,7 @@ class Sources:
         if not isinstance(failure, BaseException):
             check_callable("error", "failure", failure)
         title = type(failure).__name__ if isinstance(failure, BaseException) else describe(failure)
-        return flow_of(PublisherSource(f"error({title})", _Failing(failure, assembled())))
+        return flow_of(PublisherSource(f"error({title})", _Failing(failure, assembly_location())))
 
     @staticmethod
     def never() -> Flow[Any]:
@@ -128,7 +128,7 @@ class Sources:
                 f"from_iterable({type(iterable).__name__})",
                 lambda: iterable,
                 synchronous=synchronous,
-                place=assembled(),
+                location=assembly_location(),
             )
         )
 
@@ -149,7 +149,7 @@ class Sources:
         ([3, 2, 1], [3, 2, 1])
         """
         check_callable("from_supplier", "supplier", supplier)
-        return flow_of(IterableSource(f"from_supplier({describe(supplier)})", supplier, place=assembled()))
+        return flow_of(IterableSource(f"from_supplier({describe(supplier)})", supplier, location=assembly_location()))
 
     @staticmethod
     def from_publisher(publisher: Publisher[T]) -> Flow[T]:
@@ -201,7 +201,7 @@ class Sources:
                 for line in file:
                     yield line.rstrip("\r\n")
 
-        return flow_of(IterableSource(f"from_file({os.path.basename(name)})", lines, place=assembled()))
+        return flow_of(IterableSource(f"from_file({os.path.basename(name)})", lines, location=assembly_location()))
 
     @staticmethod
     def generate(initial: S, fn: Callable[[S], tuple[T, S] | None]) -> Flow[T]:
@@ -224,7 +224,7 @@ class Sources:
                 element, state = made
                 yield element
 
-        return flow_of(IterableSource(f"generate({describe(fn)})", states, place=assembled()))
+        return flow_of(IterableSource(f"generate({describe(fn)})", states, location=assembly_location()))
 
     @staticmethod
     def defer(fn: Callable[[], Publisher[T]]) -> Flow[T]:
@@ -263,9 +263,9 @@ class Sources:
 class _Failing:
     """Fails each of its subscribers."""
 
-    def __init__(self, failure: BaseException | Callable[[], BaseException], place: Place | None) -> None:
+    def __init__(self, failure: BaseException | Callable[[], BaseException], location: AssemblyLocation | None) -> None:
         self.failure = failure
-        self.place = place
+        self.location = location
         self.traceback = failure.__traceback__ if isinstance(failure, BaseException) else None
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
@@ -281,11 +281,11 @@ class _Failing:
         try:
             failure = function()
         except Exception as error:
-            blame(error, title, self.place)
+            note_assembly(error, title, self.location)
             return error
         if not isinstance(failure, BaseException):
             wrong = TypeError(f"{title}: the function must return an exception, not {type(failure).__name__}")
-            blame(wrong, title, self.place)
+            note_assembly(wrong, title, self.location)
             return wrong
         return failure
 

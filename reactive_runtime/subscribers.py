@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, check_executor, not_none
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
-from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.prefetch_queue import Upstream
 from reactive_runtime.executors import SerialExecutor
 from reactive_runtime.spec import MAX_DEMAND, Subscription

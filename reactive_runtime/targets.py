@@ -9,10 +9,10 @@ from typing import Any
 
 from reactive_runtime.errors import TargetError
 
-__all__ = ["imported"]
+__all__ = ["import_string"]
 
 
-def imported(target: str) -> Any:
+def import_string(target: str) -> Any:
     """What "package.module:name" names; the name may have dots. TargetError where there is no such thing.
 
     Modules are looked for in the working folder as well.

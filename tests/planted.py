@@ -171,7 +171,7 @@ class WrappedDemand(Sound):
     """Demand is added up in 64 bits that wrap."""
 
     rules: ClassVar = {"3.17"}
-    mix: ClassVar = "unbounded"
+    workload: ClassVar = "unbounded"
 
     def add(self, n: int) -> None:
         if n < 1:
@@ -184,7 +184,7 @@ class CapCheckedBefore(Sound):
     """Whether the sum fits is looked up under the lock, and it is added up under the next."""
 
     rules: ClassVar = {"3.17"}
-    mix: ClassVar = "unbounded"
+    workload: ClassVar = "unbounded"
 
     def request(self, n: int, /) -> None:
         if n < 1:
@@ -230,7 +230,7 @@ class ErrorBesideElements(Sound):
     """An invalid request is answered by its caller, whoever drains meanwhile."""
 
     rules: ClassVar = {"1.3", "1.7"}
-    mix: ClassVar = "invalid"
+    workload: ClassVar = "invalid"
 
     def request(self, n: int, /) -> None:
         if n < 1:
@@ -245,7 +245,7 @@ class ErrorAfterTheEnd(Sound):
     """An invalid request is answered even when the stream has ended meanwhile."""
 
     rules: ClassVar = {"1.7"}
-    mix: ClassVar = "invalid"
+    workload: ClassVar = "invalid"
     count: ClassVar = 8
 
     def due(self) -> bool:
@@ -332,7 +332,7 @@ class ReleasedTwice(Sound):
     """Two cancels both find something to let go of."""
 
     rules: ClassVar = {"3.16", "3.7"}
-    mix: ClassVar = "cancels"
+    workload: ClassVar = "cancels"
 
     def __init__(self, subscriber: Any, executor: Executor) -> None:
         super().__init__(subscriber, executor)
@@ -554,7 +554,7 @@ class TheFastPathBeside(Sound):
     """Unbounded demand takes a path of its own, beside the drain of what was asked for before."""
 
     rules: ClassVar = {"1.3", "conservation", "order", "1.7", "1.8"}
-    mix: ClassVar = "unbounded"
+    workload: ClassVar = "unbounded"
 
     def request(self, n: int, /) -> None:
         if n != MAX_DEMAND or (self.draining and self.demand == MAX_DEMAND):

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from reactive_runtime import Flow
+from reactive_runtime.picklable import Threads, Timers
 from reactive_runtime.spark import TaskMetrics, map_flow
-from reactive_runtime.travelling import Threads, Timers
 
 IN_FLIGHT = 32
 SCHEMA = "id long, name string"

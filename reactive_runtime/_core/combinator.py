@@ -41,11 +41,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core.assembly import AssemblyLocation, an_exception, note_assembly, note_step
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.place import Place, an_exception, blame, blame_step
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -236,8 +236,8 @@ class InnerSubscription:
                 raise none_element()
         except BaseException as error:
             name_source(error, self._pollable.where)
-            blame_step(error)
-            self._pollable.blame_source(error)
+            note_step(error)
+            self._pollable.note_source(error)
             self.close()
             raise
         if element is END:
@@ -251,7 +251,7 @@ class InnerSubscription:
         try:
             elements = self._pollable.open()
         except Exception as error:
-            self._pollable.blame_source(error)
+            self._pollable.note_source(error)
             raise
         if not self._steps:
             return elements
@@ -535,7 +535,7 @@ class Combinator(Pollable):
     """A pollable source over inner subscriptions and timers."""
 
     title: str = ""
-    place: Place | None = None
+    location: AssemblyLocation | None = None
     combines: bool = True
     waits: bool = True
 
@@ -686,12 +686,12 @@ class Combinator(Pollable):
         try:
             return function(*arguments)
         except BaseException as error:
-            blame(error, self.title, self.place)
+            note_assembly(error, self.title, self.location)
             raise
 
     def fault(self, error: Exception) -> Exception:
         """An error of this operator's own, with its place."""
-        blame(error, self.title, self.place)
+        note_assembly(error, self.title, self.location)
         return error
 
     def discard(self, *elements: Any, wanted: bool = False) -> None:
@@ -770,5 +770,5 @@ class Combinator(Pollable):
         try:
             clean_up()
         except BaseException as error:
-            blame(error, self.title, self.place)
+            note_assembly(error, self.title, self.location)
             hooks.raised(f"{self.title} raised when it was closed", error)

@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import contained
-from reactive_runtime._core.place import an_exception
 
 if TYPE_CHECKING:
     import asyncio

@@ -2,7 +2,7 @@
 `CancelledError`, a `BaseException` of the user's own. Here they are called *exits*.
 
 An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose
-cause is the exit (`_core.place.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
+cause is the exit (`_core.assembly.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the
 stack after that depends on the ground it is on:
 
 - *The caller's.* A user has called `subscribe`, `request`, `emit`, `block`, and the code runs inside of that call. The

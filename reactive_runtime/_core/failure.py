@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import goes_up
-from reactive_runtime._core.place import an_exception
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:

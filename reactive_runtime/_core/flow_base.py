@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, cast
 
+from reactive_runtime._core.assembly import assembly_location
 from reactive_runtime._core.flow_source import (
     FlowSource,
     IterableSource,
@@ -17,7 +18,6 @@ from reactive_runtime._core.flow_source import (
     lengthened,
     stages_of,
 )
-from reactive_runtime._core.place import assembled
 from reactive_runtime._core.step import Step, own_method
 from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.spec import Subscriber
@@ -63,7 +63,7 @@ class FlowBase(Generic[T_co]):
         """This flow, and one step more. TypeError where an instance has been given a method of its own."""
         if "each" in step.__dict__ or "end" in step.__dict__:
             raise own_method(step)
-        step.place = assembled()
+        step.location = assembly_location()
         flow: Flow[R] = _new(_flow_type[0])  # written out, as `flow_of` does it
         flow._source, flow._steps = lengthened(self, step)
         return flow

@@ -11,8 +11,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
+from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import Combinator
-from reactive_runtime._core.place import Place, assembled
 from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.step import Step
@@ -153,14 +153,14 @@ class IterableSource(FlowSource[T]):
     """It has one element."""
     synchronous: bool = False
     """To iterate it runs none of the user's code, and never waits."""
-    place: Place | None = None
+    location: AssemblyLocation | None = None
     """Where it was put into the flow; None: nothing can go wrong in it."""
 
     def plan(self) -> SubscriptionPlan:
-        supplier, title, place = self.supplier, self.title, self.place
+        supplier, title, location = self.supplier, self.title, self.location
         single = supplier if self.single else None
         return SubscriptionPlan(
-            lambda _: IterablePollable(supplier, title, place),
+            lambda _: IterablePollable(supplier, title, location),
             (),
             self.executor,
             pulls=True,
@@ -175,7 +175,7 @@ class IterableSource(FlowSource[T]):
         if self.executor:
             return self
         # Written out: `replace` costs three times this, and a flow of one element for each task comes by here.
-        return IterableSource(self.title, self.supplier, executor, self.single, self.synchronous, self.place)
+        return IterableSource(self.title, self.supplier, executor, self.single, self.synchronous, self.location)
 
     def parts(self, above: list[Stage], steps: Sequence[Step[Any, Any]]) -> list[Stage]:
         return [Stage(_line(self.title, steps), self.executor)]
@@ -318,14 +318,14 @@ class CombinatorSource(FlowSource[T]):
     inline: bool = False
     """The first is an argument like the others."""
     executor: Executor | None = None
-    place: Place | None = field(default_factory=assembled)
+    location: AssemblyLocation | None = field(default_factory=assembly_location)
     beside: tuple[Use, ...] = ()
     """What else has to have a thread for it: the executor of its tasks, its clock, the event loop, and what its further
     upstreams need. Known from the beginning, and not looked for through a tree of them."""
 
     def plan(self) -> SubscriptionPlan:
         combinator = self.make()
-        combinator.title, combinator.place, combinator.apart = self.title, self.place, self._apart(combinator)
+        combinator.title, combinator.location, combinator.apart = self.title, self.location, self._apart(combinator)
         keeps = combinator.calls or (bool(self.sources) and not combinator.apart)
         if combinator.apart and self.sources:  # they run there; what it hears from elsewhere must not wait for them
             combinator.sources_on = self.executor

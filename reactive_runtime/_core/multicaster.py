@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import not_none
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import NoneSignalledError, Relayed, Upstream
 from reactive_runtime.errors import ProtocolError, RejectedError

@@ -14,9 +14,9 @@ from operator import length_hint
 from typing import Any, Final
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.place import Place, blame
 from reactive_runtime.errors import RejectedError
 
 __all__ = ["IterablePollable", "Pollable", "paced"]
@@ -62,7 +62,7 @@ class Pollable:
     def ask_exactly(self) -> None:
         """From now on elements are wanted as they are demanded (`request`)."""
 
-    def blame_source(self, error: BaseException) -> None:
+    def note_source(self, error: BaseException) -> None:
         """Note on an error that came out of the iterator where the source was put into the flow."""
 
     def failure(self) -> BaseException | None:
@@ -129,12 +129,14 @@ _MANY: Final = sys.maxsize
 class IterablePollable(Pollable):
     """The iterator of a supplier's iterable, made when the drain first runs."""
 
-    __slots__ = ("_count", "_iterable", "_iterator", "_place", "_supplier", "_title")
+    __slots__ = ("_count", "_iterable", "_iterator", "_location", "_supplier", "_title")
 
-    def __init__(self, supplier: Callable[[], Iterable[Any]], title: str, place: Place | None = None) -> None:
+    def __init__(
+        self, supplier: Callable[[], Iterable[Any]], title: str, location: AssemblyLocation | None = None
+    ) -> None:
         self._supplier = supplier
         self._title = title
-        self._place = place
+        self._location = location
         # Owned by the subscription's drain:
         self._iterator: Iterator[Any] | None = None
         self._iterable: Any = None  # of an iterator whose length hint is exact
@@ -161,9 +163,9 @@ class IterablePollable(Pollable):
             given = _MANY - length_hint(self._count)
         return f"the source {self._title} at index {given - 1}"
 
-    def blame_source(self, error: BaseException) -> None:
+    def note_source(self, error: BaseException) -> None:
         if not isinstance(error, RejectedError):  # that is the executor's
-            blame(error, self._title, self._place)
+            note_assembly(error, self._title, self._location)
 
     def synchronous(self) -> bool:
         return isinstance(self._iterator, _SIZED)

@@ -24,8 +24,8 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import hooks
+from reactive_runtime._core.assembly import AssemblyLocation
 from reactive_runtime._core.exits import goes_up
-from reactive_runtime._core.place import Place
 
 __all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go", "own_method"]
 
@@ -66,7 +66,7 @@ class Step(Generic[T, R]):
     _due: Any = None
     """What `on_complete` has given, while it waits for demand; for the hook."""
 
-    place: Place | None = None
+    location: AssemblyLocation | None = None
     """Where it was put into a flow."""
 
     hears: Callable[[Any], object] | None = None

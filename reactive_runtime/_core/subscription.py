@@ -19,12 +19,12 @@ from itertools import chain, islice
 from typing import Any, Final, Literal
 
 from reactive_runtime._core import hooks, trampoline
+from reactive_runtime._core.assembly import an_exception, no_end, note_step
 from reactive_runtime._core.drain import BATCH, CLOSED
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
-from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -204,7 +204,7 @@ class PulledSubscription(DrainContext):
             self._close()
             self._end_for_good()
         elif self._pollable is not None:
-            blame_step(error)
+            note_step(error)
             with self._lock:
                 cancelled = self._cancelled
             self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller is told
@@ -386,9 +386,9 @@ class PulledSubscription(DrainContext):
             name_source(outcome, self._pollable.where)
         error = fault
         if isinstance(outcome, Exception):
-            blame_step(outcome)
+            note_step(outcome)
             if self._pollable is not None:
-                self._pollable.blame_source(outcome)
+                self._pollable.note_source(outcome)
             error = no_end(outcome)
             if self._failed is None or not self._failed.is_signalled_as(error):
                 self._failed = Failure(error)

@@ -39,12 +39,12 @@ def _of(subscription: PulledSubscription, depth: int) -> str:
     pollable, steps, executor = subscription._pollable, subscription._steps, subscription._executor
     with subscription._lock:
         busy, demand = subscription._busy, subscription._demand
-    place = "the thread that woke it" if executor is None else executor_name(executor)
+    location = "the thread that woke it" if executor is None else executor_name(executor)
     if pollable is None:
         return "its end, which was being signalled"
     through = f" for {', '.join(map(str, steps))}" if steps else ""
     if busy:
-        return f"{_text(pollable)}{through}, under way on {place}"
+        return f"{_text(pollable)}{through}, under way on {location}"
     if not demand:
         return f"demand, which has all been met, at {_text(pollable)}"
     return _pollable(pollable, subscription, depth)

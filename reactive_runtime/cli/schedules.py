@@ -18,7 +18,7 @@ def explore(
         typer.Argument(help="package.module:name of a class with actor_ methods, a Scenario or a function."),
     ],
     schedules: Annotated[int, typer.Option(min=1, help="Schedules to run, at most.")] = 2_000,
-    seed: Annotated[int, typer.Option(help="Seed of all dice.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     strategy: Annotated[
         str, typer.Option(help="portfolio, random, pct or pct<depth>, pos, urw, bounded.")
     ] = "portfolio",

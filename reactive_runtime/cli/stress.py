@@ -30,7 +30,7 @@ from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
-    from reactive_runtime.stress import Failure, Scenario, Tally
+    from reactive_runtime.stress import Failure, Result, Scenario
     from reactive_runtime.testing.trace import TraceWriter
 
 
@@ -56,7 +56,9 @@ def stress(
     ] = "1",
     threads: Annotated[int, typer.Option(min=1, help="Threads that fire request and cancel.")] = 12,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load.")] = 30.0,
-    seed: Annotated[int | None, typer.Option(help="Seed of all dice; drawn and printed, if not given.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random numbers; drawn and printed, if not given.")
+    ] = None,
     pool: Annotated[
         str, typer.Option(help="threads: all scenarios in turn; processes-per-scenario: each in one of its own.")
     ] = "threads",
@@ -342,14 +344,14 @@ class _Load:
             self.stop.heard(),
         ):
 
-            def over(tally: Tally) -> bool:
-                progress(tally)
+            def over(result: Result) -> bool:
+                progress(result)
                 return writer.failed or self.stop.asked is not None
 
-            tally = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), over)
+            result = run(self.scenarios, Load(self.threads, self.seconds, self.seed), writer.recorder(), over)
         left = _still_running(before)
-        self._close(writer, tally, skipped, left)
-        return writer.path, tally.failures
+        self._close(writer, result, skipped, left)
+        return writer.path, result.failures
 
     def _elsewhere(self, writers: dict[str, TraceWriter], skipped: list[Failure]) -> tuple[list[Path], list[Failure]]:
         """In processes of their own, those of all interpreters side by side."""
@@ -363,7 +365,7 @@ class _Load:
 
         processes = Processes()
 
-        def carried_out(python: str, writer: TraceWriter) -> Tally:
+        def carried_out(python: str, writer: TraceWriter) -> Result:
             orders = [
                 Order(
                     self.where,
@@ -378,61 +380,61 @@ class _Load:
 
         tallies: dict[str, Any] = {}
         with self.stop.heard(processes.stop), ThreadPoolExecutor(len(writers)) as pool:
-            for python, tally in zip(writers, pool.map(lambda it: carried_out(*it), writers.items()), strict=True):
-                tallies[python] = tally
+            for python, result in zip(writers, pool.map(lambda it: carried_out(*it), writers.items()), strict=True):
+                tallies[python] = result
         for python, writer in writers.items():
             self._close(writer, tallies[python], skipped)
-        return [it.path for it in writers.values()], [it for tally in tallies.values() for it in tally.failures]
+        return [it.path for it in writers.values()], [it for result in tallies.values() for it in result.failures]
 
-    def _close(self, writer: TraceWriter, tally: Tally, skipped: list[Failure], left: Sequence[str] = ()) -> None:
+    def _close(self, writer: TraceWriter, result: Result, skipped: list[Failure], left: Sequence[str] = ()) -> None:
         """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""
         stopped = self.stop.asked is not None
         writer.close(
             {
                 "stopped": stopped,
                 "threads_left": list(left),
-                "seconds": round(tally.seconds, 3),
-                "load": {name: it.facts() for name, it in tally.load.items()},
-                "given_up": {it.scenario: it.why for it in (*skipped, *tally.failures)},
-                "dropped": dict(tally.dropped),
-                "leaving": {name: it.facts() for name, it in tally.leaving.items() if it.idle},
+                "seconds": round(result.seconds, 3),
+                "load": {name: it.facts() for name, it in result.load.items()},
+                "given_up": {it.scenario: it.why for it in (*skipped, *result.failures)},
+                "dropped": dict(result.dropped),
+                "leaving": {name: it.facts() for name, it in result.cancellation_metrics.items() if it.idle},
             }
         )
         if stopped:
-            out.print(f"stopped  after {tally.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
+            out.print(f"stopped  after {result.seconds:.1f} of {self.seconds:g} s: what there is by now is judged")
         if left:
             shown = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
             out.print(f"threads  {len(left)} that scenarios have started still run: {shown}", soft_wrap=True)
-        for what, count in tally.dropped.most_common():
+        for what, count in result.dropped.most_common():
             out.print(f"dropped  {count:,} x {what}", soft_wrap=True)
-        stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in tally.failures if it.stuck)
+        stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in result.failures if it.stuck)
         if stacks:
             (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
-        leavings = [it for it in tally.leaving.values() if it.idle]
-        if leavings:
-            idle = 1e3 * max(seconds for it in leavings for seconds in it.idle)
-            closed = 1e3 * max((seconds for it in leavings for seconds in it.closed), default=0.0)
+        measured = [it for it in result.cancellation_metrics.values() if it.idle]
+        if measured:
+            idle = 1e3 * max(seconds for it in measured for seconds in it.idle)
+            closed = 1e3 * max((seconds for it in measured for seconds in it.closed), default=0.0)
             out.print(
-                f"left     {sum(it.subscribers for it in leavings):,} subscribers in mid-stream: nothing of them was"
+                f"left     {sum(it.subscribers for it in measured):,} subscribers in mid-stream: nothing of them was"
                 f" left on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
-                f" {sum(it.kept for it in leavings)} could not be collected",
+                f" {sum(it.kept for it in measured)} could not be collected",
                 soft_wrap=True,
             )
-        if writer.waited > 0.01 * self.threads * tally.seconds:
+        if writer.waited > 0.01 * self.threads * result.seconds:
             out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
-        if len(tally.load) > 1:
-            least = min(tally.load.items(), key=lambda it: it[1].signals)
-            fewest = min(it.rounds for it in tally.load.values())
+        if len(result.load) > 1:
+            least = min(result.load.items(), key=lambda it: it[1].signals)
+            fewest = min(it.rounds for it in result.load.values())
             out.print(
                 f"shared   each scenario had {fewest:,} rounds or more, and {least[1].signals:,} signals or more"
                 f" (fewest: {least[0]})",
                 markup=False,
                 soft_wrap=True,
             )
-        rate = writer.rows / max(tally.seconds, 1e-9)
+        rate = writer.rows / max(result.seconds, 1e-9)
         out.print(
-            f"recorded {writer.rows:,} signals of {tally.subscriptions:,} subscriptions in {tally.seconds:.1f} s"
+            f"recorded {writer.rows:,} signals of {result.subscriptions:,} subscriptions in {result.seconds:.1f} s"
             f" ({rate:,.0f} a second)\nrun      {writer.path}",
             soft_wrap=True,
         )
@@ -459,27 +461,27 @@ def _commit() -> str | None:
 
 
 @contextlib.contextmanager
-def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Tally], object]]:
+def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Result], object]]:
     """A bar where there is a terminal, a plain line every two seconds where there is none."""
 
-    def told(tally: Tally) -> str:
-        return f"{tally.signals:,} signals in {tally.rounds:,} rounds, now {tally.running}"
+    def told(result: Result) -> str:
+        return f"{result.signals:,} signals in {result.rounds:,} rounds, now {result.running}"
 
     if not out.is_terminal:
         said = [0.0]
 
-        def say(tally: Tally) -> None:
-            if tally.seconds - said[0] >= PROGRESS_SECONDS:
-                said[0] = tally.seconds
-                done = min(1.0, tally.seconds / seconds)
-                out.print(f"         {done:4.0%} of {seconds:g} s, {told(tally)}", markup=False, soft_wrap=True)
+        def say(result: Result) -> None:
+            if result.seconds - said[0] >= PROGRESS_SECONDS:
+                said[0] = result.seconds
+                done = min(1.0, result.seconds / seconds)
+                out.print(f"         {done:4.0%} of {seconds:g} s, {told(result)}", markup=False, soft_wrap=True)
 
         yield say
         return
     columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, console=out, transient=True) as bar:
         task = bar.add_task("load", total=seconds, told="")
-        yield lambda tally: bar.update(task, completed=tally.seconds, told=told(tally))
+        yield lambda result: bar.update(task, completed=result.seconds, told=told(result))
 
 
 def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scenario]:

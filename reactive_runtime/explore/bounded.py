@@ -4,7 +4,7 @@ A preemption is a switch away from a thread that could have gone on. Most bugs n
 come first; what is found first has the fewest there are.
 
 Equivalent schedules run once. Two schedules are equivalent when each operation comes after the same operations that
-it depends on; then every thread has seen the same, and does the same next. `Machine.note` keeps for each thread a
+it depends on; then every thread has seen the same, and does the same next. `Scheduler.note` keeps for each thread a
 number that stands for all that its next operation comes after (its *chain*). The chains of all threads, one of them
 moved on by the operation it is about to do, are the key of a step: a step whose key has been seen, with as few
 preemptions behind it, leads nowhere new, and is not taken. (The numbers have 64 bits; that two of them should agree by
@@ -16,13 +16,13 @@ the whole schedule so far, and nothing is saved.
 
 from __future__ import annotations
 
-from reactive_runtime.explore.logical import CUT, Logical, Stop
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import CUT, Stop, Task
 
 __all__ = ["Bounded"]
 
 _Step = tuple[list[int], int, int, int, int]
-"""The trail of a run, up to where, then which thread; preemptions by then; the key, for those put off."""
+"""The schedule of a run, up to where, then which thread; preemptions by then; the key, for those put off."""
 
 
 class Bounded:
@@ -36,7 +36,7 @@ class Bounded:
     def __init__(self, most: int | None = None, *, reduced: bool = True) -> None:
         self._most = most
         self._reduced = reduced
-        self._machine: Machine
+        self._scheduler: Scheduler
         self._prefix: list[int] = []
         self.preemptions: int = 0
         """Of the schedule that is run."""
@@ -55,11 +55,11 @@ class Bounded:
         self._seen: dict[int, int] = {}
         self._hot = -1
 
-    def begin(self, machine: Machine) -> bool:
-        self._machine = machine
-        if machine.version != self._hot:  # there are more points than before: what was seen was seen through fewer
+    def begin(self, scheduler: Scheduler) -> bool:
+        self._scheduler = scheduler
+        if scheduler.version != self._hot:  # there are more points than before: what was seen was seen through fewer
             self._restart()
-            self._hot = machine.version
+            self._hot = scheduler.version
         while True:
             while not self._stack:
                 self.complete = self.bound
@@ -68,40 +68,40 @@ class Bounded:
                     return False
                 self.bound += 1
                 self._stack, self._deferred = self._deferred, []
-            trail, length, index, self.preemptions, key = self._stack.pop()
+            schedule, length, index, self.preemptions, key = self._stack.pop()
             if not key:
                 break
             seen = self._seen.get(key)
             if seen is None or seen > self.preemptions:  # else it was reached meanwhile, on another way
                 self._seen[key] = self.preemptions
                 break
-        self._prefix = trail[:length]
+        self._prefix = schedule[:length]
         if index >= 0:
             self._prefix.append(index)
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
-        machine = self._machine
-        at = len(machine.trail)
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        scheduler = self._scheduler
+        at = len(scheduler.schedule)
         if at < len(self._prefix):
             wanted = self._prefix[at]
             for it in ready:
                 if it.index == wanted:
                     return it
-            machine.abort(Stop("diverged", f"step {at + 1}: thread {wanted} should go on, and can't"))
+            scheduler.abort(Stop("diverged", f"step {at + 1}: thread {wanted} should go on, and can't"))
         goes_on = me in ready
-        here = self._state(machine)
-        chosen: Logical | None = None
+        here = self._state(scheduler)
+        chosen: Task | None = None
         chosen_cost = 0
         for it in ready:
             cost = self.preemptions + (goes_on and it is not me)
-            key = self._key(machine, here, it)
+            key = self._key(scheduler, here, it)
             seen = self._seen.get(key)
             if seen is not None and seen <= cost:
                 continue
             if cost > self.bound:
                 if self._most is None or cost <= self._most:
-                    self._deferred.append((machine.trail, at, it.index, cost, key))
+                    self._deferred.append((scheduler.schedule, at, it.index, cost, key))
                 else:
                     self._beyond = True
                 continue
@@ -109,32 +109,32 @@ class Bounded:
             if chosen is None:
                 chosen, chosen_cost = it, cost
             elif it is me or (chosen is not me and it.index < chosen.index):  # the one that runs is preferred
-                self._stack.append((machine.trail, at, chosen.index, chosen_cost, 0))
+                self._stack.append((scheduler.schedule, at, chosen.index, chosen_cost, 0))
                 chosen, chosen_cost = it, cost
             else:
-                self._stack.append((machine.trail, at, it.index, cost, 0))
+                self._stack.append((scheduler.schedule, at, it.index, cost, 0))
         if chosen is None:
-            machine.abort(Stop(CUT, "equivalent to a schedule that has run"))
+            scheduler.abort(Stop(CUT, "equivalent to a schedule that has run"))
         self.preemptions = chosen_cost
         return chosen
 
-    def _state(self, machine: Machine) -> int:
+    def _state(self, scheduler: Scheduler) -> int:
         """A number for all that has happened so far."""
-        if not (self._reduced and machine.tracking):
-            return hash(tuple(machine.trail))
+        if not (self._reduced and scheduler.tracking):
+            return hash(tuple(scheduler.schedule))
         state = 0
-        for it in machine.threads:
+        for it in scheduler.threads:
             state ^= hash((it.index, it.chain))
-        if machine.resting:
-            state ^= hash(tuple(sorted(it.index for it in machine.resting)))
+        if scheduler.resting:
+            state ^= hash(tuple(sorted(it.index for it in scheduler.resting)))
         return state
 
-    def _key(self, machine: Machine, here: int, thread: Logical) -> int:
+    def _key(self, scheduler: Scheduler, here: int, thread: Task) -> int:
         """A number for the step that `thread` is about to do."""
-        if not (self._reduced and machine.tracking):
+        if not (self._reduced and scheduler.tracking):
             return hash((here, thread.index))
         index = thread.index
-        return hash((here ^ hash((index, thread.chain)) ^ hash((index, machine.ahead(thread))), index))
+        return hash((here ^ hash((index, thread.chain)) ^ hash((index, scheduler.ahead(thread))), index))
 
-    def end(self, machine: Machine) -> None:
+    def end(self, scheduler: Scheduler) -> None:
         pass

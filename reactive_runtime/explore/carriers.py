@@ -1,7 +1,7 @@
-"""What carries the logical threads: kept OS threads that hand each other the baton.
+"""What carries the task threads: kept OS threads that hand each other the turn.
 
-A thread that waits sleeps on a lock of its own, and whoever hands it the baton releases that lock. Starting a thread
-costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a baton
+A thread that waits sleeps on a lock of its own, and whoever hands it the turn releases that lock. Starting a thread
+costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a turn
 that goes from core to core costs several times as much.
 """
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.logical import Logical
-    from reactive_runtime.explore.machine import Machine
+    from reactive_runtime.explore.scheduler import Scheduler
+    from reactive_runtime.explore.task import Task
 
 __all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
 
@@ -26,17 +26,17 @@ real_ident: Callable[[], int] = _thread.get_ident
 
 
 class Carrier:
-    """One OS thread, which waits for the baton, and for the next logical thread to carry."""
+    """One OS thread, which waits for the turn, and for the next task thread to carry."""
 
     def __init__(self) -> None:
-        self._baton = _thread.allocate_lock()
-        self._baton.acquire()
-        self.go: Callable[[], object] = self._baton.release
-        """Hand it the baton."""
-        self.wait: Callable[[], object] = self._baton.acquire
-        """Called on the thread itself: sleep until it has the baton."""
+        self._turn = _thread.allocate_lock()
+        self._turn.acquire()
+        self.go: Callable[[], object] = self._turn.release
+        """Hand it the turn."""
+        self.wait: Callable[[], object] = self._turn.acquire
+        """Called on the thread itself: sleep until it has the turn."""
         self.ident: int = real_ident()
-        self.thread: Logical | None = None
+        self.thread: Task | None = None
         self.lost = False  # written by who gives it up: it hangs in something that nobody controls
 
 
@@ -55,13 +55,13 @@ class ThreadCarriers:
         """The carrier of the thread that explores."""
         return self._main
 
-    def carrier(self, number: int, machine: Machine) -> Carrier:
+    def carrier(self, number: int, scheduler: Scheduler) -> Carrier:
         """The one with that number, in the order of its thread's creation."""
         while number >= len(self._kept):
-            self._kept.append(self._start(machine))
+            self._kept.append(self._start(scheduler))
         return self._kept[number]
 
-    def _start(self, machine: Machine) -> Carrier:
+    def _start(self, scheduler: Scheduler) -> Carrier:
         carrier = Carrier()
         up = _thread.allocate_lock()
         up.acquire()
@@ -70,13 +70,13 @@ class ThreadCarriers:
             pin(self._core)
             carrier.ident = real_ident()
             up.release()
-            self._live(carrier, machine)
+            self._live(carrier, scheduler)
 
         _thread.start_new_thread(live, ())
         up.acquire()
         return carrier
 
-    def _live(self, carrier: Carrier, machine: Machine) -> None:
+    def _live(self, carrier: Carrier, scheduler: Scheduler) -> None:
         """The life of a carrier."""
         while True:
             carrier.wait()
@@ -84,7 +84,7 @@ class ThreadCarriers:
             if self._ended or thread is None:
                 return
             carrier.thread = None
-            successor = machine.body(thread)
+            successor = scheduler.body(thread)
             del thread
             if carrier.lost:
                 return
@@ -107,14 +107,14 @@ class ThreadCarriers:
 
 
 class _Hub:
-    """Who gets the baton next, among greenlets."""
+    """Who gets the turn next, among greenlets."""
 
     def __init__(self) -> None:
         self.next: Any = None
 
 
 class _GreenletCarrier(Carrier):
-    """One greenlet. All share an OS thread: handing the baton on costs next to nothing."""
+    """One greenlet. All share an OS thread: handing the turn on costs next to nothing."""
 
     def __init__(self, hub: _Hub, greenlet: Any) -> None:
         super().__init__()
@@ -139,9 +139,9 @@ class GreenletCarriers(ThreadCarriers):
         self._hub = _Hub()
         self._main = _GreenletCarrier(self._hub, self._greenlet.getcurrent())
 
-    def _start(self, machine: Machine) -> Carrier:
+    def _start(self, scheduler: Scheduler) -> Carrier:
         carrier = _GreenletCarrier(self._hub, None)
-        carrier.carry(self._greenlet.greenlet(lambda: self._live(carrier, machine)))
+        carrier.carry(self._greenlet.greenlet(lambda: self._live(carrier, scheduler)))
         return carrier
 
     def close(self) -> None:

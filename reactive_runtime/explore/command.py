@@ -12,7 +12,7 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.exploration import explore, replay
 from reactive_runtime.explore.results import Result, Verdict
 from reactive_runtime.explore.tokens import Token
-from reactive_runtime.targets import imported
+from reactive_runtime.targets import import_string
 
 __all__ = ["Asked", "explored", "replayed", "saved", "token_in"]
 
@@ -39,7 +39,7 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
         return _run(asked)
     if asked.strategy in ("bounded", "brute-force"):
         raise ExploreError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
-    imported(asked.target)  # what is wrong with it is told once, and here
+    import_string(asked.target)  # what is wrong with it is told once, and here
     parts = [
         replace(asked, seed=asked.seed + job, job=job, schedules=-(-asked.schedules // jobs)) for job in range(jobs)
     ]
@@ -57,12 +57,12 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
 
 def _run(asked: Asked) -> Result:
     options: dict[str, Any] = {name: value for name, value in vars(asked).items() if name != "target"}
-    return explore(imported(asked.target), **options)
+    return explore(import_string(asked.target), **options)
 
 
 def replayed(target: str, file: Path, modules: tuple[str, ...] = ()) -> Result:
     """Run the schedule that was saved to `file`."""
-    return replay(imported(target), token_in(file), modules=modules)
+    return replay(import_string(target), token_in(file), modules=modules)
 
 
 def token_in(file: Path) -> str:

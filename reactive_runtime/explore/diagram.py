@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.details import Step
     from reactive_runtime.explore.results import Failure
+    from reactive_runtime.explore.step_log import Step
 
 __all__ = ["Row", "columns_of", "end_of", "rows_of", "text_of"]
 

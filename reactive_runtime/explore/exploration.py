@@ -1,8 +1,8 @@
 """`explore`: run a scenario under many schedules, and say what was found, and how much was looked at.
 
-prepare    stand-ins in place, code exchanged, threads kept ready      (`bench`, once)
-run        set-up, actors, invariants, under a schedule of a strategy  (`Bench.run`, many times)
-show       the failing schedule again, with every step written down    (`details`)
+prepare    stand-ins in place, code exchanged, threads kept ready      (`session`, once)
+run        set-up, actors, invariants, under a schedule of a strategy  (`Session.run`, many times)
+show       the failing schedule again, with every step written down    (`step_log`)
 shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinking`)
 """
 
@@ -16,14 +16,14 @@ from typing import Any, Final, Literal, get_args
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore.bench import NOT_THE_SAME, Bench, Points
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.details import Step
-from reactive_runtime.explore.logical import CUT, Stop
 from reactive_runtime.explore.results import Failure, Result, Verdict
 from reactive_runtime.explore.scenario import Scenario, scenario_of
+from reactive_runtime.explore.session import NOT_THE_SAME, Points, Session
 from reactive_runtime.explore.shrinking import shrunk
+from reactive_runtime.explore.step_log import Step
 from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Strategy
+from reactive_runtime.explore.task import CUT, Stop
 from reactive_runtime.explore.tokens import Token
 
 __all__ = ["explore", "replay"]
@@ -77,14 +77,14 @@ def explore(
         raise ValueError(f"explore: schedules must be at least 1, not {schedules}")
     if points not in get_args(Points):
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     if engine not in ("threads", "greenlets"):
         raise ValueError(f"explore: engine must be threads or greenlets, not {engine!r}")
     if engine == "greenlets" and points not in ("sync", "shared"):
         raise ValueError("explore: greenlets go with points at sync or shared; lines and instructions need threads")
-    searching = _strategies(strategy, dice, bound)
-    with Bench(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as bench:
-        return _search(bench, program, searching, strategy, schedules, seed, shrink)
+    searching = _strategies(strategy, rng, bound)
+    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as session:
+        return _search(session, program, searching, strategy, schedules, seed, shrink)
 
 
 def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (), hang: float = 10.0) -> Result:
@@ -98,25 +98,25 @@ def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (
     it.check(program)
     calls = [(name, list(numbers)) for name, numbers in it.program]
     program = program.reduced(calls)
-    with Bench(program, it.points, modules, limit=it.limit, hang=hang) as bench:  # type: ignore[arg-type]
-        bench.resume(it)
+    with Session(program, it.points, modules, limit=it.limit, hang=hang) as session:  # type: ignore[arg-type]
+        session.resume(it)
         began = _seconds()
-        steps, stop = bench.show(program, it.schedule, it)
+        steps, stop = session.show(program, it.schedule, it)
         seconds = _seconds() - began
         failure = (
             None
             if stop is None
-            else _failure(bench, program, calls, stop, steps, it.strategy, it.seed, it.index, False)
+            else _failure(session, program, calls, stop, steps, it.strategy, it.seed, it.index, False)
         )
         return Result(
-            program.name, Verdict("sampled", 1), 1, seconds, "replay", it.points, it.seed, failure, bench.notes
+            program.name, Verdict("sampled", 1), 1, seconds, "replay", it.points, it.seed, failure, session.notes
         )
 
 
 # -- the search -----------------------------------------------------------------------------------------------
 
 
-def _strategies(name: str, dice: random.Random, bound: int | None) -> list[Strategy]:
+def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strategy]:
     """Those of a portfolio take turns."""
     simple: dict[str, Any] = {
         "random": Random,
@@ -127,16 +127,22 @@ def _strategies(name: str, dice: random.Random, bound: int | None) -> list[Strat
         "brute-force": lambda _: Bounded(bound, reduced=False),
     }
     if name == "portfolio":
-        return [POS(dice), PCT(dice, 3), Bounded(bound), URW(dice), PCT(dice, 2), Random(dice)]
+        return [POS(rng), PCT(rng, 3), Bounded(bound), URW(rng), PCT(rng, 2), Random(rng)]
     if name in simple:
-        return [simple[name](dice)]
+        return [simple[name](rng)]
     if name.startswith("pct") and name[3:].isdigit() and int(name[3:]) >= 1:
-        return [PCT(dice, int(name[3:]))]
+        return [PCT(rng, int(name[3:]))]
     raise ValueError(f"explore: strategy must be one of portfolio, {', '.join(simple)} or pct<depth>, not {name!r}")
 
 
 def _search(
-    bench: Bench, program: Scenario[Any], searching: list[Strategy], name: str, schedules: int, seed: int, shrink: bool
+    session: Session,
+    program: Scenario[Any],
+    searching: list[Strategy],
+    name: str,
+    schedules: int,
+    seed: int,
+    shrink: bool,
 ) -> Result:
     began = _seconds()
     bounded = next((it for it in searching if isinstance(it, Bounded)), None)
@@ -146,11 +152,11 @@ def _search(
     while complete < schedules and count < 4 * schedules:
         strategy = searching[turn % len(searching)]
         turn += 1
-        bench.tracks(strategy is bounded)
-        if not strategy.begin(bench.machine):
+        session.tracks(strategy is bounded)
+        if not strategy.begin(session.scheduler):
             break  # the search has seen all there is
-        stop = bench.run(program, strategy)
-        strategy.end(bench.machine)
+        stop = session.run(program, strategy)
+        strategy.end(session.scheduler)
         count += 1
         if count % _SWEEP == 0:
             gc.collect()
@@ -158,7 +164,7 @@ def _search(
             continue
         complete += 1
         if stop is not None:
-            failure = _found(bench, program, stop, strategy, seed, complete, shrink)
+            failure = _found(session, program, stop, strategy, seed, complete, shrink)
             break
     seconds = _seconds() - began
     verdict = Verdict("sampled", complete)
@@ -166,30 +172,30 @@ def _search(
         verdict = Verdict("exhausted")
     elif bounded is not None and bounded.complete is not None and len(searching) == 1:
         verdict = Verdict("bounded", bounded.complete)
-    return Result(program.name, verdict, complete, seconds, name, bench.points, seed, failure, bench.notes)
+    return Result(program.name, verdict, complete, seconds, name, session.points, seed, failure, session.notes)
 
 
 def _found(
-    bench: Bench, program: Scenario[Any], stop: Stop, strategy: Strategy, seed: int, index: int, shrink: bool
+    session: Session, program: Scenario[Any], stop: Stop, strategy: Strategy, seed: int, index: int, shrink: bool
 ) -> Failure:
-    schedule = list(bench.machine.trail)
+    schedule = list(session.scheduler.schedule)
     if stop.kind == "diverged":
         raise ExploreError(f"{program.name} {NOT_THE_SAME}: {stop.what}")
     minimal = False
-    bench.watcher.frozen = True  # what the schedule says holds for the points there are
+    session.watcher.frozen = True  # what the schedule says holds for the points there are
     calls = program.program
     if shrink:
-        calls, schedule, minimal = shrunk(bench, program, stop, schedule)
+        calls, schedule, minimal = shrunk(session, program, stop, schedule)
     reduced = program.reduced(calls)
-    steps, again = bench.show(reduced, schedule)
+    steps, again = session.show(reduced, schedule)
     if again is None or (again.kind != stop.kind and again.kind != "livelock"):
         was = "nothing failed" if again is None else again.what
         raise ExploreError(f"{program.name} {NOT_THE_SAME}: {stop.what}; and the second time, {was}")
-    return _failure(bench, reduced, calls, again, steps, strategy.name, seed, index, minimal)
+    return _failure(session, reduced, calls, again, steps, strategy.name, seed, index, minimal)
 
 
 def _failure(
-    bench: Bench,
+    session: Session,
     program: Scenario[Any],
     calls: list[tuple[str, list[int]]],
     stop: Stop,
@@ -199,9 +205,9 @@ def _failure(
     index: int,
     minimal: bool,
 ) -> Failure:
-    machine = bench.machine
-    schedule = list(machine.trail)
-    token = bench.token(program, calls, schedule, steps, strategy, seed, index)
+    scheduler = session.scheduler
+    schedule = list(scheduler.schedule)
+    token = session.token(program, calls, schedule, steps, strategy, seed, index)
     return Failure(
         scenario=program.name,
         kind=stop.kind,
@@ -215,6 +221,6 @@ def _failure(
         token=token,
         found_after=index,
         minimal=minimal,
-        gil=bench.under_a_gil(steps),
+        gil=session.under_a_gil(steps),
         error=stop.error,
     )

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Final
 
-from reactive_runtime.explore.details import Step
 from reactive_runtime.explore.rewriting import SITES, Site
+from reactive_runtime.explore.step_log import Step
 
 __all__ = ["happens_under_a_gil"]
 

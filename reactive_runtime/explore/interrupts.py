@@ -1,4 +1,4 @@
-"""Ctrl-C waits for the end of the run that it comes into: the thread it hits may not be the one with the baton."""
+"""Ctrl-C waits for the end of the run that it comes into: the thread it hits may not be the one with the turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interrupts:
         self._kept = True
 
     def raise_kept(self) -> None:
-        """Between two runs, where nobody else has the baton."""
+        """Between two runs, where nobody else has the turn."""
         if self._kept:
             self._kept = False
             raise KeyboardInterrupt

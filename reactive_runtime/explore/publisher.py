@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactive_runtime import hooks
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.explore import standins
+from reactive_runtime.explore import instrumented
 from reactive_runtime.explore.exploration import explore
 from reactive_runtime.explore.results import BrokenRule, Result
 from reactive_runtime.explore.scenario import Scenario, judge, nothing
@@ -84,7 +84,7 @@ class Driven:
     def __init__(self, factory: Callable[[], Publisher[Any]], options: _Options) -> None:
         self._options = options
         self._tick = 0
-        self._tape = standins.Location()
+        self._tape = instrumented.Location()
         self.records: list[Record] = []
         """What was signalled, in order of its beginning, from all subscriptions."""
         self.dropped: list[hooks.Dropped] = []
@@ -114,18 +114,18 @@ class Driven:
 
     def point(self, text: str) -> None:
         """A point of choice, at a signal."""
-        me = standins.caller()
+        me = instrumented.caller()
         if me is None:
             return
-        machine = standins.running()
-        if machine.aborting:
-            machine.pass_through(me)
+        scheduler = instrumented.running()
+        if scheduler.aborting:
+            scheduler.pass_through(me)
             return
-        if machine.details is not None:
-            machine.details.say(me, text)
-        standins._point(machine, me, self._tape, text)
-        standins._met(machine, me, self._tape)
-        standins._left(machine, me, self._tape)
+        if scheduler.step_log is not None:
+            scheduler.step_log.say(me, text)
+        instrumented._point(scheduler, me, self._tape, text)
+        instrumented._met(scheduler, me, self._tape)
+        instrumented._left(scheduler, me, self._tape)
 
     def judge(self) -> None:
         """Raise BrokenRule for the first rule that was broken."""
@@ -162,7 +162,7 @@ class _Subscriber:
         driven.point(text)
         begin = driven.ticket()
         at = len(driven.records)
-        me = standins.caller()
+        me = instrumented.caller()
         thread = 0 if me is None else me.index
         wrong = type(n) is not int
         record = Record(

@@ -49,8 +49,8 @@ class Scenario(Generic[S]):
     state when all threads have ended and nothing is left to happen; `at_each_step`, if there is one, between any two
     steps. Both fail by raising (an AssertionError, say) or by returning False, and must only look.
 
-    A scenario has to do the same each time the schedule is the same: no dice, no clock but `time`'s (which is virtual
-    here), no order of sets. What is not so is noticed when a failure is replayed.
+    A scenario has to do the same each time the schedule is the same: no random numbers, no clock but `time`'s (which is
+    virtual here), no order of sets. What is not so is noticed when a failure is replayed.
     """
 
     setup: Callable[[], S]

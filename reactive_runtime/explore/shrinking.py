@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.logical import CUT, Stop
 from reactive_runtime.explore.scenario import Scenario
 from reactive_runtime.explore.strategies import Replayed
+from reactive_runtime.explore.task import CUT, Stop
 
 if TYPE_CHECKING:
-    from reactive_runtime.explore.bench import Bench
+    from reactive_runtime.explore.session import Session
 
 __all__ = ["shrunk"]
 
@@ -35,9 +35,11 @@ _seconds: Final = primitives.monotonic
 _Program = list[tuple[str, list[int]]]
 
 
-def shrunk(bench: Bench, program: Scenario[Any], stop: Stop, schedule: list[int]) -> tuple[_Program, list[int], bool]:
+def shrunk(
+    session: Session, program: Scenario[Any], stop: Stop, schedule: list[int]
+) -> tuple[_Program, list[int], bool]:
     """The calls that are left, a schedule of theirs, and whether no schedule of them with fewer preemptions fails."""
-    it = _Shrinking(bench, program, stop, schedule)
+    it = _Shrinking(session, program, stop, schedule)
     it.learn()
     it.fewer_calls(_seconds() + SECONDS / 3)
     it.fewer_switches(_seconds() + SECONDS / 4)
@@ -49,8 +51,8 @@ def shrunk(bench: Bench, program: Scenario[Any], stop: Stop, schedule: list[int]
 
 
 class _Shrinking:
-    def __init__(self, bench: Bench, program: Scenario[Any], stop: Stop, schedule: list[int]) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, program: Scenario[Any], stop: Stop, schedule: list[int]) -> None:
+        self._session = session
         self._whole = program
         self._stop = stop
         self.calls: _Program = program.program
@@ -73,11 +75,11 @@ class _Shrinking:
     def _try(self, program: Scenario[Any], schedule: Sequence[int]) -> tuple[list[int], int] | None:
         """What became of `schedule`, followed as far as it can be, if it fails in the same way."""
         strategy = Replayed(schedule, exactly=False)
-        self._bench.tracks(False)
-        strategy.begin(self._bench.machine)
-        if not self._same(self._bench.run(program, strategy)):
+        self._session.tracks(False)
+        strategy.begin(self._session.scheduler)
+        if not self._same(self._session.run(program, strategy)):
             return None
-        return list(self._bench.machine.trail), strategy.preemptions
+        return list(self._session.scheduler.schedule), strategy.preemptions
 
     def _failures(self, program: Scenario[Any], most: int, until: float) -> Iterator[tuple[list[int], int] | None]:
         """Of all schedules with at most so many preemptions those that fail in the same way; None: the time is up."""
@@ -86,21 +88,21 @@ class _Shrinking:
             if _seconds() > until:
                 yield None
                 return
-            self._bench.tracks(True)
-            if not search.begin(self._bench.machine):
+            self._session.tracks(True)
+            if not search.begin(self._session.scheduler):
                 return
-            stop = self._bench.run(program, search)
+            stop = self._session.run(program, search)
             if (stop is None or stop.kind != CUT) and self._same(stop):
-                yield list(self._bench.machine.trail), search.preemptions
+                yield list(self._session.scheduler.schedule), search.preemptions
 
     def learn(self) -> bool:
         """Make points of the races that were seen meanwhile; the schedule is the same, with more steps. False: none."""
-        watcher = self._bench.watcher
+        watcher = self._session.watcher
         watcher.begin()
         if not watcher.has_more:
             return False
-        self._bench.show(self._program, self.schedule)
-        accesses = self._bench.accesses
+        self._session.show(self._program, self.schedule)
+        accesses = self._session.accesses
         watcher.learn()
         steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.hot[site])]
         found = self._try(self._program, steps)

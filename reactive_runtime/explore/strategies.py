@@ -19,8 +19,8 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
-from reactive_runtime.explore.logical import Logical
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Task
 
 __all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
 
@@ -33,15 +33,15 @@ class Strategy(Protocol):
         """What it is called."""
         raise NotImplementedError
 
-    def begin(self, machine: Machine) -> bool:
+    def begin(self, scheduler: Scheduler) -> bool:
         """A schedule begins; False: there is none left to try."""
         raise NotImplementedError
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+    def choose(self, ready: list[Task], me: Task) -> Task:
         """One of `ready`, which are two or more; `me` ran until now, and may not be among them."""
         raise NotImplementedError
 
-    def end(self, machine: Machine) -> None:
+    def end(self, scheduler: Scheduler) -> None:
         """The schedule has ended."""
 
 
@@ -50,57 +50,57 @@ class Random:
 
     name = "random"
 
-    def __init__(self, dice: random.Random) -> None:
-        self._random = dice.random
+    def __init__(self, rng: random.Random) -> None:
+        self._random = rng.random
 
-    def begin(self, machine: Machine) -> bool:
+    def begin(self, scheduler: Scheduler) -> bool:
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+    def choose(self, ready: list[Task], me: Task) -> Task:
         return ready[int(self._random() * len(ready))]
 
-    def end(self, machine: Machine) -> None:
+    def end(self, scheduler: Scheduler) -> None:
         pass
 
 
 class PCT:
     """See `PCT` above; `depth` is d."""
 
-    def __init__(self, dice: random.Random, depth: int = 3) -> None:
+    def __init__(self, rng: random.Random, depth: int = 3) -> None:
         self.name: str = f"pct{depth}"
-        self._dice = dice
+        self._rng = rng
         self._depth = depth
         self._longest = 20
-        self._machine: Machine
+        self._scheduler: Scheduler
         self._changes: list[int] = []
         self._next = 0
         self._lowest = 0.0
 
-    def begin(self, machine: Machine) -> bool:
-        self._machine = machine
-        random_ = self._dice.random
+    def begin(self, scheduler: Scheduler) -> bool:
+        self._scheduler = scheduler
+        random_ = self._rng.random
         self._changes = sorted((1 + int(random_() * self._longest) for _ in range(self._depth - 1)), reverse=True)
-        self._next = self._changes.pop() if self._changes else machine.limit + 1
+        self._next = self._changes.pop() if self._changes else scheduler.limit + 1
         self._lowest = 0.0
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
-        if self._machine.steps >= self._next:
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        if self._scheduler.steps >= self._next:
             self._lowest -= 1.0
             me.priority = self._lowest
-            self._next = self._changes.pop() if self._changes else self._machine.limit + 1
+            self._next = self._changes.pop() if self._changes else self._scheduler.limit + 1
         best = ready[0]
         highest = -1e9
         for it in ready:
             priority = it.priority
             if priority == 0.0:
-                priority = it.priority = 1.0 + self._dice.random()
+                priority = it.priority = 1.0 + self._rng.random()
             if priority > highest:
                 best, highest = it, priority
         return best
 
-    def end(self, machine: Machine) -> None:
-        self._longest = max(self._longest, machine.steps)
+    def end(self, scheduler: Scheduler) -> None:
+        self._longest = max(self._longest, scheduler.steps)
 
 
 class POS:
@@ -108,13 +108,13 @@ class POS:
 
     name = "pos"
 
-    def __init__(self, dice: random.Random) -> None:
-        self._random = dice.random
+    def __init__(self, rng: random.Random) -> None:
+        self._random = rng.random
 
-    def begin(self, machine: Machine) -> bool:
+    def begin(self, scheduler: Scheduler) -> bool:
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
+    def choose(self, ready: list[Task], me: Task) -> Task:
         random_ = self._random
         best, highest = ready[0], -1.0
         for it in ready:
@@ -132,7 +132,7 @@ class POS:
         best.priority = 0.0
         return best
 
-    def end(self, machine: Machine) -> None:
+    def end(self, scheduler: Scheduler) -> None:
         pass
 
 
@@ -141,18 +141,18 @@ class URW:
 
     name = "urw"
 
-    def __init__(self, dice: random.Random) -> None:
-        self._random = dice.random
+    def __init__(self, rng: random.Random) -> None:
+        self._random = rng.random
         self._expected: dict[int, float] = {}
-        self._trail: list[int] = []
+        self._schedule: list[int] = []
 
-    def begin(self, machine: Machine) -> bool:
-        self._trail = machine.trail
+    def begin(self, scheduler: Scheduler) -> bool:
+        self._schedule = scheduler.schedule
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
-        trail, expected = self._trail, self._expected
-        weights = [max(1.0, expected.get(it.index, 10.0) - trail.count(it.index)) for it in ready]
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        schedule, expected = self._schedule, self._expected
+        weights = [max(1.0, expected.get(it.index, 10.0) - schedule.count(it.index)) for it in ready]
         at = self._random() * sum(weights)
         for it, weight in zip(ready, weights, strict=True):
             at -= weight
@@ -160,9 +160,9 @@ class URW:
                 return it
         return ready[-1]
 
-    def end(self, machine: Machine) -> None:
-        for it in machine.threads[1:]:
-            steps = machine.trail.count(it.index)
+    def end(self, scheduler: Scheduler) -> None:
+        for it in scheduler.threads[1:]:
+            steps = scheduler.schedule.count(it.index)
             before = self._expected.get(it.index, float(steps))
             self._expected[it.index] = before * 0.75 + steps * 0.25
 
@@ -179,18 +179,18 @@ class Replayed:
     def __init__(self, schedule: Sequence[int], *, exactly: bool = True) -> None:
         self._schedule = schedule
         self._exactly = exactly
-        self._machine: Machine
+        self._scheduler: Scheduler
         self.diverged: str | None = None
         self.preemptions: int = 0
 
-    def begin(self, machine: Machine) -> bool:
-        self._machine = machine
+    def begin(self, scheduler: Scheduler) -> bool:
+        self._scheduler = scheduler
         self.diverged = None
         self.preemptions = 0
         return True
 
-    def choose(self, ready: list[Logical], me: Logical) -> Logical:
-        at = len(self._machine.trail)
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        at = len(self._scheduler.schedule)
         if at < len(self._schedule):
             wanted = self._schedule[at]
             for it in ready:
@@ -204,5 +204,5 @@ class Replayed:
             return me
         return min(ready, key=lambda it: it.index)
 
-    def end(self, machine: Machine) -> None:
+    def end(self, scheduler: Scheduler) -> None:
         pass

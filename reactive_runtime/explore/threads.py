@@ -1,7 +1,7 @@
 """What stands in for what starts work, and for the clock: `Thread`'s methods, `ThreadPoolExecutor`, `time`.
 
 The classes of the standard library that are written in Python, `Future`, `Queue`, `Barrier`, `Timer`, need no
-stand-in: they take their locks from `threading` when they are made, and find the ones of `standins` there.
+stand-in: they take their locks from `threading` when they are made, and find the ones of `instrumented` there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime.explore import standins
+from reactive_runtime.explore import instrumented
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.logical import Aborted, Logical
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Aborted, Task
 
 __all__ = [
     "AcquiredFutures",
@@ -37,7 +37,7 @@ EPOCH: Final = 1_000_000_000.0
 """The time of day at which every run begins."""
 
 IDENTS: Final = 1_000_000
-"""What is added to the number of a logical thread to get an identity."""
+"""What is added to the number of a task thread to get an identity."""
 
 real_start: Callable[[primitives.Thread], None] = primitives.Thread.start
 real_join: Callable[[primitives.Thread, float | None], None] = primitives.Thread.join
@@ -48,32 +48,32 @@ real_time: Callable[[], float] = time.time
 real_sleep: Callable[[float], None] = time.sleep
 
 
-def _machine() -> Machine | None:
-    return standins._machine
+def _scheduler() -> Scheduler | None:
+    return instrumented._scheduler
 
 
 # -- threads --------------------------------------------------------------------------------------------------
 
 
 def start(self: primitives.Thread) -> None:
-    """`Thread.start`: a logical thread."""
-    me = standins.caller()
-    machine = _machine()
-    if me is None or machine is None:
+    """`Thread.start`: a task thread."""
+    me = instrumented.caller()
+    scheduler = _scheduler()
+    if me is None or scheduler is None:
         real_start(self)
         return
-    if machine.aborting:
+    if scheduler.aborting:
         raise Aborted
     if "_logical" in self.__dict__:
         raise RuntimeError("threads can only be started once")
-    thread = machine.spawn(self.name, lambda: _live(self, machine.current), self.daemon)
+    thread = scheduler.spawn(self.name, lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
     self.__dict__["_logical"] = thread
-    if machine.tracking:
+    if scheduler.tracking:
         me.chain = hash((me.chain, 2))
 
 
-def _live(thread: primitives.Thread, me: Logical) -> None:
+def _live(thread: primitives.Thread, me: Task) -> None:
     state = thread.__dict__
     state["_ident"] = me.ident
     started = state.get("_started")
@@ -84,10 +84,10 @@ def _live(thread: primitives.Thread, me: Logical) -> None:
 
 def join(self: primitives.Thread, timeout: float | None = None) -> None:
     """`Thread.join`."""
-    me = standins.caller()
-    machine = _machine()
-    other: Logical | None = self.__dict__.get("_logical")
-    if me is None or machine is None or other is None:
+    me = instrumented.caller()
+    scheduler = _scheduler()
+    other: Task | None = self.__dict__.get("_logical")
+    if me is None or scheduler is None or other is None:
         if other is None:
             real_join(self, timeout)
         return
@@ -95,40 +95,40 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
         raise RuntimeError("cannot join current thread")
     if other.ended or (timeout is not None and timeout <= 0):
         me.location, me.what = None, "join"
-        machine.step(me)
+        scheduler.step(me)
     else:
         other.joiners.append(me)
         me.location, me.what = None, "join"
-        machine.ready.remove(me)
-        machine.wait(me, standins._until(machine, timeout))
+        scheduler.ready.remove(me)
+        scheduler.wait(me, instrumented._until(scheduler, timeout))
         if not other.ended and me in other.joiners:
             other.joiners.remove(me)
     if other.ended:
-        if machine.tracking:
+        if scheduler.tracking:
             me.chain = hash((me.chain, other.chain))
-        if machine.races:
-            machine.join(me, other.vc)
+        if scheduler.races:
+            scheduler.join(me, other.vc)
 
 
 def is_alive(self: primitives.Thread) -> bool:
     """`Thread.is_alive`."""
-    other: Logical | None = self.__dict__.get("_logical")
+    other: Task | None = self.__dict__.get("_logical")
     if other is None:
         return real_is_alive(self)
-    me = standins.caller()
-    machine = _machine()
-    if me is not None and machine is not None:
+    me = instrumented.caller()
+    scheduler = _scheduler()
+    if me is not None and scheduler is not None:
         me.location, me.what = None, "is_alive"
-        machine.step(me)
+        scheduler.step(me)
     return not other.ended
 
 
 def current_thread() -> primitives.Thread:
     """`threading.current_thread`: the thread the program has made, or one that stands for an actor."""
-    if standins.foreign():
+    if instrumented.foreign():
         return real_current_thread()
-    me = standins.caller()
-    if me is None or me is standins.running().main:
+    me = instrumented.caller()
+    if me is None or me is instrumented.running().main:
         return real_current_thread()
     if me.object is None:
         me.object = primitives.Thread(name=me.name, daemon=me.daemon)
@@ -138,13 +138,13 @@ def current_thread() -> primitives.Thread:
 
 
 def get_ident() -> int:
-    """`threading.get_ident`, where logical threads share an OS thread."""
-    me = standins.caller()
+    """`threading.get_ident`, where task threads share an OS thread."""
+    me = instrumented.caller()
     return real_ident() if me is None else IDENTS + me.index
 
 
 class Local:
-    """Stands in for `threading.local`, where logical threads share an OS thread. For attributes; not to derive from."""
+    """Stands in for `threading.local`, where task threads share an OS thread. For attributes; not to derive from."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "_by_thread", {})
@@ -174,10 +174,10 @@ class Local:
 
 def monotonic() -> float:
     """Virtual seconds since the run began."""
-    if standins.foreign():
+    if instrumented.foreign():
         return real_monotonic()
-    machine = _machine()
-    return 0.0 if machine is None else machine.clock
+    scheduler = _scheduler()
+    return 0.0 if scheduler is None else scheduler.clock
 
 
 def now_ns() -> int:
@@ -187,38 +187,38 @@ def now_ns() -> int:
 
 def time_of_day() -> float:
     """Virtual seconds, as of a day long ago."""
-    return real_time() if standins.foreign() else EPOCH + monotonic()
+    return real_time() if instrumented.foreign() else EPOCH + monotonic()
 
 
 def sleep(seconds: float) -> None:
     """Virtual sleep: the others go on, and where none can, the clock moves."""
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
-    if standins.foreign():
+    if instrumented.foreign():
         real_sleep(seconds)
         return
-    me = standins.caller()
-    machine = _machine()
-    if me is None or machine is None:
+    me = instrumented.caller()
+    scheduler = _scheduler()
+    if me is None or scheduler is None:
         return
     me.location, me.what = None, "sleep"
     if seconds == 0:
         pause()
     else:
-        machine.ready.remove(me)
-        machine.wait(me, machine.clock + seconds)
+        scheduler.ready.remove(me)
+        scheduler.wait(me, scheduler.clock + seconds)
 
 
 def pause() -> None:
     """Give way."""
-    if standins.foreign():
+    if instrumented.foreign():
         return
-    me = standins.caller()
-    machine = _machine()
-    if me is not None and machine is not None:
+    me = instrumented.caller()
+    scheduler = _scheduler()
+    if me is not None and scheduler is not None:
         me.location, me.what = None, "give way"
-        machine.pause(me)
-        if machine.tracking:
+        scheduler.pause(me)
+        if scheduler.tracking:
             me.chain = hash((me.chain, 3))
 
 
@@ -242,7 +242,7 @@ class AcquiredFutures:
 
 
 class Pool(ThreadPoolExecutor):
-    """Stands in for `ThreadPoolExecutor`: at most `max_workers` logical threads, each as long as there are tasks."""
+    """Stands in for `ThreadPoolExecutor`: at most `max_workers` task threads, each as long as there are tasks."""
 
     def __init__(
         self,
@@ -261,36 +261,36 @@ class Pool(ThreadPoolExecutor):
         self._thread_name_prefix = thread_name_prefix or "pool"
         self._initializer: Any = initializer
         self._initargs = initargs
-        self._at = standins.Location()
+        self._at = instrumented.Location()
         self._tasks: deque[tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = deque()
         self._busy: set[int] = set()  # numbers of the workers that have a thread
         self._shutdown = False
-        self._waiting: list[Logical] = []  # inside of shutdown(wait=True)
+        self._waiting: list[Task] = []  # inside of shutdown(wait=True)
 
-    def _enter(self, what: str) -> tuple[Machine | None, Logical | None]:
-        me = standins.caller()
-        machine = _machine()
-        if me is None or machine is None:
+    def _enter(self, what: str) -> tuple[Scheduler | None, Task | None]:
+        me = instrumented.caller()
+        scheduler = _scheduler()
+        if me is None or scheduler is None:
             return None, None
-        if machine.aborting:
+        if scheduler.aborting:
             raise Aborted
-        standins._point(machine, me, self._at, what)
-        standins._met(machine, me, self._at)
-        return machine, me
+        instrumented._point(scheduler, me, self._at, what)
+        instrumented._met(scheduler, me, self._at)
+        return scheduler, me
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        machine, me = self._enter("submit")
+        scheduler, me = self._enter("submit")
         if self._shutdown:
             raise RuntimeError("cannot schedule new futures after shutdown")
-        if machine is None or me is None:
+        if scheduler is None or me is None:
             raise RuntimeError("this pool belongs to a run that has ended")
         future: Future[Any] = Future()
         self._tasks.append((future, fn, args, kwargs))
         if len(self._busy) < self._max_workers:
             number = next(free for free in itertools.count() if free not in self._busy)
             self._busy.add(number)
-            machine.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
-        standins._left(machine, me, self._at)
+            scheduler.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
+        instrumented._left(scheduler, me, self._at)
         return future
 
     def _work(self, number: int) -> None:
@@ -300,9 +300,9 @@ class Pool(ThreadPoolExecutor):
                 self._initializer(*self._initargs)
             while self._tasks:
                 future, fn, args, kwargs = self._tasks.popleft()
-                machine = _machine()
-                assert machine is not None
-                standins._met(machine, machine.current, self._at)
+                scheduler = _scheduler()
+                assert scheduler is not None
+                instrumented._met(scheduler, scheduler.current, self._at)
                 if future.set_running_or_notify_cancel():
                     try:
                         result = fn(*args, **kwargs)
@@ -316,33 +316,33 @@ class Pool(ThreadPoolExecutor):
                 self._enter("next task")
         finally:
             self._busy.discard(number)
-            machine = _machine()
-            if machine is not None and not machine.aborting:
-                standins._left(machine, machine.current, self._at)
+            scheduler = _scheduler()
+            if scheduler is not None and not scheduler.aborting:
+                instrumented._left(scheduler, scheduler.current, self._at)
                 if not self._busy:
                     for it in self._waiting:
-                        machine.wake(it)
+                        scheduler.wake(it)
                     self._waiting.clear()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        machine, me = self._enter("shutdown") if _running() else (None, None)
+        scheduler, me = self._enter("shutdown") if _running() else (None, None)
         self._shutdown = True
         if cancel_futures:
             while self._tasks:
                 self._tasks.popleft()[0].cancel()
-        if machine is None or me is None:
+        if scheduler is None or me is None:
             return
         if wait and self._busy:
             self._waiting.append(me)
             me.location, me.what = self._at, "shutdown"
-            machine.ready.remove(me)
-            machine.wait(me)
-        standins._met(machine, me, self._at)
+            scheduler.ready.remove(me)
+            scheduler.wait(me)
+        instrumented._met(scheduler, me, self._at)
 
     def __exit__(self, *_: object) -> None:
         self.shutdown(wait=True)
 
 
 def _running() -> bool:
-    machine = _machine()
-    return machine is not None and machine.active and not machine.quiet and not machine.aborting
+    scheduler = _scheduler()
+    return scheduler is not None and scheduler.active and not scheduler.quiet and not scheduler.aborting

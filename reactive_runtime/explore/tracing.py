@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
 
 __all__ = ["Tracer"]
 
@@ -44,8 +44,10 @@ def _touching(code: CodeType) -> dict[int, str]:
 class Tracer:
     """Stops threads before each line or instruction of `files`, and of the code of `functions`, which need no file."""
 
-    def __init__(self, machine: Machine, files: Iterable[str], functions: Iterable[FunctionType], points: str) -> None:
-        self._machine = machine
+    def __init__(
+        self, scheduler: Scheduler, files: Iterable[str], functions: Iterable[FunctionType], points: str
+    ) -> None:
+        self._scheduler = scheduler
         self._files = frozenset(files)
         self._codes: dict[int, CodeType] = {}  # by identity: equal codes of two functions are not the same
         stack = [it.__code__ for it in functions]
@@ -60,12 +62,12 @@ class Tracer:
         return code.co_filename in self._files or id(code) in self._codes
 
     def _point(self, what: str) -> None:
-        machine = self._machine
-        me = machine.current
-        if not machine.watching or machine.quiet or real_ident() != me.ident:
+        scheduler = self._scheduler
+        me = scheduler.current
+        if not scheduler.watching or scheduler.quiet or real_ident() != me.ident:
             return
         me.location, me.writes, me.what = None, True, what
-        machine.step(me)
+        scheduler.step(me)
 
     if sys.version_info >= (3, 12):
         _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes

@@ -1,14 +1,14 @@
-"""Stand-ins for what threads wait at: conditions, semaphores, events. See `standins`."""
+"""Stand-ins for what threads wait at: conditions, semaphores, events. See `instrumented`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from reactive_runtime.explore import standins
-from reactive_runtime.explore.logical import Aborted, Logical
-from reactive_runtime.explore.machine import Machine
-from reactive_runtime.explore.standins import ForeignThreadError, Location, Lock, RLock
+from reactive_runtime.explore import instrumented
+from reactive_runtime.explore.instrumented import ForeignThreadError, Location, Lock, RLock
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Aborted, Task
 
 __all__ = ["Condition", "Event", "Semaphore", "bounded"]
 
@@ -27,13 +27,13 @@ class Condition(Location):
         self.w = self.r = 0
         self.vc: list[int] = []
         self.number: int = 0  # in the order of their making: the same in every run that goes the same way
-        if standins._machine is not None:
-            standins._machine.made += 1
-            self.number = standins._machine.made
+        if instrumented._scheduler is not None:
+            instrumented._scheduler.made += 1
+            self.number = instrumented._scheduler.made
         self._lock: Lock = RLock() if lock is None else lock
         self.acquire: Callable[..., bool] = self._lock.acquire
         self.release: Callable[[], None] = self._lock.release
-        self.waiting: list[Logical] = []
+        self.waiting: list[Task] = []
 
     def __enter__(self) -> bool:
         return self._lock.acquire()
@@ -42,22 +42,22 @@ class Condition(Location):
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
-        me = standins.caller()
-        machine = standins._machine
-        if me is None or machine is None:
+        me = instrumented.caller()
+        scheduler = instrumented._scheduler
+        if me is None or scheduler is None:
             raise RuntimeError("nobody can wait here: this is outside of a run")
-        if machine.aborting:
+        if scheduler.aborting:
             raise Aborted
         lock = self._lock
         if not lock._is_owned():
             raise RuntimeError("cannot wait on un-acquired lock")
-        if machine.tracking:
-            machine.note(me, self, True)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
         state = lock._give_up()
         self.waiting.append(me)
         me.location, me.writes, me.what = lock, True, "wait"
-        machine.ready.remove(me)
-        machine.wait(me, standins._until(machine, timeout))
+        scheduler.ready.remove(me)
+        scheduler.wait(me, instrumented._until(scheduler, timeout))
         # Woken with the lock free, or by the clock, perhaps with the lock taken.
         woken = me not in self.waiting
         if not woken:
@@ -66,24 +66,24 @@ class Condition(Location):
                 lock.wanted.append(me)
             else:
                 lock.wanted.append(me)
-                machine.ready.remove(me)
-                machine.wait(me)
-        lock._take_back(machine, me, state)
-        if machine.races and self.vc:
-            machine.join(me, self.vc)
-        if machine.tracking:
-            machine.note(me, self, True)
+                scheduler.ready.remove(me)
+                scheduler.wait(me)
+        lock._take_back(scheduler, me, state)
+        if scheduler.races and self.vc:
+            scheduler.join(me, self.vc)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
         return woken
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        machine = standins._machine
-        end = None if machine is None else standins._until(machine, timeout)
+        scheduler = instrumented._scheduler
+        end = None if scheduler is None else instrumented._until(scheduler, timeout)
         result = predicate()
         while not result:
             left = None
             if end is not None:
-                assert machine is not None
-                left = end - machine.clock
+                assert scheduler is not None
+                left = end - scheduler.clock
                 if left <= 0:
                     break
             self.wait(left)
@@ -91,18 +91,18 @@ class Condition(Location):
         return result
 
     def notify(self, n: int = 1) -> None:
-        me = standins.caller()
-        machine = standins._machine
-        if me is None or machine is None or machine.aborting:
+        me = instrumented.caller()
+        scheduler = instrumented._scheduler
+        if me is None or scheduler is None or scheduler.aborting:
             return
         lock = self._lock
         if not lock._is_owned():
             raise RuntimeError("cannot notify on un-acquired lock")
-        if machine.tracking:
-            machine.note(me, self, True)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
         if not self.waiting:
             return
-        standins._left(machine, me, self)
+        instrumented._left(scheduler, me, self)
         for thread in [it for it in self.waiting if not it.timed_out][:n]:
             self.waiting.remove(thread)
             thread.deadline = None
@@ -123,50 +123,52 @@ class Semaphore(Location):
         super().__init__()
         self._value = value
         self._bound = bound
-        self.wanted: list[Logical] = []  # those that wait for it, or are about to take one
+        self.wanted: list[Task] = []  # those that wait for it, or are about to take one
 
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
-        me = standins.caller()
-        machine = standins._machine
-        if me is None or machine is None:
+        me = instrumented.caller()
+        scheduler = instrumented._scheduler
+        if me is None or scheduler is None:
             if self._value:
                 self._value -= 1
                 return True
             if blocking:
                 raise RuntimeError("nobody can wait here: this is outside of a run")
             return False
-        if machine.aborting:
-            machine.pass_through(me)
+        if scheduler.aborting:
+            scheduler.pass_through(me)
             return True
         me.timed_out = False
         if not blocking or timeout is not None:
-            standins._point(machine, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
+            instrumented._point(
+                scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout"
+            )
             if not self._value and (not blocking or timeout is None or timeout <= 0):
-                standins._met(machine, me, self)
+                instrumented._met(scheduler, me, self)
                 return False
             self.wanted.append(me)
             if not self._value:
-                machine.ready.remove(me)
-                machine.wait(me, standins._until(machine, timeout))
+                scheduler.ready.remove(me)
+                scheduler.wait(me, instrumented._until(scheduler, timeout))
         else:
             self.wanted.append(me)
             me.location, me.writes, me.what = self, True, "acquire"
             if self._value:
-                machine.step(me)
+                scheduler.step(me)
             else:
-                machine.ready.remove(me)
-                machine.wait(me)
+                scheduler.ready.remove(me)
+                scheduler.wait(me)
         self.wanted.remove(me)
-        standins._met(machine, me, self)
+        instrumented._met(scheduler, me, self)
         if me.timed_out and not self._value:
             return False
         self._value -= 1
         if not self._value:
             for it in self.wanted:
-                if it in machine.ready and not it.timed_out:
-                    machine.ready.remove(it)
+                if it in scheduler.ready and not it.timed_out:
+                    scheduler.ready.remove(it)
         return True
 
     __enter__ = acquire
@@ -174,21 +176,21 @@ class Semaphore(Location):
     def release(self, n: int = 1) -> None:
         if n < 1:
             raise ValueError("n must be one or more")
-        me = standins.caller()
-        machine = standins._machine
-        if me is not None and machine is not None and not machine.aborting:
-            standins._point(machine, me, self, "release")
+        me = instrumented.caller()
+        scheduler = instrumented._scheduler
+        if me is not None and scheduler is not None and not scheduler.aborting:
+            instrumented._point(scheduler, me, self, "release")
         if self._bound is not None and self._value + n > self._bound:
             raise ValueError("Semaphore released too many times")
         self._value += n
-        if me is None or machine is None or machine.aborting:
+        if me is None or scheduler is None or scheduler.aborting:
             return
-        if machine.tracking:
-            machine.note(me, self, True)
-        standins._left(machine, me, self)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
+        instrumented._left(scheduler, me, self)
         for it in self.wanted:
-            if it not in machine.ready:
-                machine.wake(it)
+            if it not in scheduler.ready:
+                scheduler.wake(it)
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -207,24 +209,24 @@ class Event(Location):
     def __init__(self) -> None:
         super().__init__()
         self._flag = False
-        self.waiting: list[Logical] = []
+        self.waiting: list[Task] = []
 
-    def _at(self, what: str, writes: bool) -> Machine | None:
-        me = standins.caller()
-        machine = standins._machine
-        if me is None or machine is None:
+    def _at(self, what: str, writes: bool) -> Scheduler | None:
+        me = instrumented.caller()
+        scheduler = instrumented._scheduler
+        if me is None or scheduler is None:
             return None
-        if machine.aborting:
-            machine.pass_through(me)
+        if scheduler.aborting:
+            scheduler.pass_through(me)
             return None
-        standins._point(machine, me, self, what, writes)
+        instrumented._point(scheduler, me, self, what, writes)
         if writes:
-            if machine.tracking:
-                machine.note(me, self, True)
-            standins._left(machine, me, self)
+            if scheduler.tracking:
+                scheduler.note(me, self, True)
+            instrumented._left(scheduler, me, self)
         else:
-            standins._met(machine, me, self, writes=False)
-        return machine
+            instrumented._met(scheduler, me, self, writes=False)
+        return scheduler
 
     def is_set(self) -> bool:
         self._at("is_set", writes=False)
@@ -233,11 +235,11 @@ class Event(Location):
     isSet = is_set  # noqa: N815
 
     def set(self) -> None:
-        machine = self._at("set", writes=True)
+        scheduler = self._at("set", writes=True)
         self._flag = True
-        if machine is not None:
+        if scheduler is not None:
             for it in self.waiting:
-                machine.wake(it)
+                scheduler.wake(it)
             self.waiting.clear()
 
     def clear(self) -> None:
@@ -245,20 +247,20 @@ class Event(Location):
         self._flag = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        machine = self._at("wait", writes=False)
+        scheduler = self._at("wait", writes=False)
         if self._flag:
             return True
-        if machine is None:
-            if standins._machine is not None and standins._machine.aborting:
+        if scheduler is None:
+            if instrumented._scheduler is not None and instrumented._scheduler.aborting:
                 raise Aborted
             raise RuntimeError("nobody can wait here: this is outside of a run")
-        me = machine.current
+        me = scheduler.current
         if timeout is not None and timeout <= 0:
             return False
         self.waiting.append(me)
-        machine.ready.remove(me)
-        machine.wait(me, standins._until(machine, timeout))
+        scheduler.ready.remove(me)
+        scheduler.wait(me, instrumented._until(scheduler, timeout))
         if me in self.waiting:
             self.waiting.remove(me)
-        standins._met(machine, me, self, writes=False)
+        instrumented._met(scheduler, me, self, writes=False)
         return self._flag or not me.timed_out

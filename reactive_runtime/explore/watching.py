@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, GeneratorType
 from typing import Any, Final
 
-from reactive_runtime.explore.logical import CUT, Logical, Stop
-from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import CUT, Stop, Task
 
 __all__ = ["Watcher", "kept"]
 
@@ -91,8 +91,8 @@ class _Location:
 class Watcher:
     """Watches the accesses of one exploration."""
 
-    def __init__(self, machine: Machine, files: Iterable[str] = ()) -> None:
-        self._machine = machine
+    def __init__(self, scheduler: Scheduler, files: Iterable[str] = ()) -> None:
+        self._scheduler = scheduler
         self._files = frozenset(files)
         self.hot: bytearray = bytearray(len(SITES) + 1024)
         """Which sites are points."""
@@ -156,14 +156,14 @@ class Watcher:
                 self._written.add(SITES[site].what.rpartition(".")[2])
 
     def show(self, yes: bool) -> None:
-        """Tell `machine.details` of all accesses, also of those that are no points."""
+        """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
         if yes:
             self._written |= {name for site in SITES if (name := site.stores)}
         self.hot[:] = bytes((it or SHOWN) if yes else (it % SHOWN) for it in self.hot)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
-        machine, watcher = self._machine, self
+        scheduler, watcher = self._scheduler, self
         locations, hot = self._locations, self.hot
         reached, touched = self._reached, self._touched
 
@@ -171,19 +171,19 @@ class Watcher:
 
         def load(it: Any, name: str, site: int) -> Any:
             """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
-            if name not in written or not machine.watching:
+            if name not in written or not scheduler.watching:
                 return getattr(it, name)
             location = by_site.get(site)
             if location is None or location.it is not it:
                 location = by_site[site] = find(it, name)
                 location.sites.add(site)
-            me = machine.current
+            me = scheduler.current
             if hot[site]:
-                if machine.details is None:  # `reached`, written out
+                if scheduler.step_log is None:  # `reached`, written out
                     me.location, me.writes, me.what = location, False, site
-                    machine.step(me)
-                    if machine.tracking:
-                        machine.note(me, location, False)
+                    scheduler.step(me)
+                    if scheduler.tracking:
+                        scheduler.note(me, location, False)
                 else:
                     reached(location, site, False, it, name)
             index = me.index
@@ -216,7 +216,7 @@ class Watcher:
         def use(it: Any, name: str, site: int) -> Any:
             """An attribute whose value is looked at: a container's contents count as read."""
             value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
-            if type(value) in CONTAINERS and machine.watching:
+            if type(value) in CONTAINERS and scheduler.watching:
                 access(value, "", value, site, False)
                 return getattr(it, name)
             return value
@@ -224,20 +224,20 @@ class Watcher:
         def give(it: Any, name: str, site: int) -> Any:
             """An attribute that is handed to a function: it may change a container."""
             value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
-            if type(value) in CONTAINERS and machine.watching:
+            if type(value) in CONTAINERS and scheduler.watching:
                 access(value, "", value, site, True)
                 return getattr(it, name)
             return value
 
         def store(value: Any, it: Any, name: str, site: int) -> None:
-            if machine.watching:
+            if scheduler.watching:
                 if name not in written:
                     watcher.write(name)
                 access(it, name, value, site, True)
             setattr(it, name, value)
 
         def delete(it: Any, name: str, site: int) -> None:
-            if machine.watching:
+            if scheduler.watching:
                 if name not in written:
                     watcher.write(name)
                 access(it, name, None, site, True)
@@ -251,28 +251,28 @@ class Watcher:
             touched(location, writes)
 
         def item(it: Any, key: Any, site: int) -> Any:
-            if type(it) in CONTAINERS and machine.watching:
+            if type(it) in CONTAINERS and scheduler.watching:
                 access(it, "", None, site, False)
             return it[key]
 
         def set_item(value: Any, it: Any, key: Any, site: int) -> None:
-            if type(it) in CONTAINERS and machine.watching:
+            if type(it) in CONTAINERS and scheduler.watching:
                 access(it, "", value, site, True)
             it[key] = value
 
         def delete_item(it: Any, key: Any, site: int) -> None:
-            if type(it) in CONTAINERS and machine.watching:
+            if type(it) in CONTAINERS and scheduler.watching:
                 access(it, "", None, site, True)
             del it[key]
 
         def next_of(site: int, *arguments: Any) -> Any:
-            if machine.watching:
+            if scheduler.watching:
                 access(arguments[0], "next", None, site, True)
             return next(*arguments)
 
         def at(key: str, site: int, writes: bool) -> None:
             """A name that functions share."""
-            if machine.watching:
+            if scheduler.watching:
                 location = locations.get(key)
                 if location is None:
                     location = locations[key] = _Location(key)
@@ -283,23 +283,23 @@ class Watcher:
 
         def turn(site: int) -> None:
             """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
-            if not machine.watching:
+            if not scheduler.watching:
                 return
             if hot[site]:
                 if hot[site] != SHOWN:
-                    me = machine.current
+                    me = scheduler.current
                     me.location, me.writes, me.what = None, False, site
-                    machine.pause(me)
-                    if machine.tracking:
+                    scheduler.pause(me)
+                    if scheduler.tracking:
                         me.chain = hash((me.chain, 4))
                 return
-            if watcher.last != machine.steps:
-                watcher.last, watcher.turns = machine.steps, 0
+            if watcher.last != scheduler.steps:
+                watcher.last, watcher.turns = scheduler.steps, 0
             watcher.turns += 1
             if watcher.turns > TURNS:
                 if not watcher.frozen:
                     watcher._pending.add(site)
-                machine.abort(Stop(CUT, "a loop without a point: it has one from now on"))
+                scheduler.abort(Stop(CUT, "a loop without a point: it has one from now on"))
 
         self._access = access
         return {
@@ -322,27 +322,27 @@ class Watcher:
 
     def method(self, it: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """A method of a container is called."""
-        if self._machine.watching:
+        if self._scheduler.watching:
             self._access(it, "", arguments, site, name not in _LOOKING)
         return getattr(it, name)(*arguments, **keywords)
 
     def _reached(self, location: _Location, site: int, writes: bool, it: Any, name: str, value: Any = None) -> None:
         """A point, before a racing access."""
-        machine = self._machine
-        me = machine.current
+        scheduler = self._scheduler
+        me = scheduler.current
         if self.hot[site] == SHOWN:
-            machine.details.access(me, it, name, site, writes, value)
+            scheduler.step_log.access(me, it, name, site, writes, value)
             return
         me.location, me.writes, me.what = location, writes, site
-        if machine.details is not None:
-            machine.details.about(me, it, name, writes, value)
-        machine.step(me)
-        if machine.tracking:
-            machine.note(me, location, writes)
+        if scheduler.step_log is not None:
+            scheduler.step_log.about(me, it, name, writes, value)
+        scheduler.step(me)
+        if scheduler.tracking:
+            scheduler.note(me, location, writes)
 
     def _touched(self, location: _Location, writes: bool) -> None:
         """An access takes place: is it in order with those before?"""
-        me: Logical = self._machine.current
+        me: Task = self._scheduler.current
         index, vc = me.index, me.vc
         by = location.stored_by
         if by >= 0 and by != index and (by >= len(vc) or vc[by] < location.stored):

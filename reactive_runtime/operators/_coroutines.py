@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.place import an_exception
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._tasks import Flight, Tasks
 

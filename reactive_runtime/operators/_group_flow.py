@@ -103,7 +103,7 @@ class Given(Combinator):
 
     def elements(self) -> Elements:
         split = self.split = self.make()
-        split.title, split.place, split.apart = self.title, self.place, True
+        split.title, split.location, split.apart = self.title, self.location, True
         executor = self.sources_on or self.drain._executor
         home = self.drain._home  # where it gives way, if it begins on the thread that asks
         drain = self.drain._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)

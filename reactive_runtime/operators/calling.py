@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop
 from reactive_runtime._core.arguments import at_least, check_callable, check_executor
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.combinator import END, PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.place import an_exception
 from reactive_runtime._core.step import describe
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.operators._coroutines import Coroutines

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, check_callable
+from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
-from reactive_runtime._core.place import Place, assembled
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Subscriber, Subscription
@@ -200,7 +200,7 @@ class SideEffectOperators(FlowBase[T_co]):
         """
         if not isinstance(description, str):
             raise TypeError(f"checkpoint: description must be a str, not {type(description).__name__}")
-        return _tapped(f"checkpoint({description})", self, _Checkpoint(description, assembled()))
+        return _tapped(f"checkpoint({description})", self, _Checkpoint(description, assembly_location()))
 
     def metrics(self, counts: Metrics) -> Flow[T_co]:
         """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
@@ -417,8 +417,8 @@ class _Named(Step[T, T]):
 
 
 class _Checkpoint(Listener):
-    def __init__(self, description: str, place: Place | None) -> None:
-        where = f"{place[0]}:{place[1]}" if place else "a place that is not known"
+    def __init__(self, description: str, location: AssemblyLocation | None) -> None:
+        where = f"{location[0]}:{location[1]}" if location else "a place that is not known"
         self.note = f"passed checkpoint {description!r}, at {where}"
 
     def on_error(self, error: Exception) -> None:

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from reactive_runtime._core import eventloop, hooks, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, one_of
+from reactive_runtime._core.assembly import an_exception, assembly_location, note_assembly
 from reactive_runtime._core.combinator import PENDING, Combinator, Elements
 from reactive_runtime._core.drain import BATCH
 from reactive_runtime._core.exits import contained, goes_up
@@ -18,7 +19,6 @@ from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.multicaster import EmitResult
-from reactive_runtime._core.place import an_exception, assembled, blame
 from reactive_runtime._core.step import describe
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 
@@ -70,11 +70,11 @@ class CreatingSources:
         check_callable("create", "fn", fn)
         one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
         at_least("create", "capacity", 1, capacity)
-        title, place = f"create({describe(fn)})", assembled()
+        title, location = f"create({describe(fn)})", assembly_location()
 
         def enter() -> SubscriberBuffer:
             buffer = SubscriberBuffer(capacity)
-            emitter = Emitter[T](buffer, overflow, partial(blame, operator=title, place=place))
+            emitter = Emitter[T](buffer, overflow, partial(note_assembly, operator=title, location=location))
 
             def begin() -> None:
                 if emitter.is_cancelled():
@@ -82,7 +82,7 @@ class CreatingSources:
                 try:
                     fn(emitter)
                 except BaseException as error:
-                    blame(error, title, place)
+                    note_assembly(error, title, location)
                     emitter.error(an_exception(error))
                     if goes_up(error):
                         raise
@@ -140,10 +140,10 @@ class CreatingSources:
 class Emitter(Generic[T]):
     """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
 
-    def __init__(self, buffer: SubscriberBuffer, overflow: str, blame: Callable[[BaseException], None]) -> None:
-        """`blame` notes on an error of its own where it was put into the flow."""
+    def __init__(self, buffer: SubscriberBuffer, overflow: str, note_assembly: Callable[[BaseException], None]) -> None:
+        """`note_assembly` notes on an error of its own where it was put into the flow."""
         self._buffer = buffer
-        self._blame = blame
+        self._blame = note_assembly
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
@@ -412,7 +412,7 @@ class _OfAsync(Combinator):
                     await close()
         except BaseException as error:
             name_source(error, lambda: f"the source {self.title} at index {given}")
-            blame(error, self.title, self.place)
+            note_assembly(error, self.title, self.location)
             if not self.buffer.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
                 hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reactive_runtime._core import hooks
 from reactive_runtime._core.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
+from reactive_runtime._core.assembly import raised_over
 from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
-from reactive_runtime._core.place import raised_over
 from reactive_runtime._core.step import describe
 from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher

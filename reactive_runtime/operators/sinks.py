@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
+from reactive_runtime._core.assembly import an_exception, no_end, note_step
 from reactive_runtime._core.combinator import END, InnerSubscription
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up
@@ -19,7 +20,6 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.place import an_exception, blame_step, no_end
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waiting import waited_for
@@ -355,8 +355,8 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
             yield element
     except Exception as error:
         name_source(error, pollable.where)
-        blame_step(error)
-        pollable.blame_source(error)
+        note_step(error)
+        pollable.note_source(error)
         raise no_end(error)  # noqa: B904  # mostly the error itself
     finally:
         held: hooks.Held = []

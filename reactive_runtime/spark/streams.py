@@ -18,7 +18,7 @@ from reactive_runtime._core.arguments import one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.operators.pushing import Emitter
-from reactive_runtime.spark.blame import a_dataframe, not_stopped, spark_error
+from reactive_runtime.spark.errors import a_dataframe, not_stopped, spark_error
 from reactive_runtime.spark.frames import Rows, flow_of_rows
 
 if TYPE_CHECKING:

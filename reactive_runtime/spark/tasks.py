@@ -20,11 +20,11 @@ from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
+from reactive_runtime.picklable import Scope
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.blame import is_connected, not_stopped
+from reactive_runtime.spark.errors import is_connected, not_stopped
 from reactive_runtime.spark.frames import FORMS, Form, Rows
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
-from reactive_runtime.travelling import Scope
 
 if TYPE_CHECKING:
     import pyarrow

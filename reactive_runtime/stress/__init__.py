@@ -1,18 +1,18 @@
 """Publishers under fire: scenarios, the load, and broken subscriptions to try the harness on."""
 
 from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
-from reactive_runtime.stress.harness import Failure, Load, Tally, run
-from reactive_runtime.stress.scenario import MIXES, Mix, Rig, Scenario, find, scenario
+from reactive_runtime.stress.harness import Failure, Load, Result, run
+from reactive_runtime.stress.scenario import MIXES, Context, Scenario, Workload, find, scenario
 
 __all__ = [
     "FAULTS",
     "MIXES",
+    "Context",
     "Failure",
     "Load",
-    "Mix",
-    "Rig",
+    "Result",
     "Scenario",
-    "Tally",
+    "Workload",
     "answered",
     "find",
     "planted",

@@ -2,10 +2,10 @@
 
 A run is a sequence of rounds. In a round one scenario makes its publisher, which gets a few subscriptions; all actors
 meet at a barrier, go through the subscriptions in the same order, so that they keep meeting there, and fire at each
-what their dice say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has anything
-left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not ended is
-cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety is what
-it demands of the subscriptions.
+what their random numbers say; meanwhile the scenario's feeders feed it. When all have finished and no pool or clock has
+anything left to run, the round is settled: what was requested and not delivered by then is lost. Then what has not
+ended is cancelled. Callers are not serialised: 2.7 asks that of subscribers, and the harness is not one; thread-safety
+is what it demands of the subscriptions.
 
 Which scenario is next, is decided by the time that each has had: see `stress.shares`.
 
@@ -14,8 +14,8 @@ hesitate in the publisher's own code (`stress.pressure`), and the interpreter's 
 interval that is drawn for each round. On Linux that alone does little: a thread that waits for its turn sleeps with the
 kernel's timer slack, fifty microseconds, on top. The harness turns that down too. Each thread that waits for its turn
 wakes up once an interval: below fifty microseconds, sixteen of them use the time up themselves, and races are found no
-sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All dice are thrown from the seed; the order in which
-threads run, and how many rounds a scenario gets, is the machine's own.
+sooner (`benchmarks/finding.py`; docs/stress.md has the figures). All random numbers come from the seed; the order in
+which threads run, and how many rounds a scenario gets, is the machine's own.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from typing import Any, Final
 from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.stress.leaving import CHANCE, Leaving, collected, kept_young
+from reactive_runtime.stress.cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress.pressure import CHANCES, HESITANT, pressure
-from reactive_runtime.stress.scenario import FEEDERS, MIXES, Mix, Rig, Scenario
+from reactive_runtime.stress.scenario import FEEDERS, MIXES, Context, Scenario, Workload
 from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
-__all__ = ["Failure", "Load", "Tally", "run"]
+__all__ = ["Failure", "Load", "Result", "run"]
 
 PATIENCE: Final = 60.0
 """Seconds without the end of a round, after which the run is given up as stuck."""
@@ -52,7 +52,7 @@ INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 
 @dataclass(frozen=True)
 class Load:
-    """How much, how long, and from which dice."""
+    """How much, how long, and from which seed."""
 
     threads: int
     seconds: float
@@ -75,7 +75,7 @@ class Failure:
 
 
 @dataclass
-class Tally:
+class Result:
     """What a run amounted to."""
 
     failures: list[Failure] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Tally:
     """By scenario: what it has had of the load."""
     running: str = ""
     """The scenario of the latest round."""
-    leaving: dict[str, Leaving] = field(default_factory=dict)
+    cancellation_metrics: dict[str, CancellationMetrics] = field(default_factory=dict)
     """By scenario: what was measured where all subscribers left in the middle of a round."""
     _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
 
@@ -100,57 +100,57 @@ class Tally:
             self.dropped[what] += 1
 
 
-def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Tally], object]) -> Tally:
+def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Result], object]) -> Result:
     """Put the scenarios under load in turn; `progress` is called after each round, on this thread: True ends the load.
 
     A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
-    given up, with a word in `Tally.failures`; what it has left running stays behind, and the others go on.
+    given up, with a word in `Result.failures`; what it has left running stays behind, and the others go on.
     """
     interval = sys.getswitchinterval()
     _timer_slack(1)  # of this thread, and of those it starts
-    crew = _Crew(load.threads)
+    workers = _Workers(load.threads)
     stages: list[_Stage] = []
-    tally = Tally()
-    handler = hooks.set_handler(tally.note)
+    result = Result()
+    handler = hooks.set_handler(result.note)
     begin = primitives.monotonic()
     try:
         stages.extend(_Stage(scenario, recorder) for scenario in scenarios)
-        tally.leaving = {stage.scenario.name: stage.leaving for stage in stages}
-        tally.load = {stage.scenario.name: stage.share for stage in stages}
+        result.cancellation_metrics = {stage.scenario.name: stage.cancellation_metrics for stage in stages}
+        result.load = {stage.scenario.name: stage.share for stage in stages}
         going = list(stages)
-        while going and tally.seconds < load.seconds:
+        while going and result.seconds < load.seconds:
             stage = next_of(going, [it.share for it in going], load.seconds)
             # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
-            dice = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
-            sys.setswitchinterval(dice.choice(INTERVALS))
+            rng = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
+            sys.setswitchinterval(rng.choice(INTERVALS))
             drawn, since = recorder.drawn(), primitives.monotonic()
             try:
-                tally.subscriptions += stage.round(crew, dice)
+                result.subscriptions += stage.round(workers, rng)
             except _GivenUpError as error:
-                tally.failures.append(error.failure)
+                result.failures.append(error.failure)
                 going.remove(stage)
-                if crew.broken():
-                    crew.dismiss()
-                    crew = _Crew(load.threads)
+                if workers.broken():
+                    workers.dismiss()
+                    workers = _Workers(load.threads)
             now = primitives.monotonic()
             signals = (recorder.drawn() - drawn) // 2  # one ticket where it begins, and one where it ends
             stage.share.add(signals, now - since)
-            tally.signals += signals
-            tally.running = stage.scenario.name
-            tally.rounds += 1
-            tally.seconds = now - begin
-            if progress(tally):
+            result.signals += signals
+            result.running = stage.scenario.name
+            result.rounds += 1
+            result.seconds = now - begin
+            if progress(result):
                 break
-        tally.failures += [stage.kept for stage in stages if stage.kept is not None]
+        result.failures += [stage.kept for stage in stages if stage.kept is not None]
     finally:
         hooks.set_handler(handler)
         sys.setswitchinterval(interval)
         _timer_slack(0)
-        crew.dismiss()
+        workers.dismiss()
         for stage in stages:
-            stage.rig.close()
+            stage.context.close()
         eventloop.wait_until_ended(1.0)
-    return tally
+    return result
 
 
 class _GivenUpError(Exception):
@@ -184,8 +184,8 @@ class _Stage:
     def __init__(self, scenario: Scenario, recorder: Recorder) -> None:
         self.scenario = scenario
         self.recorder = recorder
-        self.rig = Rig(recorder, scenario.name)
-        self.leaving = Leaving()
+        self.context = Context(recorder, scenario.name)
+        self.cancellation_metrics = CancellationMetrics()
         self.share = Share()
         self._left: list[weakref.ref[_Target]] = []
         self.kept: Failure | None = None
@@ -197,7 +197,7 @@ class _Stage:
 
         def make() -> None:
             try:
-                made.set_result(scenario.factory(self.rig))
+                made.set_result(scenario.factory(self.context))
             except BaseException as error:
                 made.set_exception(error)
 
@@ -222,31 +222,31 @@ class _Stage:
             late_signals=scenario.late_signals,
         )
 
-    def round(self, crew: _Crew, dice: random.Random) -> int:
+    def round(self, workers: _Workers, rng: random.Random) -> int:
         """A publisher, subscriptions, fire, and silence. Returns how many there were, links included."""
-        leaves = dice.random() < CHANCE
+        leaves = rng.random() < CHANCE
         with kept_young() if leaves else nullcontext():
-            return self._round(crew, dice, leaves)
+            return self._round(workers, rng, leaves)
 
-    def _round(self, crew: _Crew, dice: random.Random, leaves: bool) -> int:
+    def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
         first = len(self.recorder.facts)
         publisher = self._publisher()
-        targets = [_Target(dice, self.scenario.subscribers) for _ in range(self.scenario.live)]
+        targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         _subscribe(publisher, targets)
         most = max(2, (self.scenario.elements or 1000) // 8)
-        mix, chance = MIXES[dice.choice(self.scenario.mixes)], dice.choice(CHANCES)
-        more: list[list[_Target]] = [[] for _ in range(crew.size)]
-        volley = _Volley(publisher, targets, self.rig.feeders, mix, chance, dice.randrange(2**32), most, more)
-        crew.fire(volley, self.scenario.name)
-        staying = volley.all_targets()
-        del volley, more, targets
+        workload, chance = MIXES[rng.choice(self.scenario.mixes)], rng.choice(CHANCES)
+        more: list[list[_Target]] = [[] for _ in range(workers.size)]
+        burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
+        workers.fire(burst, self.scenario.name)
+        staying = burst.all_targets()
+        del burst, more, targets
         if leaves:
             self._leave(staying)
             staying = []  # nobody but the publisher may have them
             self._look_for_the_kept()
-        if not self.rig.wait_until_idle(PATIENCE):
+        if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
-        self.rig.next_round()
+        self.context.next_round()
         last = len(self.recorder.facts)
         if not leaves:
             if self.scenario.settles:
@@ -262,19 +262,19 @@ class _Stage:
             target.leave()
         begin = primitives.monotonic()
         name = self.scenario.name
-        if not self.rig.wait_until_idle(PATIENCE):
+        if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(name, f"a pool is still busy {PATIENCE:g} s after all had cancelled", stuck=True)
-        self.leaving.idle.append(primitives.monotonic() - begin)
-        if self.rig.iterators.ever:
-            if not self.rig.iterators.wait_until_closed(PATIENCE):
+        self.cancellation_metrics.idle.append(primitives.monotonic() - begin)
+        if self.context.iterators.ever:
+            if not self.context.iterators.wait_until_closed(PATIENCE):
                 raise _GivenUpError(name, f"an iterator is still open {PATIENCE:g} s after all had cancelled")
-            self.leaving.closed.append(primitives.monotonic() - begin)
-        self.leaving.subscribers += len(targets)
+            self.cancellation_metrics.closed.append(primitives.monotonic() - begin)
+        self.cancellation_metrics.subscribers += len(targets)
         self._left = [weakref.ref(target) for target in targets]
 
     def _look_for_the_kept(self) -> None:
         kept = collected(self._left)
-        self.leaving.kept += kept
+        self.cancellation_metrics.kept += kept
         if kept:
             what = f"{kept} of {len(self._left)} subscribers that had cancelled can't be collected"
             self.kept = self.kept or Failure(self.scenario.name, what, rule="3.13")
@@ -287,7 +287,7 @@ def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
 
 
 class _Target:
-    """A subscriber whose subscription is under fire; its dice decide how it behaves itself."""
+    """A subscriber whose subscription is under fire; its random numbers decide how it behaves itself."""
 
     __slots__ = (
         "__weakref__",
@@ -302,13 +302,13 @@ class _Target:
         "subscription",
     )
 
-    def __init__(self, dice: random.Random, kind: str = "plain") -> None:
+    def __init__(self, rng: random.Random, kind: str = "plain") -> None:
         self._slow = kind == "slow"
-        self._raises_at = dice.choice((1, 2, 5, 20)) if kind == "raising" else 0
-        self._first = dice.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
-        self._yields = dice.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
-        self._asks = dice.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
-        self._cancels_at = dice.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
+        self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
+        self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
+        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
+        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
+        self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
         self._left = 0  # owned by whoever signals; a broken publisher may well break it
         self._ended = False  # likewise
         self.subscription: Subscription | None = None
@@ -348,13 +348,13 @@ class _Target:
 
 
 @dataclass(frozen=True)
-class _Volley:
+class _Burst:
     """What the actors do in one round."""
 
     publisher: RecordedPublisher[int]
     targets: Sequence[_Target]
     feeders: Sequence[Callable[[], object]]
-    mix: Mix
+    workload: Workload
     chance: float
     seed: int
     most: int
@@ -367,48 +367,48 @@ class _Volley:
 
     def fire(self, actor: int) -> None:
         """One actor's part."""
-        dice = random.Random(self.seed * 1_000 + actor)
-        chance = self.chance if dice.random() < HESITANT else 0.0
+        rng = random.Random(self.seed * 1_000 + actor)
+        chance = self.chance if rng.random() < HESITANT else 0.0
         if actor < FEEDERS:
-            with pressure(chance, dice):
+            with pressure(chance, rng):
                 for feeder in self.feeders[actor : actor + 1]:
                     feeder()
             return
-        with pressure(chance, dice):
+        with pressure(chance, rng):
             for target in self.targets:
                 if (subscription := target.subscription) is None:
                     continue
-                for _ in range(dice.choice(self.mix.shots)):
+                for _ in range(rng.choice(self.workload.operations)):
                     with suppress(Exception):  # what a call raises is in its record, and judged there (3.15, 3.16)
-                        self._shoot(subscription, dice, self.more[actor])
+                        self._shoot(subscription, rng, self.more[actor])
 
-    def _shoot(self, subscription: Subscription, dice: random.Random, more: list[_Target]) -> None:
-        throw = dice.random() * 100
-        if (throw := throw - self.mix.one) < 0:
+    def _shoot(self, subscription: Subscription, rng: random.Random, more: list[_Target]) -> None:
+        throw = rng.random() * 100
+        if (throw := throw - self.workload.one) < 0:
             subscription.request(1)
-        elif (throw := throw - self.mix.several) < 0:
-            subscription.request(dice.randint(2, self.most))
-        elif (throw := throw - self.mix.unbounded) < 0:
+        elif (throw := throw - self.workload.several) < 0:
+            subscription.request(rng.randint(2, self.most))
+        elif (throw := throw - self.workload.unbounded) < 0:
             subscription.request(MAX_DEMAND)
-        elif (throw := throw - self.mix.cancel) < 0:
+        elif (throw := throw - self.workload.cancel) < 0:
             subscription.cancel()
-        elif (throw := throw - self.mix.invalid) < 0:
-            subscription.request(-dice.randint(0, 1))
-        elif throw < self.mix.subscribe:
-            target = _Target(dice)
+        elif (throw := throw - self.workload.invalid) < 0:
+            subscription.request(-rng.randint(0, 1))
+        elif throw < self.workload.subscribe:
+            target = _Target(rng)
             more.append(target)
             self.publisher.subscribe(target)
         else:
             primitives.pause()
 
 
-class _Crew:
-    """The actors and the feeders: threads that meet at a barrier for each volley, and again when it is over."""
+class _Workers:
+    """The actors and the feeders: threads that meet at a barrier for each burst, and again when it is over."""
 
     def __init__(self, size: int) -> None:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
-        self._volley: _Volley | None = None  # written between two meetings at the barrier
+        self._volley: _Burst | None = None  # written between two meetings at the barrier
         self._failure: Exception | None = None  # written by the thread that fails, before the barrier breaks
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
@@ -417,9 +417,9 @@ class _Crew:
         for thread in self._threads:
             thread.start()
 
-    def fire(self, volley: _Volley, name: str) -> None:
+    def fire(self, burst: _Burst, name: str) -> None:
         """Let all actors fire; return when all have."""
-        self._volley = volley
+        self._volley = burst
         try:
             self._barrier.wait(PATIENCE)
             self._barrier.wait(PATIENCE)

@@ -1,7 +1,7 @@
 """Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
 
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
-under pressure is traced (`sys.settrace`), and at some lines, by its dice, gives way to the others, or spins for a
+under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a
 moment; not in the standard library, nor in the harness. Whether it is is drawn for each round, and in every other it is
 not: tracing slows a thread down, and some races need speed.
 """
@@ -42,7 +42,7 @@ _PLANTED: Final = os.path.join(_HERE, "faults.py")
 
 
 @contextmanager
-def pressure(chance: float, dice: random.Random) -> Iterator[None]:
+def pressure(chance: float, rng: random.Random) -> Iterator[None]:
     """Let this thread hesitate while the block runs, at each line with this chance (0 to 1)."""
     if not chance:
         yield
@@ -57,7 +57,7 @@ def pressure(chance: float, dice: random.Random) -> Iterator[None]:
         return hesitate if inside[file] else None
 
     def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line" and (throw := dice.random()) < chance:
+        if event == "line" and (throw := rng.random()) < chance:
             if throw < chance / 4:
                 for _ in range(SPIN):
                     pass

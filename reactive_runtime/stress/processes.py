@@ -22,11 +22,11 @@ from typing import Any, Final
 import reactive_runtime
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
-from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Tally
-from reactive_runtime.stress.leaving import Leaving
+from reactive_runtime.stress.cancellation_metrics import CancellationMetrics
+from reactive_runtime.stress.harness import PATIENCE, Failure, Load, Result
 from reactive_runtime.stress.shares import Share
 from reactive_runtime.testing.recorder import Chunk
-from reactive_runtime.testing.records import Facts
+from reactive_runtime.testing.records import SubscriptionMetadata
 from reactive_runtime.testing.trace import TraceWriter
 
 __all__ = ["Order", "Processes", "run_in_processes", "version_of"]
@@ -67,7 +67,7 @@ def version_of(python: str) -> str:
 
 def run_in_processes(
     orders: Sequence[Order], writer: TraceWriter, at_once: int, processes: Processes | None = None
-) -> Tally:
+) -> Result:
     """Carry out the orders, up to `at_once` (1 or more) side by side; `writer` gets what is recorded.
 
     `processes` are those at work: they can be stopped by it.
@@ -75,18 +75,18 @@ def run_in_processes(
     A process that crashes, or does not end, is a failure of the scenarios it had; the others go on.
     """
     counter = _Numbers()
-    total = Tally()
+    total = Result()
     with ThreadPoolExecutor(at_once, thread_name_prefix="stress") as pool:
         at_work = processes or Processes()
-        for tally in pool.map(lambda order: _carried_out(order, writer, counter, at_work), orders):
-            total.failures += tally.failures
-            total.rounds += tally.rounds
-            total.subscriptions += tally.subscriptions
-            total.seconds += tally.seconds
-            total.signals += tally.signals
-            total.load.update(tally.load)
-            total.dropped.update(tally.dropped)
-            total.leaving.update(tally.leaving)
+        for result in pool.map(lambda order: _carried_out(order, writer, counter, at_work), orders):
+            total.failures += result.failures
+            total.rounds += result.rounds
+            total.subscriptions += result.subscriptions
+            total.seconds += result.seconds
+            total.signals += result.signals
+            total.load.update(result.load)
+            total.dropped.update(result.dropped)
+            total.cancellation_metrics.update(result.cancellation_metrics)
     total.seconds /= min(at_once, len(orders))
     return total
 
@@ -137,9 +137,9 @@ class _Numbers:
             return first
 
 
-def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes: Processes) -> Tally:
+def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes: Processes) -> Result:
     if processes.stopped():
-        return Tally()
+        return Result()
     root = str(Path(reactive_runtime.__file__).parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -159,7 +159,7 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
 
     primitives.Thread(target=watch, name="watchdog", daemon=True).start()
     processes.add(process)
-    facts: dict[int, Facts] = {}
+    facts: dict[int, SubscriptionMetadata] = {}
     source = writer.source(facts)
     given: dict[int, int] = {}
     told: dict[str, Any] = {}
@@ -180,7 +180,7 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
             first = numbers.take(len(line["facts"]))
             for at, it in enumerate(line["facts"]):
                 given[it["subscription"]] = first + at
-                facts[first + at] = replace(Facts(**it), subscription=first + at)
+                facts[first + at] = replace(SubscriptionMetadata(**it), subscription=first + at)
             if "rows" in line:
                 source.write(Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
             else:
@@ -197,8 +197,8 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         raise ReactiveError(told["unable"])
     if "failures" in told:
         failures = [Failure(**it) for it in told["failures"]]
-        leaving = {name: Leaving(**it) for name, it in told["leaving"].items()}
-        return Tally(
+        left = {name: CancellationMetrics(**it) for name, it in told["leaving"].items()}
+        return Result(
             failures,
             told["rounds"],
             told["subscriptions"],
@@ -206,12 +206,12 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
             Counter(told["dropped"]),
             told["signals"],
             {name: Share(**it) for name, it in told["load"].items()},
-            leaving=leaving,
+            cancellation_metrics=left,
         )
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun
-        return Tally()
+        return Result()
     why = f"its process ended with {f'signal {-ended}' if ended < 0 else f'status {ended}'} before the load was over"
-    return Tally([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
+    return Result([Failure(name, why, stuck=ended < 0) for name in order.names], seconds=order.load.seconds)
 
 
 def _line(order: Order) -> str:

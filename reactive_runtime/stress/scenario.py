@@ -2,7 +2,7 @@
 
 A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
 that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
-subscription. A hot source, or a processor, says besides who feeds it: `rig.feed(function)` is a thread of its own.
+subscription. A hot source, or a processor, says besides who feeds it: `context.feed(function)` is a thread of its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from reactive_runtime.errors import ScenarioError
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Publisher
-from reactive_runtime.stress.leaving import Opened
+from reactive_runtime.stress.cancellation_metrics import Opened
 from reactive_runtime.testing.recorder import Recorder
 
-__all__ = ["FEEDERS", "MIXES", "Mix", "Rig", "Scenario", "default_folder", "find", "scenario"]
+__all__ = ["FEEDERS", "MIXES", "Context", "Scenario", "Workload", "default_folder", "find", "scenario"]
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[["Rig"], Publisher[int]])
+F = TypeVar("F", bound=Callable[["Context"], Publisher[int]])
 
 
 FEEDERS: Final = 3
@@ -36,10 +36,10 @@ FEEDERS: Final = 3
 
 
 @dataclass(frozen=True)
-class Mix:
+class Workload:
     """What an actor fires at a subscription: how many shots, and of which kind, in percent; the rest is giving way."""
 
-    shots: tuple[int, ...]
+    operations: tuple[int, ...]
     """One is drawn for each subscription."""
     one: float
     """`request(1)`"""
@@ -54,19 +54,19 @@ class Mix:
     """One more subscriber, which requests and cancels at once, or does not"""
 
 
-MIXES: Final[dict[str, Mix]] = {
-    "mixed": Mix((0, 1, 1, 2, 4), one=60, several=33, unbounded=3, cancel=2.5),
-    "to and fro": Mix((2, 4, 8), one=90, cancel=0.2),  # demand comes back to zero, again and again
-    "unbounded": Mix((1, 2), one=20, several=20, unbounded=40, cancel=10),
-    "requests": Mix((4, 8, 16), one=70, several=25),
-    "cancels": Mix((1, 2, 4), one=10, several=10, unbounded=10, cancel=60),
-    "churn": Mix((1, 2), one=20, several=10, unbounded=10, cancel=20, subscribe=30),
-    "invalid": Mix((1, 2, 4), one=40, several=20, unbounded=5, cancel=5, invalid=10),
+MIXES: Final[dict[str, Workload]] = {
+    "mixed": Workload((0, 1, 1, 2, 4), one=60, several=33, unbounded=3, cancel=2.5),
+    "to and fro": Workload((2, 4, 8), one=90, cancel=0.2),  # demand comes back to zero, again and again
+    "unbounded": Workload((1, 2), one=20, several=20, unbounded=40, cancel=10),
+    "requests": Workload((4, 8, 16), one=70, several=25),
+    "cancels": Workload((1, 2, 4), one=10, several=10, unbounded=10, cancel=60),
+    "churn": Workload((1, 2), one=20, several=10, unbounded=10, cancel=20, subscribe=30),
+    "invalid": Workload((1, 2, 4), one=40, several=20, unbounded=5, cancel=5, invalid=10),
 }
 """By name; a scenario has some, one of which is drawn for each round."""
 
 
-class Rig:
+class Context:
     """What the harness lends to a scenario: pools, a clock, feeders, and recorders for the links inside a pipeline."""
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
@@ -214,7 +214,7 @@ class Scenario:
     """A publisher under fire."""
 
     name: str
-    factory: Callable[[Rig], Publisher[int]]
+    factory: Callable[[Context], Publisher[int]]
     elements: int | None
     """How many elements each subscription has; None: unbounded or unknown."""
     live: int
@@ -244,7 +244,7 @@ def scenario(
     settles: bool = True,
     late_signals: int | None = None,
     subscribers: Literal["plain", "slow", "raising"] = "plain",
-    mix: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
+    workload: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
     executor_stops: bool = False,
     tags: Iterable[str] = (),
 ) -> Callable[[F], F]:
@@ -253,22 +253,22 @@ def scenario(
 
     `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the mixes (see `MIXES`).
     `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
-    threads that are not the rig's.
+    threads that are not the context's.
     `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
     `subscribers` are plain, or slow: each element takes them half a millisecond, or raise from one of their on_next.
     `executor_stops` says that an executor that the publisher needs is shut down under load: a planted fault is not
     tried there, since the subscription that it is made from has no answer to that.
     `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
-    mix that is none, and ValueError for a `live` out of its range.
+    workload that is none, and ValueError for a `live` out of its range.
     """
-    mixes = (mix,) if isinstance(mix, str) else tuple(mix)
+    mixes = (workload,) if isinstance(workload, str) else tuple(workload)
     if live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
     if late_signals is not None and not 0 <= late_signals <= 15:
         raise ValueError(f"scenario: late_signals must be 0 to 15, not {late_signals}")
     for name in mixes:
         if name not in MIXES:
-            raise ScenarioError(f"scenario: no mix {name!r}; there are: {', '.join(MIXES)}")
+            raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(MIXES)}")
 
     def declare(factory: F) -> F:
         summary = (factory.__doc__ or "").strip().splitlines()

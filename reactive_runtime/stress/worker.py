@@ -2,7 +2,7 @@
 
 It needs nothing but the standard library, so that any interpreter will do. It reads its order, a line of JSON, and
 writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new; every second, up to which
-ticket nothing is missing, with the calls under way; last, its tally. A slow reader slows the load down: a full
+ticket nothing is missing, with the calls under way; last, its result. A slow reader slows the load down: a full
 pipe makes the writer wait. SIGTERM ends the load after the round; SIGINT is for the process that started this one.
 """
 
@@ -69,25 +69,25 @@ def main() -> None:
         looking = primitives.Thread(target=look, name="up to where", daemon=True)
         looking.start()
         with planted(order["fault"]) if order["fault"] else nullcontext():
-            tally = run(scenarios, load, recorder, lambda _: stop.is_set())
+            result = run(scenarios, load, recorder, lambda _: stop.is_set())
         over.set()
         looking.join()
         recorder.flush()
-        tally.failures += missing
+        result.failures += missing
     except ReactiveError as error:
         say({"unable": str(error)})
         return
     with lock:
         say(
             {
-                "failures": [asdict(it) for it in tally.failures],
-                "rounds": tally.rounds,
-                "subscriptions": tally.subscriptions,
-                "seconds": tally.seconds,
-                "signals": tally.signals,
-                "load": {name: it.facts() for name, it in tally.load.items()},
-                "dropped": dict(tally.dropped),
-                "leaving": {name: asdict(it) for name, it in tally.leaving.items() if it.idle},
+                "failures": [asdict(it) for it in result.failures],
+                "rounds": result.rounds,
+                "subscriptions": result.subscriptions,
+                "seconds": result.seconds,
+                "signals": result.signals,
+                "load": {name: it.facts() for name, it in result.load.items()},
+                "dropped": dict(result.dropped),
+                "leaving": {name: asdict(it) for name, it in result.cancellation_metrics.items() if it.idle},
             }
         )
 

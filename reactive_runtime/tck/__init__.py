@@ -10,12 +10,12 @@ the rules and the standard library, so that it judges anybody's implementation.
 """
 
 from reactive_runtime.tck.blackbox import SubscriberBlackboxVerification
+from reactive_runtime.tck.environment import ConformanceError, NotVerified
 from reactive_runtime.tck.helper import HelperPublisher
+from reactive_runtime.tck.manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.processor import IdentityProcessorVerification
 from reactive_runtime.tck.publisher import PublisherVerification
-from reactive_runtime.tck.puppets import SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.settings import Settings
-from reactive_runtime.tck.trial import ConformanceError, NotVerified
 from reactive_runtime.tck.verification import Check, Outcome, Verification
 from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification
 

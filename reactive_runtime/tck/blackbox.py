@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from reactive_runtime.spec import Subscriber
+from reactive_runtime.tck.environment import TestEnvironment
 from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
-from reactive_runtime.tck.trial import Trial
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberBlackboxVerification"]
@@ -24,19 +24,19 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def trigger_request(self, subscriber: Subscriber[T]) -> None:
         """Make `subscriber` request something; nothing, if it does so by itself."""
 
-    def _stage(self, trial: Trial) -> Stage[T]:
-        stage = Stage(trial, self._elements(trial))
-        stage.subscribe(created(trial, "create_subscriber()", self.create_subscriber))
+    def _stage(self, env: TestEnvironment) -> Stage[T]:
+        stage = Stage(env, self._elements(env))
+        stage.subscribe(created(env, "create_subscriber()", self.create_subscriber))
         return stage
 
-    def _triggered(self, trial: Trial) -> tuple[Stage[T], int]:
-        stage = self._stage(trial)
-        trial.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
+    def _triggered(self, env: TestEnvironment) -> tuple[Stage[T], int]:
+        stage = self._stage(env)
+        env.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
         return stage, stage.publisher.expect_request("if it does not request by itself, define trigger_request")
 
     @check("2.1")
-    def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, trial: Trial) -> None:
-        stage, requested = self._triggered(trial)
+    def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:
+        stage, requested = self._triggered(env)
         for _ in range(min(requested, 512)):
             if stage.publisher.cancels:
                 break
@@ -49,15 +49,15 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.3")
     def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).publisher.send_completion()
+        self._stage(env).publisher.send_completion()
 
     @check("2.3")
     def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_error(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).publisher.send_error(TckError())
+        self._stage(env).publisher.send_error(TckError())
 
     untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: Skipped = not_seen(  # noqa: E501
         "untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error"
@@ -65,9 +65,9 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.5")
     def required_spec205_blackbox_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage = self._stage(trial)
+        stage = self._stage(env)
         stage.cancels_a_second_subscription()
         stage.publisher.send_completion()
 
@@ -83,29 +83,29 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.9")
     def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, _ = self._triggered(trial)
+        stage, _ = self._triggered(env)
         stage.publisher.send_completion()
 
     @check("2.9")
     def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).publisher.send_completion()
+        self._stage(env).publisher.send_completion()
 
     @check("2.10")
     def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, _ = self._triggered(trial)
+        stage, _ = self._triggered(env)
         stage.publisher.send_error(TckError())
 
     @check("2.10")
     def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).publisher.send_error(TckError())
+        self._stage(env).publisher.send_error(TckError())
 
     untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: Skipped = not_seen(  # noqa: E501
         "untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events"
@@ -119,23 +119,23 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.13")
     def required_spec213_blackbox_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage = Stage[T](trial, self._elements(trial))
-        stage.publisher.subscriber = created(trial, "create_subscriber()", self.create_subscriber)
+        stage = Stage[T](env, self._elements(env))
+        stage.publisher.subscriber = created(env, "create_subscriber()", self.create_subscriber)
         stage.must_refuse_none("on_subscribe")
 
     @check("2.13")
     def required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).must_refuse_none("on_next")
+        self._stage(env).must_refuse_none("on_next")
 
     @check("2.13")
     def required_spec213_blackbox_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._stage(trial).must_refuse_none("on_error")
+        self._stage(env).must_refuse_none("on_error")
 
     untested_spec301_blackbox_must_not_be_called_outside_subscriber_context: Skipped = not_seen(
         "untested_spec301_blackbox_must_not_be_called_outside_subscriber_context"

@@ -7,7 +7,7 @@ from typing import Any
 
 from reactive_runtime.errors import TargetError
 from reactive_runtime.spec import Publisher
-from reactive_runtime.targets import imported
+from reactive_runtime.targets import import_string
 from reactive_runtime.tck.publisher import PublisherVerification
 from reactive_runtime.tck.verification import Verification
 
@@ -21,11 +21,11 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
     those count that are not None. Raises TargetError.
     """
-    it = imported(target)
+    it = import_string(target)
     if isinstance(it, type) and issubclass(it, Verification):
         verification: Verification = it()
     elif callable(it):
-        verification = _Made(it, None if failed is None else imported(failed))
+        verification = _Made(it, None if failed is None else import_string(failed))
     else:
         raise TargetError(f"{target}: a function of the number of elements, or a verification, not {type(it).__name__}")
     given = {name: value for name, value in settings.items() if value is not None}

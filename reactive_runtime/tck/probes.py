@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Subscription
-from reactive_runtime.tck.trial import Over, Trial, shown
+from reactive_runtime.tck.environment import Over, TestEnvironment, shown
 
 __all__ = ["ManualSubscriber", "SerialSubscriber", "ask"]
 
@@ -29,15 +29,15 @@ class ManualSubscriber(Generic[T]):
 
     def __init__(
         self,
-        trial: Trial,
+        env: TestEnvironment,
         *,
         then: Callable[[ManualSubscriber[T], T], object] | None = None,
         subscribed: Callable[[ManualSubscriber[T]], object] | None = None,
         may_fail: bool = False,
     ) -> None:
         """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault."""
-        self.trial = trial
-        self.name: str = trial.name("subscriber")
+        self.env = env
+        self.name: str = env.name("subscriber")
         self.then = then
         self.subscribed = subscribed
         self.may_fail = may_fail
@@ -49,33 +49,33 @@ class ManualSubscriber(Generic[T]):
         self.completions: int = 0
         self.demand: int = 0
         self.cancelled_after: int | None = None  # how many elements had come
-        trial.follow(self)
+        env.follow(self)
 
     # -- signals: any thread -----------------------------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription | None, /) -> None:
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: on_subscribe({type(subscription).__name__})")
+        with self.env.lock:
+            self.env.note(f"{self.name}: on_subscribe({type(subscription).__name__})")
             self.subscriptions += 1
             again = self.subscription is not None
             if not again:
                 self.subscription = subscription
         if subscription is None:
-            self.trial.fault("on_subscribe(None): a subscription is needed")
+            self.env.fault("on_subscribe(None): a subscription is needed")
         elif again:
-            self.trial.fault("on_subscribe came a second time (2.12)")
+            self.env.fault("on_subscribe came a second time (2.12)")
             subscription.cancel()
         elif self.subscribed is not None:
             self.subscribed(self)
 
     def on_next(self, element: T, /) -> None:
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: on_next({shown(element)})")
+        with self.env.lock:
+            self.env.note(f"{self.name}: on_next({shown(element)})")
             self._must_be_subscribed("on_next")
             if element is None:
-                self.trial.fault("on_next(None): None is not an element (2.13)")
+                self.env.fault("on_next(None): None is not an element (2.13)")
             if self.ends:
-                self.trial.fault("on_next came after a terminal signal (1.7)")
+                self.env.fault("on_next came after a terminal signal (1.7)")
             self.elements.append(element)
             self._not_without_end()
         if self.then is not None:
@@ -83,7 +83,7 @@ class ManualSubscriber(Generic[T]):
 
     def _not_without_end(self) -> None:
         """End the thread of a publisher that goes on and on; under the lock."""
-        came, elements = len(self.elements), self.trial.elements
+        came, elements = len(self.elements), self.env.elements
         if came - self.demand > FLOOD:
             why = f"{came - self.demand} elements more than were requested (1.1), and no end"
         elif came - elements > FLOOD:
@@ -92,32 +92,32 @@ class ManualSubscriber(Generic[T]):
             why = f"{came - self.cancelled_after} elements after cancel (1.8), and no end"
         else:
             return
-        self.trial.fault(why)
+        self.env.fault(why)
         raise Over
 
     def on_error(self, error: BaseException, /) -> None:
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: on_error({shown(error)})")
+        with self.env.lock:
+            self.env.note(f"{self.name}: on_error({shown(error)})")
             self._must_be_subscribed("on_error")
             self.errors.append(error)
             self._only_one_end()
             if not self.may_fail:
-                self.trial.fault(f"an unexpected on_error({shown(error)})")
+                self.env.fault(f"an unexpected on_error({shown(error)})")
 
     def on_complete(self) -> None:
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: on_complete()")
+        with self.env.lock:
+            self.env.note(f"{self.name}: on_complete()")
             self._must_be_subscribed("on_complete")
             self.completions += 1
             self._only_one_end()
 
     def _only_one_end(self) -> None:
         if self.ends > 1:
-            self.trial.fault(f"terminal signal number {self.ends} came (1.7)")
+            self.env.fault(f"terminal signal number {self.ends} came (1.7)")
 
     def _must_be_subscribed(self, signal: str) -> None:
         if not self.subscriptions:
-            self.trial.fault(f"{signal} came before on_subscribe (1.9)")
+            self.env.fault(f"{signal} came before on_subscribe (1.9)")
 
     @property
     def ends(self) -> int:
@@ -142,29 +142,29 @@ class ManualSubscriber(Generic[T]):
     def request(self, n: int) -> None:
         """Call `request(n)`."""
         subscription = self._held("request")
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: request({n}) ->")
+        with self.env.lock:
+            self.env.note(f"{self.name}: request({n}) ->")
             self.demand = min(self.demand + max(n, 0), MAX_DEMAND)
-        self.trial.call(f"request({n})", subscription.request, n)
+        self.env.call(f"request({n})", subscription.request, n)
 
     def cancel(self) -> None:
         """Call `cancel()`."""
         subscription = self._held("cancel")
-        with self.trial.lock:
-            self.trial.note(f"{self.name}: cancel() ->")
+        with self.env.lock:
+            self.env.note(f"{self.name}: cancel() ->")
             if self.cancelled_after is None:
                 self.cancelled_after = len(self.elements)
-        self.trial.call("cancel()", subscription.cancel)
+        self.env.call("cancel()", subscription.cancel)
 
     def leave(self) -> None:
         """Cancel, if there is anything left to cancel: the check is over."""
         if self.subscription is not None and not self.ends:
-            with contextlib.suppress(Exception), self.trial.calling("cancel(), to clean up"):
+            with contextlib.suppress(Exception), self.env.calling("cancel(), to clean up"):
                 self.subscription.cancel()
 
     def _held(self, call: str) -> Subscription:
         if self.subscription is None:
-            self.trial.fail(f"there is no subscription to {call}: on_subscribe has not come")
+            self.env.fail(f"there is no subscription to {call}: on_subscribe has not come")
         return self.subscription
 
     def next(self) -> T:
@@ -176,8 +176,8 @@ class ManualSubscriber(Generic[T]):
         begin, end, came = self.taken, self.taken + n, -1
         while len(self.elements) < end and not self.ends and len(self.elements) > came:
             came = len(self.elements)
-            self.trial.happens(lambda came=came: len(self.elements) > came or self.ends)  # type: ignore[misc]
-        self.trial.check(
+            self.env.happens(lambda came=came: len(self.elements) > came or self.ends)  # type: ignore[misc]
+        self.env.check(
             len(self.elements) >= end,
             f"{self._missing(n)}; {len(self.elements)} of {end} elements came{self._end()}",
         )
@@ -197,26 +197,26 @@ class ManualSubscriber(Generic[T]):
     def expect_completion(self) -> None:
         """Wait for `on_complete`, with no element before it that the check has not taken."""
         surplus = self.taken + 1
-        self.trial.happens(lambda: self.ends or len(self.elements) >= surplus)
-        self.trial.check(
+        self.env.happens(lambda: self.ends or len(self.elements) >= surplus)
+        self.env.check(
             len(self.elements) < surplus, f"an element more than expected: {shown(self.elements[self.taken :][:1])}"
         )
-        self.trial.check(self.completions, f"no on_complete within {self.trial.settings.default_timeout:g} s")
+        self.env.check(self.completions, f"no on_complete within {self.env.settings.default_timeout:g} s")
 
     def expect_error(self, kind: type[BaseException] = BaseException) -> BaseException:
         """Wait for `on_error` with an exception of this `kind`."""
-        self.trial.happens(lambda: self.ends)
-        self.trial.check(self.errors, f"no on_error within {self.trial.settings.default_timeout:g} s{self._end()}")
+        self.env.happens(lambda: self.ends)
+        self.env.check(self.errors, f"no on_error within {self.env.settings.default_timeout:g} s{self._end()}")
         error = self.errors[0]
-        self.trial.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due")
+        self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due")
         return error
 
     def expect_none(self, what: str = "nothing was due") -> None:
         """No signal comes for `default_no_signals_timeout`, and none has come that the check has not taken."""
-        more = self.elements[self.taken :] or self.trial.silence(lambda: self.count)
+        more = self.elements[self.taken :] or self.env.silence(lambda: self.count)
         surplus = self.elements[self.taken :]
         came = f"on_next({shown(surplus[0])})" if surplus else "a signal"
-        self.trial.check(not more, f"{what}, and {came} came")
+        self.env.check(not more, f"{what}, and {came} came")
 
     def _missing(self, n: int) -> str:
         return "an element was due" if n == 1 else f"{n} elements were due"
@@ -230,21 +230,21 @@ class ManualSubscriber(Generic[T]):
 class SerialSubscriber(ManualSubscriber[T]):
     """Finds signals that overlap (1.3)."""
 
-    def __init__(self, trial: Trial, **how: Any) -> None:
-        super().__init__(trial, **how)
+    def __init__(self, env: TestEnvironment, **how: Any) -> None:
+        super().__init__(env, **how)
         self.inside: list[int] = []  # the trial's lock; the threads that are inside a signal
         self.threads: set[int] = set()  # the trial's lock; those that were
 
     def _alone(self, signal: str, receive: Callable[..., None], *arguments: Any) -> None:
         thread = threading.get_ident()
-        with self.trial.lock:
+        with self.env.lock:
             others = [it for it in self.inside if it != thread]
             self.inside.append(thread)
             self.threads.add(thread)
             if others:
-                self.trial.fault(f"{signal} began on one thread while a signal was running on another")
+                self.env.fault(f"{signal} began on one thread while a signal was running on another")
         receive(*arguments)
-        with self.trial.lock:
+        with self.env.lock:
             self.inside.remove(thread)
 
     def on_subscribe(self, subscription: Any, /) -> None:
@@ -265,9 +265,9 @@ def ask(subscriber: ManualSubscriber[Any], n: int) -> None:
     subscription = subscriber.subscription
     if subscription is None:
         return
-    trial = subscriber.trial
-    with trial.lock:
-        trial.note(f"{subscriber.name}: request({n}) ->")
+    env = subscriber.env
+    with env.lock:
+        env.note(f"{subscriber.name}: request({n}) ->")
         subscriber.demand = min(subscriber.demand + n, MAX_DEMAND)
-    with trial.calling(f"request({n})"):
+    with env.calling(f"request({n})"):
         subscription.request(n)

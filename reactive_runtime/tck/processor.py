@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
+from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
+from reactive_runtime.tck.manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.probes import ManualSubscriber
 from reactive_runtime.tck.publisher import PublisherVerification
-from reactive_runtime.tck.puppets import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.subscriber import TckError
-from reactive_runtime.tck.trial import NotVerified, Trial, shown
 from reactive_runtime.tck.verification import check
 from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification
 
@@ -76,10 +76,10 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
 
     @check("1.4")
     def required_spec104_must_call_on_error_on_all_its_subscribers_if_it_encounters_a_non_recoverable_error(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._needs_two_subscribers(trial)
-        bench = _Bench(self, trial)
+        self._needs_two_subscribers(env)
+        bench = _Bench(self, env)
         one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
         one.request(1)
         if self.does_coordinated_emission:
@@ -91,26 +91,28 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             bench.expect(two, element)
             two.request(1)
         one.request(1)
-        self._both_fail(trial, bench, one, two)
+        self._both_fail(env, bench, one, two)
 
-    def _both_fail(self, trial: Trial, bench: _Bench[T], *subscribers: ManualSubscriber[T]) -> None:
+    def _both_fail(self, env: TestEnvironment, bench: _Bench[T], *subscribers: ManualSubscriber[T]) -> None:
         error = TckError()
         bench.publisher.send_error(error)
         for subscriber in subscribers:
             got = subscriber.expect_error()
-            trial.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
+            env.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
 
     @check("4.2")
     def must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        bench = _Bench(self, trial)
-        self._both_fail(trial, bench, bench.subscribe(may_fail=True))
+        bench = _Bench(self, env)
+        self._both_fail(env, bench, bench.subscribe(may_fail=True))
 
     @check("4.1")
-    def required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago(self, trial: Trial) -> None:
-        self._needs_two_subscribers(trial)
-        bench = _Bench(self, trial)
+    def required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago(
+        self, env: TestEnvironment
+    ) -> None:
+        self._needs_two_subscribers(env)
+        bench = _Bench(self, env)
         one = bench.subscribe()
         one.request(20)
         requested = bench.publisher.expect_request()
@@ -137,26 +139,26 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         one.expect_completion()
         two.expect_completion()
 
-    def _needs_two_subscribers(self, trial: Trial) -> None:
+    def _needs_two_subscribers(self, env: TestEnvironment) -> None:
         if self.max_supported_subscribers < 2:
             raise NotVerified(
-                f"rule {trial.rule}: needs 2 subscribers; max_supported_subscribers is {self.max_supported_subscribers}"
+                f"rule {env.rule}: needs 2 subscribers; max_supported_subscribers is {self.max_supported_subscribers}"
             )
 
 
 class _Bench(Generic[T]):
     """A processor between a publisher and subscribers of ours."""
 
-    def __init__(self, verification: IdentityProcessorVerification[T], trial: Trial) -> None:
-        self.trial = trial
+    def __init__(self, verification: IdentityProcessorVerification[T], env: TestEnvironment) -> None:
+        self.env = env
         self._verification = verification
-        self._elements = verification._elements(trial)
-        self._processor = trial.call("create_identity_processor", verification._processor)
-        self.publisher = ManualPublisher[T](trial)
+        self._elements = verification._elements(env)
+        self._processor = env.call("create_identity_processor", verification._processor)
+        self.publisher = ManualPublisher[T](env)
         self.publisher.subscribe(self._processor)
 
     def subscribe(self, **how: Any) -> ManualSubscriber[T]:
-        return self._verification._subscribe(self.trial, self._processor, **how)
+        return self._verification._subscribe(self.env, self._processor, **how)
 
     def send_next(self) -> T:
         element = self._elements.request_next()
@@ -165,7 +167,7 @@ class _Bench(Generic[T]):
 
     def expect(self, subscriber: ManualSubscriber[T], element: T) -> None:
         got = subscriber.next()
-        self.trial.check(got == element, f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
+        self.env.check(got == element, f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
 
 
 class _Telling:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.tck.making import PublisherFactory
+from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.factories import PublisherFactory
 from reactive_runtime.tck.preemption import HeldCall
 from reactive_runtime.tck.probes import ManualSubscriber, SerialSubscriber, ask
-from reactive_runtime.tck.trial import NotVerified, Trial, shown
 from reactive_runtime.tck.verification import check
 
 __all__ = ["ExtraPublisherChecks"]
@@ -27,175 +27,179 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     """The checks whose names begin with `extra_`."""
 
     @check("1.4")
-    def extra_spec104_must_signal_on_error_when_a_stream_fails_midway(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher_failing_after(trial, 3), may_fail=True)
+    def extra_spec104_must_signal_on_error_when_a_stream_fails_midway(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
         subscriber.request(10)
         subscriber.expect_error()
-        trial.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")
+        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")
 
     @check("1.6")
-    def extra_spec106_must_consider_subscription_cancelled_after_on_complete(self, trial: Trial) -> None:
-        self._cancelled_at_the_end(trial, self._publisher(trial, 1, completes=True))
+    def extra_spec106_must_consider_subscription_cancelled_after_on_complete(self, env: TestEnvironment) -> None:
+        self._cancelled_at_the_end(env, self._publisher(env, 1, completes=True))
 
     @check("1.6")
-    def extra_spec106_must_consider_subscription_cancelled_after_on_error(self, trial: Trial) -> None:
-        self._cancelled_at_the_end(trial, self._failed_publisher(trial))
+    def extra_spec106_must_consider_subscription_cancelled_after_on_error(self, env: TestEnvironment) -> None:
+        self._cancelled_at_the_end(env, self._failed_publisher(env))
 
-    def _cancelled_at_the_end(self, trial: Trial, publisher: Publisher[T]) -> None:
-        reference = self._ended_and_asked_again(trial, publisher)
-        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber of an ended stream")
+    def _cancelled_at_the_end(self, env: TestEnvironment, publisher: Publisher[T]) -> None:
+        reference = self._ended_and_asked_again(env, publisher)
+        env.check(env.collected(reference), f"{shown(publisher)} still refers to the subscriber of an ended stream")
 
-    def _ended_and_asked_again(self, trial: Trial, publisher: Publisher[T]) -> weakref.ref[Any]:
-        subscriber = self._subscribe(trial, publisher, may_fail=True)
+    def _ended_and_asked_again(self, env: TestEnvironment, publisher: Publisher[T]) -> weakref.ref[Any]:
+        subscriber = self._subscribe(env, publisher, may_fail=True)
         if not subscriber.ends:
             subscriber.request(10)
-        trial.happens(lambda: subscriber.ends)
-        trial.check(subscriber.ends, "the stream did not end")
+        env.happens(lambda: subscriber.ends)
+        env.check(subscriber.ends, "the stream did not end")
         signals = subscriber.count
         subscriber.request(1)
         subscriber.request(-1)
         subscriber.cancel()
         subscriber.request(1)
-        trial.silence(lambda: subscriber.count)
-        trial.check(subscriber.count == signals, "request, after the end, was answered with a signal")
+        env.silence(lambda: subscriber.count)
+        env.check(subscriber.count == signals, "request, after the end, was answered with a signal")
         return weakref.ref(subscriber)
 
     @check("1.7")
     def extra_spec107_must_not_emit_further_signals_once_a_failed_publisher_has_signalled_on_error(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscriber = self._subscribe(trial, self._failed_publisher(trial), may_fail=True)
+        subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         if not subscriber.ends:
             subscriber.request(10)
-        self._nothing_after_on_error(trial, subscriber)
+        self._nothing_after_on_error(env, subscriber)
 
     @check("1.7")
-    def extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher_failing_after(trial, 3), may_fail=True)
+    def extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
         subscriber.request(10)
-        self._nothing_after_on_error(trial, subscriber)
+        self._nothing_after_on_error(env, subscriber)
 
     @check("1.7")
-    def extra_spec107_must_not_emit_further_signals_once_an_invalid_request_was_answered(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 10), may_fail=True)
+    def extra_spec107_must_not_emit_further_signals_once_an_invalid_request_was_answered(
+        self, env: TestEnvironment
+    ) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(0)
-        self._nothing_after_on_error(trial, subscriber)
+        self._nothing_after_on_error(env, subscriber)
 
-    def _nothing_after_on_error(self, trial: Trial, subscriber: ManualSubscriber[T]) -> None:
+    def _nothing_after_on_error(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
         subscriber.expect_error()
         for _ in range(2):
             subscriber.request(10)
-            trial.silence(lambda: subscriber.count)
-            trial.verify()  # the subscriber itself finds what comes after its end
+            env.silence(lambda: subscriber.count)
+            env.verify()  # the subscriber itself finds what comes after its end
 
     @check("1.8")
     def extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
         subscriber = self._subscribe(
-            trial,
-            self._publisher(trial, LONG),
+            env,
+            self._publisher(env, LONG),
             then=lambda it, element: it.cancel() if len(it.elements) == 5 else None,
         )
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(5)
-        while trial.silence(lambda: subscriber.count):
+        while env.silence(lambda: subscriber.count):
             pass
         late = subscriber.count - 5
-        trial.check(
+        env.check(
             len(subscriber.elements) < LONG,
             f"cancelled from inside the fifth on_next, it signalled all {LONG} elements, {late} after the cancel",
         )
 
     @check("1.8")
-    def extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end(self, trial: Trial) -> None:
+    def extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end(self, env: TestEnvironment) -> None:
         subscriber = self._subscribe(
-            trial,
-            self._publisher(trial, 3, completes=True),
+            env,
+            self._publisher(env, 3, completes=True),
             then=lambda it, element: it.cancel() if len(it.elements) == 3 else None,
         )
         subscriber.request(10)
         subscriber.next_elements(3)
-        trial.silence(lambda: subscriber.ends)
-        trial.check(not subscriber.ends, "a terminal signal came after a cancel from inside the last on_next")
+        env.silence(lambda: subscriber.ends)
+        env.check(not subscriber.ends, "a terminal signal came after a cancel from inside the last on_next")
 
     @check("1.10")
-    def extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called(self, trial: Trial) -> None:
-        publisher = self._publisher(trial, 1)
+    def extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called(self, env: TestEnvironment) -> None:
+        publisher = self._publisher(env, 1)
         for number in range(1, 11):
-            subscriber = self._subscribe(trial, publisher, may_fail=True)
+            subscriber = self._subscribe(env, publisher, may_fail=True)
             if not subscriber.ends:
                 subscriber.request(1)
-            trial.happens(subscriber.was_signalled)
-            trial.check(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
+            env.happens(subscriber.was_signalled)
+            env.check(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
             subscriber.cancel()
 
     @check("1.10")
-    def extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription(self, trial: Trial) -> None:
-        publisher = self._publisher(trial, 2)
-        subscriber = _TwiceSubscriber[T](trial, may_fail=True)
-        self._connect(trial, publisher, subscriber)
-        trial.call("subscribe(subscriber), a second time", publisher.subscribe, subscriber)
-        trial.happens(lambda: subscriber.subscriptions == 2 or subscriber.ends)
+    def extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription(
+        self, env: TestEnvironment
+    ) -> None:
+        publisher = self._publisher(env, 2)
+        subscriber = _TwiceSubscriber[T](env, may_fail=True)
+        self._connect(env, publisher, subscriber)
+        env.call("subscribe(subscriber), a second time", publisher.subscribe, subscriber)
+        env.happens(lambda: subscriber.subscriptions == 2 or subscriber.ends)
         if not subscriber.ends:
             subscriber.request(2)
-        trial.happens(lambda: len(subscriber.elements) == 2 or subscriber.ends)
-        trial.check(
+        env.happens(lambda: len(subscriber.elements) == 2 or subscriber.ends)
+        env.check(
             len(subscriber.elements) == 2 or subscriber.ends, "the first subscription gave neither elements nor an end"
         )
-        trial.check(len(subscriber.elements) <= 2, f"{len(subscriber.elements)} elements came, and 2 were requested")
+        env.check(len(subscriber.elements) <= 2, f"{len(subscriber.elements)} elements came, and 2 were requested")
 
     @check("3.4")
-    def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, trial: Trial) -> None:
-        self._returns_while_busy(trial, "request", lambda subscription: subscription.request(1))
+    def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        self._returns_while_busy(env, "request", lambda subscription: subscription.request(1))
 
     @check("3.5")
-    def extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere(self, trial: Trial) -> None:
-        self._returns_while_busy(trial, "cancel", lambda subscription: subscription.cancel())
+    def extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        self._returns_while_busy(env, "cancel", lambda subscription: subscription.cancel())
 
-    def _returns_while_busy(self, trial: Trial, name: str, call: Callable[[Any], object]) -> None:
+    def _returns_while_busy(self, env: TestEnvironment, name: str, call: Callable[[Any], object]) -> None:
         """While one thread is inside `on_next`, another one calls."""
         if name == "request" and not self.requests_may_be_concurrent:
             raise NotVerified("rule 3.4: requests_may_be_concurrent is False")
         gate, returned = threading.Event(), threading.Event()
-        subscriber = self._subscribe(trial, self._publisher(trial, 3), then=_waiting_for(gate))
+        subscriber = self._subscribe(env, self._publisher(env, 3), then=_waiting_for(gate))
         first = threading.Thread(target=_quietly, args=(lambda: ask(subscriber, 1),), name="tck-first", daemon=True)
         first.start()
 
         def second() -> None:
-            trial.note(f"{subscriber.name}: {name}() -> while on_next runs")
+            env.note(f"{subscriber.name}: {name}() -> while on_next runs")
             _quietly(lambda: call(subscriber.subscription))
             returned.set()
 
         try:
-            trial.happens(lambda: subscriber.elements)
-            trial.check(subscriber.elements, "an element was due")
+            env.happens(lambda: subscriber.elements)
+            env.check(subscriber.elements, "an element was due")
             threading.Thread(target=second, name="tck-second", daemon=True).start()
-            limit = trial.settings.default_timeout
+            limit = env.settings.default_timeout
             if not returned.wait(limit):
-                trial.fail(f"{name} did not return within {limit:g} s, while on_next was running on another thread")
+                env.fail(f"{name} did not return within {limit:g} s, while on_next was running on another thread")
         finally:
             gate.set()
-        first.join(trial.settings.call_timeout)
+        first.join(env.settings.call_timeout)
 
     @check("3.8")
-    def extra_spec308_no_demand_may_be_lost_between_two_requests(self, trial: Trial) -> None:
+    def extra_spec308_no_demand_may_be_lost_between_two_requests(self, env: TestEnvironment) -> None:
         """The race of the textbook: one thread finds the drain at work and is about to add, the other leaves it."""
 
         def race(it: _Race[T]) -> None:
             it.first.start()
-            it.trial.happens(lambda: it.subscriber.elements)
-            it.trial.check(it.subscriber.elements, "an element was due")
+            it.env.happens(lambda: it.subscriber.elements)
+            it.env.check(it.subscriber.elements, "an element was due")
             it.held.start()
             it.wait(lambda: it.held.reached or it.held.ended)
             it.gate.set()
             it.wait(lambda: it.first.ended and (it.first.thread in it.subscriber.threads or it.delivered()))
             it.held.let_go()
 
-        self._race(trial, race, 2, "request(1) came while request(2) was being served")
+        self._race(env, race, 2, "request(1) came while request(2) was being served")
 
     @check("1.3")
-    def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, trial: Trial) -> None:
+    def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, env: TestEnvironment) -> None:
         """Both find the drain idle: one is held before it can say so, the other goes to work."""
 
         def race(it: _Race[T]) -> None:
@@ -207,38 +211,38 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             it.wait(lambda: it.settled(it.first) and it.settled(it.held))
             it.gate.set()
 
-        self._race(trial, race, 1, "two threads called request(1) at once")
+        self._race(env, race, 1, "two threads called request(1) at once")
 
-    def _race(self, trial: Trial, race: Callable[[_Race[T]], None], first: int, what: str) -> None:
+    def _race(self, env: TestEnvironment, race: Callable[[_Race[T]], None], first: int, what: str) -> None:
         """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come."""
         if not self.requests_may_be_concurrent:
-            raise NotVerified(f"rule {trial.rule}: requests_may_be_concurrent is False")
+            raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
         step, more = 0, True
         while more:
             gate = threading.Event()
-            subscriber = SerialSubscriber[T](trial, then=_waiting_for(gate))
-            self._connect(trial, self._publisher(trial, 6), subscriber)
-            it = _Race(trial, subscriber, gate, step, first)
+            subscriber = SerialSubscriber[T](env, then=_waiting_for(gate))
+            self._connect(env, self._publisher(env, 6), subscriber)
+            it = _Race(env, subscriber, gate, step, first)
             try:
                 race(it)
             finally:
                 gate.set()
                 it.held.let_go()
-            trial.happens(it.returned, trial.settings.call_timeout)
-            trial.check(it.held.ended and it.first.ended, f"request(1) did not return; one was held at step {step}")
+            env.happens(it.returned, env.settings.call_timeout)
+            env.check(it.held.ended and it.first.ended, f"request(1) did not return; one was held at step {step}")
             for call in (it.first, it.held):
                 if call.error is not None:
-                    trial.fail(f"request(1) raised {shown(call.error)} (3.16)")
-            trial.happens(it.delivered)
+                    env.fail(f"request(1) raised {shown(call.error)} (3.16)")
+            env.happens(it.delivered)
             came = len(subscriber.elements)
-            trial.check(
+            env.check(
                 came == it.due, f"{what}: {came} of {it.due} elements came; the request(1) was held at its step {step}"
             )
             subscriber.cancel()
             step, more = step + 1, it.held.reached
 
     @check("3.17")
-    def extra_spec317_demand_beyond_the_most_must_not_wrap(self, trial: Trial) -> None:
+    def extra_spec317_demand_beyond_the_most_must_not_wrap(self, env: TestEnvironment) -> None:
         """Two requests of MAX_DEMAND that meet: a sum of 64 bits turns negative, and the elements stop."""
 
         def twice(subscriber: ManualSubscriber[T], element: T) -> None:
@@ -246,18 +250,18 @@ class ExtraPublisherChecks(PublisherFactory[T]):
                 ask(subscriber, MAX_DEMAND)
                 ask(subscriber, MAX_DEMAND)
 
-        subscriber = self._subscribe(trial, self._publisher(trial, 10), then=twice)
+        subscriber = self._subscribe(env, self._publisher(env, 10), then=twice)
         subscriber.request(1)
-        came = trial.happens(lambda: len(subscriber.elements) == 10 or subscriber.ends)
-        trial.check(
+        came = env.happens(lambda: len(subscriber.elements) == 10 or subscriber.ends)
+        env.check(
             came and len(subscriber.elements) == 10,
             f"after request(1) and twice request(MAX_DEMAND), {len(subscriber.elements)} of 10 elements came",
         )
 
     @check("1.1")
-    def extra_spec101_a_large_request_must_be_met_to_the_element(self, trial: Trial) -> None:
+    def extra_spec101_a_large_request_must_be_met_to_the_element(self, env: TestEnvironment) -> None:
         """Publishers work in batches; at the end of one it is easy to give an element too many."""
-        subscriber = self._subscribe(trial, self._publisher(trial, LONG))
+        subscriber = self._subscribe(env, self._publisher(env, LONG))
         subscriber.request(LONG - 1_000)
         subscriber.next_elements(LONG - 1_000)
         subscriber.expect_none(f"{LONG - 1_000} elements were requested, and came")
@@ -270,19 +274,19 @@ class _Race(Generic[T]):
     """Two requests of two threads; one of them is held at a step. The gate holds `on_next`."""
 
     def __init__(
-        self, trial: Trial, subscriber: SerialSubscriber[T], gate: threading.Event, step: int, first: int
+        self, env: TestEnvironment, subscriber: SerialSubscriber[T], gate: threading.Event, step: int, first: int
     ) -> None:
         request = _held(subscriber).request
         self.due = subscriber.demand = first + 1
-        self.trial = trial
+        self.env = env
         self.subscriber = subscriber
         self.gate = gate
-        self.held = HeldCall(functools.partial(request, 1), step, trial.wake, "tck-held")
-        self.first = HeldCall(functools.partial(request, first), None, trial.wake, "tck-first")
+        self.held = HeldCall(functools.partial(request, 1), step, env.wake, "tck-held")
+        self.first = HeldCall(functools.partial(request, first), None, env.wake, "tck-first")
 
     def wait(self, condition: Callable[[], object]) -> None:
         """Wait for what happens soon, if nobody is in its way: the thread that is held may hold a lock."""
-        self.trial.happens(condition, self.trial.settings.default_poll_timeout)
+        self.env.happens(condition, self.env.settings.default_poll_timeout)
 
     def settled(self, call: HeldCall) -> bool:
         """It has ended, or is inside a signal, and will move no further."""
@@ -299,13 +303,13 @@ class _TwiceSubscriber(ManualSubscriber[T]):
     """Is subscribed twice on purpose, and cancels the second subscription (2.5)."""
 
     def on_subscribe(self, subscription: Any, /) -> None:
-        with self.trial.lock:
+        with self.env.lock:
             first = self.subscription is None
             self.subscriptions += 0 if first else 1
         if first:
             super().on_subscribe(subscription)
         else:
-            self.trial.note(f"{self.name}: on_subscribe, again")
+            self.env.note(f"{self.name}: on_subscribe, again")
             subscription.cancel()
 
 

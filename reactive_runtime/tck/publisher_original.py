@@ -8,9 +8,9 @@ import weakref
 from typing import Any, ClassVar, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher
-from reactive_runtime.tck.making import PublisherFactory
+from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.factories import PublisherFactory
 from reactive_runtime.tck.probes import ManualSubscriber, SerialSubscriber, ask
-from reactive_runtime.tck.trial import NotVerified, Trial, shown
 from reactive_runtime.tck.verification import Skipped, check, untested
 
 __all__ = ["OriginalPublisherChecks"]
@@ -24,36 +24,36 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     STOCHASTIC_RUNS: ClassVar[int] = 100
 
     @check("1.5")
-    def required_create_publisher_1_must_produce_a_stream_of_exactly_1_element(self, trial: Trial) -> None:
-        self._exactly(trial, 1)
+    def required_create_publisher_1_must_produce_a_stream_of_exactly_1_element(self, env: TestEnvironment) -> None:
+        self._exactly(env, 1)
 
     @check("1.5")
-    def required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements(self, trial: Trial) -> None:
-        self._exactly(trial, 3)
+    def required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements(self, env: TestEnvironment) -> None:
+        self._exactly(env, 3)
 
-    def _exactly(self, trial: Trial, elements: int) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, elements, completes=True))
+    def _exactly(self, env: TestEnvironment, elements: int) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, elements, completes=True))
         for _ in range(elements):
             subscriber.request_next()
         subscriber.request_end()
 
     @check("1.5")
-    def required_validate_max_elements_from_publisher(self, trial: Trial) -> None:
+    def required_validate_max_elements_from_publisher(self, env: TestEnvironment) -> None:
         most: Any = self.max_elements_from_publisher
         valid = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MAX_DEMAND
-        trial.check(valid, f"max_elements_from_publisher is {most!r}, and has to be an int from 0 to MAX_DEMAND")
+        env.check(valid, f"max_elements_from_publisher is {most!r}, and has to be an int from 0 to MAX_DEMAND")
 
     @check("3.3")
-    def required_validate_bounded_depth_of_on_next_and_request_recursion(self, trial: Trial) -> None:
+    def required_validate_bounded_depth_of_on_next_and_request_recursion(self, env: TestEnvironment) -> None:
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion
         valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
-        trial.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {depth!r}, and has to be an int from 1")
+        env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {depth!r}, and has to be an int from 1")
 
     @check("1.1")
     def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 5))
+        subscriber = self._subscribe(env, self._publisher(env, 5))
         subscriber.expect_none("nothing was requested yet")
         subscriber.request_next()
         subscriber.expect_none("one element was requested, and came")
@@ -63,47 +63,47 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         subscriber.expect_none("four elements were requested, and came")
 
     @check("1.2")
-    def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+    def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         subscriber.request(10)
         subscriber.next_elements(3)
         subscriber.expect_completion()
 
     @check("1.3")
-    def stochastic_spec103_must_signal_on_methods_sequentially(self, trial: Trial) -> None:
+    def stochastic_spec103_must_signal_on_methods_sequentially(self, env: TestEnvironment) -> None:
         if self.skip_stochastic_tests:
             raise NotVerified("rule 1.3: skip_stochastic_tests is set")
         elements = 10
         for run in range(self.STOCHASTIC_RUNS):
-            subscriber = SerialSubscriber[T](trial)
+            subscriber = SerialSubscriber[T](env)
             subscriber.subscribed = lambda it: ask(it, 1)
             subscriber.then = lambda it, element: ask(it, 1)
-            self._connect(trial, self._publisher(trial, elements, completes=True), subscriber)
-            trial.happens(subscriber.has_ended, elements * trial.settings.default_timeout)
-            trial.check(
+            self._connect(env, self._publisher(env, elements, completes=True), subscriber)
+            env.happens(subscriber.has_ended, elements * env.settings.default_timeout)
+            env.check(
                 subscriber.ends,
                 f"run {run}: no end after {len(subscriber.elements)} of {elements} elements, one by one",
             )
 
     @check("1.4")
-    def optional_spec104_must_signal_on_error_when_fails(self, trial: Trial) -> None:
-        publisher = self._failed_publisher(trial)
-        subscriber = self._subscribe(trial, publisher, may_fail=True)
+    def optional_spec104_must_signal_on_error_when_fails(self, env: TestEnvironment) -> None:
+        publisher = self._failed_publisher(env)
+        subscriber = self._subscribe(env, publisher, may_fail=True)
         subscriber.expect_error()
-        trial.silence(lambda: subscriber.count)
-        trial.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times (1.7)")
+        env.silence(lambda: subscriber.count)
+        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times (1.7)")
 
     @check("1.5")
-    def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+    def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         for _ in range(3):
             subscriber.request_next()
         subscriber.request_end()
         subscriber.expect_none("the stream has ended")
 
     @check("1.5")
-    def optional_spec105_empty_stream_must_terminate_by_signalling_on_complete(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 0, completes=True))
+    def optional_spec105_empty_stream_must_terminate_by_signalling_on_complete(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 0, completes=True))
         if not subscriber.ends:
             subscriber.request(1)
         subscriber.expect_completion()
@@ -118,14 +118,16 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     )
 
     @check("1.7")
-    def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 1, completes=True))
+    def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(
+        self, env: TestEnvironment
+    ) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 1, completes=True))
         subscriber.request(10)
         subscriber.next()
         subscriber.expect_completion()
         subscriber.request(10)
         subscriber.expect_none("on_complete was signalled")
-        trial.check(subscriber.ends == 1, f"{subscriber.ends} terminal signals came")
+        env.check(subscriber.ends == 1, f"{subscriber.ends} terminal signals came")
 
     untested_spec107_must_not_emit_further_signals_once_on_error_has_been_signalled: Skipped = untested(
         "1.7",
@@ -148,29 +150,29 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     )
 
     @check("1.9")
-    def required_spec109_subscribe_throw_npe_on_null_subscriber(self, trial: Trial) -> None:
-        publisher = self._publisher(trial, 0)
-        with trial.calling("subscribe(None)"):
+    def required_spec109_subscribe_throw_npe_on_null_subscriber(self, env: TestEnvironment) -> None:
+        publisher = self._publisher(env, 0)
+        with env.calling("subscribe(None)"):
             try:
                 publisher.subscribe(None)  # type: ignore[arg-type]
             except TypeError:
                 return
             except Exception as error:
-                trial.fail(f"subscribe(None) raised {type(error).__name__}, where TypeError is due")
-        trial.fail("subscribe(None) did not raise TypeError")
+                env.fail(f"subscribe(None) raised {type(error).__name__}, where TypeError is due")
+        env.fail("subscribe(None) did not raise TypeError")
 
     @check("1.9")
-    def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 0), may_fail=True)
-        trial.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
+    def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 0), may_fail=True)
+        env.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
 
     @check("1.9")
     def required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscriber = self._subscribe(trial, self._failed_publisher(trial), may_fail=True)
+        subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         subscriber.expect_error()
-        trial.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
+        env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
 
     untested_spec110_reject_a_subscription_request_if_the_same_subscriber_subscribes_twice: Skipped = untested(
         "1.10",
@@ -179,28 +181,30 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     )
 
     @check("1.11")
-    def optional_spec111_may_support_multi_subscribe(self, trial: Trial) -> None:
-        publisher = self._publisher(trial, 1)
-        first, second = self._subscribe(trial, publisher), self._subscribe(trial, publisher)
-        trial.silence(lambda: first.count + second.count)
-        trial.verify()
+    def optional_spec111_may_support_multi_subscribe(self, env: TestEnvironment) -> None:
+        publisher = self._publisher(env, 1)
+        first, second = self._subscribe(env, publisher), self._subscribe(env, publisher)
+        env.silence(lambda: first.count + second.count)
+        env.verify()
 
     @check("1.11")
-    def optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals(self, trial: Trial) -> None:
-        publisher = self._publisher(trial, 1)
-        both = self._subscribe(trial, publisher), self._subscribe(trial, publisher)
+    def optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals(
+        self, env: TestEnvironment
+    ) -> None:
+        publisher = self._publisher(env, 1)
+        both = self._subscribe(env, publisher), self._subscribe(env, publisher)
         for subscriber in both:
             if not subscriber.ends:
                 subscriber.request(1)
-            trial.happens(subscriber.was_signalled)
-            trial.check(subscriber.count, f"{subscriber.name} got neither an element nor the end")
+            env.happens(subscriber.was_signalled)
+            env.check(subscriber.count, f"{subscriber.name} got neither an element nor the end")
 
     @check("1.11")
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_one_by_one(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        publisher = self._publisher(trial, 5, completes=True)
-        one, two, three = (self._subscribe(trial, publisher) for _ in range(3))
+        publisher = self._publisher(env, 5, completes=True)
+        one, two, three = (self._subscribe(env, publisher) for _ in range(3))
         for subscriber, n in (
             (one, 1),
             (two, 2),
@@ -216,68 +220,70 @@ class OriginalPublisherChecks(PublisherFactory[T]):
             subscriber.next_elements(n)
         for subscriber in (one, two, three):
             subscriber.request_end()
-        self._all_got_the_same(trial, one, two, three)
+        self._all_got_the_same(env, one, two, three)
 
     @check("1.11")
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        self._all_got_the_same(trial, *self._many_upfront(trial, self._publisher(trial, 3)))
+        self._all_got_the_same(env, *self._many_upfront(env, self._publisher(env, 3)))
 
     @check("1.11")
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront_and_complete_as_expected(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscribers = self._many_upfront(trial, self._publisher(trial, 3, completes=True))
+        subscribers = self._many_upfront(env, self._publisher(env, 3, completes=True))
         for subscriber in subscribers:
             subscriber.expect_completion()
-        self._all_got_the_same(trial, *subscribers)
+        self._all_got_the_same(env, *subscribers)
 
-    def _many_upfront(self, trial: Trial, publisher: Publisher[T]) -> list[ManualSubscriber[T]]:
-        subscribers = [self._subscribe(trial, publisher) for _ in range(3)]
+    def _many_upfront(self, env: TestEnvironment, publisher: Publisher[T]) -> list[ManualSubscriber[T]]:
+        subscribers = [self._subscribe(env, publisher) for _ in range(3)]
         for subscriber in subscribers:
             subscriber.request(4)
         for subscriber in subscribers:
             subscriber.next_elements(3)
         return subscribers
 
-    def _all_got_the_same(self, trial: Trial, *subscribers: ManualSubscriber[T]) -> None:
+    def _all_got_the_same(self, env: TestEnvironment, *subscribers: ManualSubscriber[T]) -> None:
         first = subscribers[0]
         for other in subscribers[1:]:
-            trial.check(
+            env.check(
                 other.elements == first.elements,
                 f"{first.name} got {shown(first.elements)}, {other.name} got {shown(other.elements)}",
             )
 
     @check("3.2")
-    def required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe(self, trial: Trial) -> None:
+    def required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe(
+        self, env: TestEnvironment
+    ) -> None:
         def three(subscriber: ManualSubscriber[T]) -> None:
             for _ in range(3):
                 ask(subscriber, 1)
 
         subscriber = self._subscribe(
-            trial, self._publisher(trial, 6), subscribed=three, then=lambda it, element: ask(it, 1)
+            env, self._publisher(env, 6), subscribed=three, then=lambda it, element: ask(it, 1)
         )
-        came = trial.happens(lambda: len(subscriber.elements) >= 6 or subscriber.ends)
-        trial.check(came, f"{len(subscriber.elements)} of 6 elements came, all requested from on_subscribe and on_next")
+        came = env.happens(lambda: len(subscriber.elements) >= 6 or subscriber.ends)
+        env.check(came, f"{len(subscriber.elements)} of 6 elements came, all requested from on_subscribe and on_next")
 
     @check("3.3")
-    def required_spec303_must_not_allow_unbounded_recursion(self, trial: Trial) -> None:
+    def required_spec303_must_not_allow_unbounded_recursion(self, env: TestEnvironment) -> None:
         bound = self.bounded_depth_of_on_next_and_request_recursion
         depth = threading.local()
 
         def deeper(subscriber: ManualSubscriber[T], element: T) -> None:
             depth.now = getattr(depth, "now", 0) + 1
             if depth.now > bound:
-                trial.fault(f"on_next ran inside on_next, {depth.now} deep on one thread; the bound is {bound}")
+                env.fault(f"on_next ran inside on_next, {depth.now} deep on one thread; the bound is {bound}")
             elif len(subscriber.elements) <= bound:
                 ask(subscriber, 1)
             depth.now -= 1
 
-        subscriber = self._subscribe(trial, self._publisher(trial, bound + 1), then=deeper)
+        subscriber = self._subscribe(env, self._publisher(env, bound + 1), then=deeper)
         subscriber.request(1)
-        trial.happens(lambda: len(subscriber.elements) > bound or subscriber.ends)
-        trial.check(
+        env.happens(lambda: len(subscriber.elements) > bound or subscriber.ends)
+        env.check(
             len(subscriber.elements) > bound or subscriber.ends,
             f"{len(subscriber.elements)} of {bound + 1} elements came, each requested from the on_next before",
         )
@@ -295,8 +301,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     )
 
     @check("3.6")
-    def required_spec306_after_subscription_is_cancelled_request_must_be_nops(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 3))
+    def required_spec306_after_subscription_is_cancelled_request_must_be_nops(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 3))
         subscriber.cancel()
         for _ in range(3):
             subscriber.request(1)
@@ -304,81 +310,85 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.7")
     def required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 1))
+        subscriber = self._subscribe(env, self._publisher(env, 1))
         for _ in range(3):
             subscriber.cancel()
         subscriber.expect_none("the subscription was cancelled")
 
     @check("3.9")
-    def required_spec309_request_zero_must_signal_illegal_argument_exception(self, trial: Trial) -> None:
-        self._refused(trial, 0)
+    def required_spec309_request_zero_must_signal_illegal_argument_exception(self, env: TestEnvironment) -> None:
+        self._refused(env, 0)
 
     @check("3.9")
-    def required_spec309_request_negative_number_must_signal_illegal_argument_exception(self, trial: Trial) -> None:
-        self._refused(trial, -random.randrange(1, 2**31))
+    def required_spec309_request_negative_number_must_signal_illegal_argument_exception(
+        self, env: TestEnvironment
+    ) -> None:
+        self._refused(env, -random.randrange(1, 2**31))
 
     @check("3.9")
     def optional_spec309_request_negative_number_may_signal_illegal_argument_exception_with_specific_message(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        error = self._refused(trial, -random.randrange(1, 2**31))
+        error = self._refused(env, -random.randrange(1, 2**31))
         wanted = ("3.9", "non-positive subscription request", "negative subscription request")
-        trial.check(any(it in str(error) for it in wanted), f"the message {str(error)!r} says none of {wanted}")
+        env.check(any(it in str(error) for it in wanted), f"the message {str(error)!r} says none of {wanted}")
 
-    def _refused(self, trial: Trial, n: int) -> BaseException:
-        subscriber = self._subscribe(trial, self._publisher(trial, 10), may_fail=True)
+    def _refused(self, env: TestEnvironment, n: int) -> BaseException:
+        subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(n)
         return subscriber.expect_error(ValueError)
 
     @check("3.12")
-    def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 20))
+    def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(
+        self, env: TestEnvironment
+    ) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 20))
         subscriber.request(10)
         subscriber.request(5)
         subscriber.next()
         subscriber.cancel()
-        while trial.silence(lambda: len(subscriber.elements)):
-            trial.verify()
-        trial.check(
+        while env.silence(lambda: len(subscriber.elements)):
+            env.verify()
+        env.check(
             len(subscriber.elements) <= 15,
             f"{len(subscriber.elements)} elements came; 15 were requested, then cancelled",
         )
 
     @check("3.13")
     def required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        publisher = self._publisher(trial, 3)
-        reference = self._cancelled(trial, publisher)
-        trial.check(trial.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
+        publisher = self._publisher(env, 3)
+        reference = self._cancelled(env, publisher)
+        env.check(env.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
 
-    def _cancelled(self, trial: Trial, publisher: Publisher[T]) -> weakref.ref[Any]:
-        subscriber = self._subscribe(trial, publisher)
+    def _cancelled(self, env: TestEnvironment, publisher: Publisher[T]) -> weakref.ref[Any]:
+        subscriber = self._subscribe(env, publisher)
         subscriber.request_next()
         subscriber.cancel()
         return weakref.ref(subscriber)
 
     @check("3.17")
-    def required_spec317_must_support_a_pending_element_count_up_to_long_max_value(self, trial: Trial) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+    def required_spec317_must_support_a_pending_element_count_up_to_long_max_value(self, env: TestEnvironment) -> None:
+        subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(3)
         subscriber.expect_completion()
 
     @check("3.17")
     def required_spec317_must_support_a_cumulative_pending_element_count_up_to_long_max_value(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        subscriber = self._subscribe(trial, self._publisher(trial, 3, completes=True))
+        subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         for n in (MAX_DEMAND // 2, MAX_DEMAND // 2, 1):
             subscriber.request(n)
         subscriber.next_elements(3)
         subscriber.expect_completion()
 
     @check("3.17")
-    def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, trial: Trial) -> None:
+    def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, env: TestEnvironment) -> None:
         left = [10]
 
         def more(subscriber: ManualSubscriber[T], element: T) -> None:
@@ -388,8 +398,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
             else:
                 subscriber.cancel()
 
-        subscriber = self._subscribe(trial, self._publisher(trial, 2**31 - 1), then=more)
+        subscriber = self._subscribe(env, self._publisher(env, 2**31 - 1), then=more)
         subscriber.request(1)
-        while trial.silence(lambda: subscriber.count):
+        while env.silence(lambda: subscriber.count):
             pass
-        trial.verify()
+        env.verify()

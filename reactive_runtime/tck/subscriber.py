@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber
+from reactive_runtime.tck.environment import TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
+from reactive_runtime.tck.manual_publishers import ManualPublisher
 from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.puppets import ManualPublisher
-from reactive_runtime.tck.trial import Trial, shown
 from reactive_runtime.tck.verification import Skipped, Verification, untested
 
 __all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen"]
@@ -60,22 +60,20 @@ class ElementFactory(Verification, Generic[T]):
         """A conformant publisher of `create_element(0)`, `create_element(1)`, …; of MAX_DEMAND: without end."""
         return HelperPublisher(elements, self.create_element)
 
-    def _elements(self, trial: Trial) -> ManualSubscriber[T]:
+    def _elements(self, env: TestEnvironment) -> ManualSubscriber[T]:
         """One of ours, to take elements from."""
-        subscriber = ManualSubscriber[T](trial)
+        subscriber = ManualSubscriber[T](env)
         subscriber.name = "elements"
-        trial.call(
-            "create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber
-        )
+        env.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
         return subscriber
 
 
 class Stage(Generic[T]):
     """A subscriber under test, subscribed to a publisher of ours."""
 
-    def __init__(self, trial: Trial, elements: ManualSubscriber[T]) -> None:
-        self.trial = trial
-        self.publisher: ManualPublisher[T] = ManualPublisher[T](trial)
+    def __init__(self, env: TestEnvironment, elements: ManualSubscriber[T]) -> None:
+        self.env = env
+        self.publisher: ManualPublisher[T] = ManualPublisher[T](env)
         self._elements = elements
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
@@ -93,46 +91,46 @@ class Stage(Generic[T]):
 
     def must_refuse_none(self, method: str) -> None:
         """2.13: `method(None)` raises TypeError, and nothing else does."""
-        self.trial.note(f"publisher: {method}(None) ->")
-        with self.trial.calling(f"{method}(None)"):
+        self.env.note(f"publisher: {method}(None) ->")
+        with self.env.calling(f"{method}(None)"):
             try:
                 getattr(self.subscriber, method)(None)
             except TypeError:
                 return
             except Exception as error:
-                self.trial.fail(f"{method}(None) raised {type(error).__name__}, where TypeError is due")
-        self.trial.fail(f"{method}(None) did not raise TypeError")
+                self.env.fail(f"{method}(None) raised {type(error).__name__}, where TypeError is due")
+        self.env.fail(f"{method}(None) did not raise TypeError")
 
     def cancels_a_second_subscription(self) -> None:
-        second = _SecondSubscription(self.trial)
-        self.trial.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second)
-        self.trial.happens(lambda: second.cancelled)
-        self.trial.check(second.cancelled, "the second subscription was not cancelled")
+        second = _SecondSubscription(self.env)
+        self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second)
+        self.env.happens(lambda: second.cancelled)
+        self.env.check(second.cancelled, "the second subscription was not cancelled")
 
 
 class _SecondSubscription:
     """Has to be cancelled, and not to be asked for anything."""
 
-    def __init__(self, trial: Trial) -> None:
-        self._trial = trial
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
         self.cancelled = False  # the trial's lock
 
     def request(self, n: int, /) -> None:
-        self._trial.fault(f"request({n!r}) was called on the second subscription")
+        self._env.fault(f"request({n!r}) was called on the second subscription")
 
     def cancel(self) -> None:
-        with self._trial.lock:
-            self._trial.note("second subscription: <- cancel()")
+        with self._env.lock:
+            self._env.note("second subscription: <- cancel()")
             self.cancelled = True
 
 
-def created(trial: Trial, text: str, factory: Callable[..., Any], *arguments: Any) -> Any:
+def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Any:
     """What `factory` made, if it is a subscriber."""
-    made = trial.call(text, factory, *arguments)
+    made = env.call(text, factory, *arguments)
     if made is None:
-        trial.fail(f"{text} returned None, where a Subscriber is needed")
+        env.fail(f"{text} returned None, where a Subscriber is needed")
     methods = ("on_subscribe", "on_next", "on_error", "on_complete")
     missing = [name for name in methods if not callable(getattr(made, name, None))]
     if missing:
-        trial.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}")
+        env.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}")
     return made

@@ -1,7 +1,8 @@
 """What every verification is made of: checks, which test runners find by their own names, and a report of all.
 
-A check is a method that takes a `Trial`. The decorator makes of it a test without arguments, so that pytest and the
-command run the same thing; pytest collects it because of its attribute `__test__`, whatever its name begins with.
+A check is a method that takes a `TestEnvironment`. The decorator makes of it a test without arguments, so that pytest
+and the command run the same thing; pytest collects it because of its attribute `__test__`, whatever its name begins
+with.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest
 
+from reactive_runtime.tck.environment import ConformanceError, NotVerified, TestEnvironment
 from reactive_runtime.tck.settings import Settings
-from reactive_runtime.tck.trial import ConformanceError, NotVerified, Trial
 
 __all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
 
@@ -118,21 +119,21 @@ class Verification:
         return Settings.of({name: getattr(self, name) for name in self._settings})
 
 
-def check(rule: str, /) -> Callable[[Callable[[V, Trial], object]], Callable[[V], None]]:
+def check(rule: str, /) -> Callable[[Callable[[V, TestEnvironment], object]], Callable[[V], None]]:
     """Make a method a check of `rule`. Its name says of which kind it is.
 
     An optional one that fails counts as skipped, with the reason: what is optional can't be broken.
     """
 
-    def decorate(body: Callable[[V, Trial], object]) -> Callable[[V], None]:
+    def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
         it = _check_of(body.__name__, rule)
 
         @functools.wraps(body)
         def run(self: V) -> None:
             __tracebackhide__ = True
-            trial = Trial(rule, self.settings())
+            env = TestEnvironment(rule, self.settings())
             try:
-                trial.run(lambda: body(self, trial))
+                env.run(lambda: body(self, env))
             except ConformanceError as failure:
                 if it.kind == "optional" and not it.name.startswith("optional_spec104"):  # 1.4 is a must, once offered
                     raise NotVerified(f"optional, and not met: {failure}") from failure

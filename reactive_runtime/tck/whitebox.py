@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from reactive_runtime.spec import Subscriber
-from reactive_runtime.tck.puppets import WhiteboxSubscriberProbe
+from reactive_runtime.tck.environment import TestEnvironment
+from reactive_runtime.tck.manual_publishers import WhiteboxSubscriberProbe
 from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
-from reactive_runtime.tck.trial import Trial
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberWhiteboxVerification"]
@@ -22,15 +22,15 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         """A new subscriber that tells `probe` each signal it gets, and gives it a puppet in `on_subscribe`."""
         raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self, probe)")
 
-    def _stage(self, trial: Trial) -> tuple[Stage[T], WhiteboxSubscriberProbe[T]]:
-        stage, probe = Stage(trial, self._elements(trial)), WhiteboxSubscriberProbe[T](trial)
-        stage.subscribe(created(trial, "create_subscriber(probe)", self.create_subscriber, probe))
+    def _stage(self, env: TestEnvironment) -> tuple[Stage[T], WhiteboxSubscriberProbe[T]]:
+        stage, probe = Stage(env, self._elements(env)), WhiteboxSubscriberProbe[T](env)
+        stage.subscribe(created(env, "create_subscriber(probe)", self.create_subscriber, probe))
         probe.puppet()
         return stage, probe
 
     @check("2.1")
-    def required_exercise_whitebox_happy_path(self, trial: Trial) -> None:
-        stage, probe = self._stage(trial)
+    def required_exercise_whitebox_happy_path(self, env: TestEnvironment) -> None:
+        stage, probe = self._stage(env)
         probe.trigger_request(1)
         probe.trigger_request(1)
         requested = stage.publisher.expect_request()
@@ -43,8 +43,8 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.publisher.expect_cancelling()
 
     @check("2.1")
-    def required_spec201_must_signal_demand_via_subscription_request(self, trial: Trial) -> None:
-        stage, probe = self._stage(trial)
+    def required_spec201_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:
+        stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.expect_request("a subscriber without demand receives nothing")
         stage.signal_next()
@@ -54,13 +54,17 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     )
 
     @check("2.3")
-    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(self, trial: Trial) -> None:
-        stage, _ = self._stage(trial)
+    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
+        self, env: TestEnvironment
+    ) -> None:
+        stage, _ = self._stage(env)
         stage.publisher.send_completion()
 
     @check("2.3")
-    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_error(self, trial: Trial) -> None:
-        stage, _ = self._stage(trial)
+    def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_error(
+        self, env: TestEnvironment
+    ) -> None:
+        stage, _ = self._stage(env)
         stage.publisher.send_error(TckError())
 
     untested_spec204_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: Skipped = (
@@ -71,9 +75,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.5")
     def required_spec205_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, _ = self._stage(trial)
+        stage, _ = self._stage(env)
         stage.cancels_a_second_subscription()
 
     untested_spec206_must_call_subscription_cancel_if_it_is_no_longer_valid: Skipped = not_seen(
@@ -85,9 +89,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.8")
     def required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, probe = self._stage(trial)
+        stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.expect_request()
         probe.signal_cancel()
@@ -95,30 +99,30 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         stage.signal_next()
         probe.trigger_request(1)
         probe.trigger_request(1)
-        trial.verify()
+        env.verify()
 
     @check("2.9")
     def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, probe = self._stage(trial)
+        stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.send_completion()
         probe.expect_completion()
 
     @check("2.9")
     def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, probe = self._stage(trial)
+        stage, probe = self._stage(env)
         stage.publisher.send_completion()
         probe.expect_completion()
 
     @check("2.10")
     def required_spec210_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, probe = self._stage(trial)
+        stage, probe = self._stage(env)
         probe.trigger_request(1)
         probe.trigger_request(1)
         error = TckError()
@@ -127,9 +131,9 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.10")
     def required_spec210_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, probe = self._stage(trial)
+        stage, probe = self._stage(env)
         error = TckError()
         stage.publisher.send_error(error)
         probe.expect_error(error)
@@ -144,21 +148,23 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.13")
     def required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, _ = self._stage(trial)
+        stage, _ = self._stage(env)
         stage.must_refuse_none("on_subscribe")
 
     @check("2.13")
-    def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(self, trial: Trial) -> None:
-        stage, _ = self._stage(trial)
+    def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
+        self, env: TestEnvironment
+    ) -> None:
+        stage, _ = self._stage(env)
         stage.must_refuse_none("on_next")
 
     @check("2.13")
     def required_spec213_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
-        self, trial: Trial
+        self, env: TestEnvironment
     ) -> None:
-        stage, _ = self._stage(trial)
+        stage, _ = self._stage(env)
         stage.must_refuse_none("on_error")
 
     untested_spec301_must_not_be_called_outside_subscriber_context: Skipped = not_seen(
@@ -166,8 +172,8 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     )
 
     @check("3.8")
-    def required_spec308_request_must_register_given_number_elements_to_be_produced(self, trial: Trial) -> None:
-        stage, probe = self._stage(trial)
+    def required_spec308_request_must_register_given_number_elements_to_be_produced(self, env: TestEnvironment) -> None:
+        stage, probe = self._stage(env)
         probe.trigger_request(2)
         requested = stage.publisher.expect_request()
         probe.expect_next(stage.signal_next())
@@ -176,7 +182,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         probe.expect_next(stage.signal_next())
         probe.expect_none()
         probe.trigger_request(3)
-        trial.verify()
+        env.verify()
 
     untested_spec310_request_may_synchronously_call_on_next_on_subscriber: Skipped = not_seen(
         "untested_spec310_request_may_synchronously_call_on_next_on_subscriber"

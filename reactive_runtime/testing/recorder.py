@@ -37,7 +37,7 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing.records import Facts, Record, Signal
+from reactive_runtime.testing.records import Record, Signal, SubscriptionMetadata
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
 
@@ -125,7 +125,7 @@ class Recorder:
         run: str = "run",
         sink: Sink | None = None,
         pace: Callable[[], object] | None = None,
-        facts: list[Facts] | None = None,
+        facts: list[SubscriptionMetadata] | None = None,
     ) -> None:
         """`sink` receives full chunks, on the threads that filled them, without a lock held; without one all is kept.
 
@@ -136,7 +136,7 @@ class Recorder:
         """
         self.run = run
         # _lock for writing; index: the number of the subscription
-        self.facts: list[Facts] = [] if facts is None else facts
+        self.facts: list[SubscriptionMetadata] = [] if facts is None else facts
         self._lock = primitives.Lock()
         self._buffers: list[
             _Buffer
@@ -158,8 +158,9 @@ class Recorder:
         elements: int | None = None,
         late_signals: int | None = None,
     ) -> RecordedPublisher[T]:
-        """`publisher`, each subscription of which is recorded; the other arguments are those of `Facts`."""
-        facts = Facts(
+        """`publisher`, each subscription of which is recorded; the other arguments are those of `SubscriptionMetadata`.
+        """
+        facts = SubscriptionMetadata(
             -1,
             scenario,
             shared_callers=shared_callers,
@@ -302,7 +303,7 @@ class Recorder:
         with self._lock:
             return list(self._buffers)
 
-    def _number(self, facts: Facts) -> Facts:
+    def _number(self, facts: SubscriptionMetadata) -> SubscriptionMetadata:
         with self._lock:
             numbered = replace(facts, subscription=len(self.facts))
             self.facts.append(numbered)
@@ -436,7 +437,7 @@ class _Recorded:
 class RecordedPublisher(Generic[T]):
     """A publisher whose subscriptions are recorded, each under a number of its own."""
 
-    def __init__(self, recorder: Recorder, publisher: Publisher[T], facts: Facts) -> None:
+    def __init__(self, recorder: Recorder, publisher: Publisher[T], facts: SubscriptionMetadata) -> None:
         self._recorder = recorder
         self._publisher = publisher
         self._facts = facts

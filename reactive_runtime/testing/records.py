@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-__all__ = ["CUT", "UNDER_WAY", "Facts", "Record", "Signal"]
+__all__ = ["CUT", "UNDER_WAY", "Record", "Signal", "SubscriptionMetadata"]
 
 CUT: Final = 2**62
 """A call that had not returned where its record was cut off ends at `CUT - begin`: later than any ticket, and not
@@ -38,7 +38,7 @@ class Signal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SubscriptionMetadata:
     """What is known of a subscription beyond its signals."""
 
     subscription: int
@@ -80,4 +80,4 @@ class Record(NamedTuple):
     depth: int | None = 0
     """How many recorded calls of its thread it began inside of (3.3); None where that was not recorded."""
     late_signals: int | None = None
-    """As in `Facts`."""
+    """As in `SubscriptionMetadata`."""

@@ -37,7 +37,7 @@ from weakref import ref
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.testing.recorder import ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder, fitting
-from reactive_runtime.testing.records import CUT, Facts, Record
+from reactive_runtime.testing.records import CUT, Record, SubscriptionMetadata
 
 if TYPE_CHECKING:
     import pyarrow
@@ -154,7 +154,9 @@ def _machine() -> str:
 class Source:
     """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
 
-    def __init__(self, writer: TraceWriter, facts: Sequence[Facts] | Mapping[int, Facts]) -> None:
+    def __init__(
+        self, writer: TraceWriter, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
+    ) -> None:
         self._writer = writer
         self._facts = facts  # it grows, and what is there does not change
         # What follows is owned by the lock of the writer:
@@ -233,13 +235,13 @@ class TraceWriter:
     def recorder(self) -> Recorder:
         """The recorder of this process, which writes here."""
         if self._recorder is None:
-            facts: list[Facts] = []
+            facts: list[SubscriptionMetadata] = []
             own = self.source(facts)
             self._recorder = Recorder(self.run, own.write, self._make_room, facts)
             self._own = own
         return self._recorder
 
-    def source(self, facts: Sequence[Facts] | Mapping[int, Facts]) -> Source:
+    def source(self, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
         """For what is recorded elsewhere: `facts` has what is known of each subscription in it, and may grow."""
         made = Source(self, facts)
         with self._lock:
@@ -512,7 +514,9 @@ def _cut_off(later: Any, under_way: Sequence[tuple[int, tuple[Any, ...]]], ticke
     return table
 
 
-def _table(run: str, known: Sequence[Facts] | Mapping[int, Facts], rows: Any) -> pyarrow.Table:
+def _table(
+    run: str, known: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata], rows: Any
+) -> pyarrow.Table:
     """Rows as they were recorded, with all that is known of them; texts as dictionaries, of which there are few."""
     pa, _ = _arrow()
     size = len(rows)

@@ -25,7 +25,7 @@ from reactive_runtime.executors import (
 )
 from reactive_runtime.operators.looking import Listener
 from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow
-from reactive_runtime.travelling import Threads, Timers
+from reactive_runtime.picklable import Threads, Timers
 
 # -- the guard ------------------------------------------------------------------------------------------------
 

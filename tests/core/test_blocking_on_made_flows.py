@@ -21,7 +21,7 @@ from reactive_runtime.executors import (
     blocking_allowed,
 )
 from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
-from reactive_runtime.travelling import Threads, Timers
+from reactive_runtime.picklable import Threads, Timers
 
 Made = Callable[[], Flow[Any]]
 

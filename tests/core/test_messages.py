@@ -11,7 +11,7 @@ import pytest
 from sinks import PATIENCE
 
 from reactive_runtime import Flow
-from reactive_runtime._core.place import blame
+from reactive_runtime._core.assembly import note_assembly
 from reactive_runtime._core.step import Each, Step
 from reactive_runtime.errors import ProtocolError
 from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
@@ -149,8 +149,8 @@ def test_a_source_that_is_given_an_executor_keeps_its_place(pool: ThreadPoolExec
 
 def test_where_no_place_is_known_none_is_given() -> None:
     error = OSError("broken")
-    blame(error, "map(len)", None)
-    blame(error, "filter(len)", ("file", 1))
+    note_assembly(error, "map(len)", None)
+    note_assembly(error, "filter(len)", ("file", 1))
     assert error.__notes__ == ["in the flow: map(len)"]
 
 
@@ -279,7 +279,7 @@ class Plain(Step[int, int]):
         yield element
 
 
-@pytest.mark.parametrize("method", ["each", "end"])
+@pytest.mark.parametrize("method", ["on_next", "on_complete"])
 def test_and_where_it_is_put_into_a_flow(method: str) -> None:
     step = Plain()
     setattr(step, method, lambda *_: iter([7]))

@@ -331,35 +331,35 @@ class Writer:
     """Writes steps."""
 
     def __init__(self, seed: int, most: int) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.most = most
 
     def expression(self) -> str:
-        if self.dice.random() < 0.6:
-            return self.dice.choice(SIMPLE)
-        return self.dice.choice(LARGER).format(self.expression(), self.expression())
+        if self.rng.random() < 0.6:
+            return self.rng.choice(SIMPLE)
+        return self.rng.choice(LARGER).format(self.expression(), self.expression())
 
     def block(self, depth: int = 2, *, yields: bool = True) -> list[str]:
         """A few statements, indented."""
         lines: list[str] = []
-        for _ in range(self.dice.randint(1, self.most)):
+        for _ in range(self.rng.randint(1, self.most)):
             kinds = ["assign"] * 3 + ["add"] * 2 + ["call", "pair"]
             kinds += ["yield", "yield", "stop"] if yields else []
             kinds += ["if", "if", "for", "try", "match"] if depth else []
-            lines += getattr(self, f"write_{self.dice.choice(kinds)}")(depth - 1, yields)
+            lines += getattr(self, f"write_{self.rng.choice(kinds)}")(depth - 1, yields)
         return [f"    {line}" for line in lines]
 
     def write_assign(self, depth: int, yields: bool) -> list[str]:
-        return [f"{self.dice.choice(PLACES)} = {self.expression()}"]
+        return [f"{self.rng.choice(PLACES)} = {self.expression()}"]
 
     def write_add(self, depth: int, yields: bool) -> list[str]:
-        return [f"{self.dice.choice(PLACES)} += {self.expression()}"]
+        return [f"{self.rng.choice(PLACES)} += {self.expression()}"]
 
     def write_pair(self, depth: int, yields: bool) -> list[str]:
-        return [f"{self.dice.choice(PLACES)}, x = {self.expression()}, {self.expression()}"]
+        return [f"{self.rng.choice(PLACES)}, x = {self.expression()}, {self.expression()}"]
 
     def write_call(self, depth: int, yields: bool) -> list[str]:
-        return [self.dice.choice(CALLS).format(self.expression())]
+        return [self.rng.choice(CALLS).format(self.expression())]
 
     def write_yield(self, depth: int, yields: bool) -> list[str]:
         return [f"yield {self.expression()}"]
@@ -369,10 +369,10 @@ class Writer:
 
     def write_if(self, depth: int, yields: bool) -> list[str]:
         lines = [f"if {self.expression()}:", *self.block(depth, yields=yields)]
-        return [*lines, "else:", *self.block(depth, yields=yields)] if self.dice.random() < 0.5 else lines
+        return [*lines, "else:", *self.block(depth, yields=yields)] if self.rng.random() < 0.5 else lines
 
     def write_for(self, depth: int, yields: bool) -> list[str]:
-        return [f"for {self.dice.choice(PLACES)} in (1, {self.expression()}):", *self.block(depth, yields=yields)]
+        return [f"for {self.rng.choice(PLACES)} in (1, {self.expression()}):", *self.block(depth, yields=yields)]
 
     def write_try(self, depth: int, yields: bool) -> list[str]:
         return ["try:", *self.block(depth, yields=False), "except TypeError as x:", *self.block(depth, yields=False)]
@@ -391,15 +391,15 @@ class Writer:
             "def reset(self):",
             "    self.b, self.seen = 1, []",
             "def bump(self):",
-            f"    {self.dice.choice(['self.a', 'self.b', 'self.d', 'self.__class__.c'])} = 5",
+            f"    {self.rng.choice(['self.a', 'self.b', 'self.d', 'self.__class__.c'])} = 5",
             "@property",
             "def sum(self):",
-            f"    {self.dice.choice(['pass', 'self.c = 4'])}",
+            f"    {self.rng.choice(['pass', 'self.c = 4'])}",
             "    return self.b",
             "def on_next(self, element):",
             *self.block(),
         ]
-        if self.dice.random() < 0.5:
+        if self.rng.random() < 0.5:
             lines += ["def on_complete(self):", *self.block(), "    yield 9"]
         return "\n".join(lines)
 

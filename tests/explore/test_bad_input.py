@@ -50,7 +50,7 @@ def test_dice_are_noticed() -> None:
         def at_end(self) -> None:
             assert next(_dice) % 3, "the dice fell badly"
 
-    with pytest.raises(ExploreError, match=r"does not do the same each time.*dice"):
+    with pytest.raises(ExploreError, match=r"does not do the same each time.*random numbers"):
         explore(Dice)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from bugs import classics
 
-from examples.hazards.lock_order import Exchange
+from examples.hazards.lock_order import CodePatcher
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
-from reactive_runtime.explore.bench import Bench
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.logical import CUT
 from reactive_runtime.explore.scenario import scenario_of
+from reactive_runtime.explore.session import Session
+from reactive_runtime.explore.task import CUT
 
 ENOUGH = 4_000
 """Schedules after which brute force is not waited for."""
@@ -23,18 +23,18 @@ ENOUGH = 4_000
 def outcomes(program: Any, bound: int | None, *, reduced: bool, most: int = ENOUGH) -> tuple[set[Any], int] | None:
     """What all schedules up to a bound come to, and how many were run; None: there are too many."""
     scenario = scenario_of(program)
-    with Bench(scenario, "shared", (), limit=5_000, hang=10) as bench:
+    with Session(scenario, "shared", (), limit=5_000, hang=10) as session:
         search = Bounded(bound, reduced=reduced)
         seen: set[Any] = set()
         count = 0
         version = -1
         while count <= most:
-            bench.tracks(True)
-            if not search.begin(bench.machine):
+            session.tracks(True)
+            if not search.begin(session.scheduler):
                 return seen, count
-            if bench.machine.version != version:  # a further race was seen: the search begins anew
-                version, seen, count = bench.machine.version, set(), 0
-            stop = bench.run(scenario, search)
+            if session.scheduler.version != version:  # a further race was seen: the search begins anew
+                version, seen, count = session.scheduler.version, set(), 0
+            stop = session.run(scenario, search)
             if stop is None or stop.kind != CUT:
                 count += 1
                 seen.add(None if stop is None else (stop.kind, stop.what))
@@ -53,7 +53,7 @@ def test_the_reduced_search_and_brute_force_come_to_the_same(it: Named) -> None:
         assert reduced[1] <= brute[1]
 
 
-@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, Exchange], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, CodePatcher], ids=lambda it: it.__name__)
 def test_equivalent_schedules_run_once(program: Any) -> None:
     reduced = outcomes(program, None, reduced=True)
     brute = outcomes(program, None, reduced=False)

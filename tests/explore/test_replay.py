@@ -11,8 +11,8 @@ import pytest
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Failure, explore, replay
-from reactive_runtime.explore.bench import Bench
 from reactive_runtime.explore.scenario import scenario_of
+from reactive_runtime.explore.session import Session
 from reactive_runtime.explore.strategies import Random, Replayed
 from reactive_runtime.explore.tokens import Token
 
@@ -36,21 +36,21 @@ def test_a_token_has_the_failure_again(it: Named) -> None:
 @pytest.mark.parametrize("points", ["sync", "shared", "line", "opcode"])
 def test_a_thousand_replays_of_a_thousand_go_the_same_way(points: Any) -> None:
     scenario = scenario_of(BROKEN[2].program)
-    with Bench(scenario, points, (), limit=5_000, hang=10) as bench:
+    with Session(scenario, points, (), limit=5_000, hang=10) as session:
         sampled = Random(random.Random(5))
         for _ in range(10):
-            bench.tracks(False)
-            bench.run(scenario, sampled)
-        bench.watcher.frozen = True
+            session.tracks(False)
+            session.run(scenario, sampled)
+        session.watcher.frozen = True
         for _ in range(100):
-            bench.run(scenario, sampled)
-            schedule = list(bench.machine.trail)
+            session.run(scenario, sampled)
+            schedule = list(session.scheduler.schedule)
             for _ in range(10):
                 follow = Replayed(schedule)
-                follow.begin(bench.machine)
-                bench.run(scenario, follow)
+                follow.begin(session.scheduler)
+                session.run(scenario, follow)
                 assert follow.diverged is None
-                assert bench.machine.trail == schedule
+                assert session.scheduler.schedule == schedule
 
 
 def test_the_same_seed_gives_the_same_schedules() -> None:

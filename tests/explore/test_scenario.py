@@ -7,8 +7,8 @@ from typing import Any
 
 from examples.stream_publisher import step_8_capped, step_9_one_drain
 from explore.own_code import Counters
-from reactive_runtime.explore.bench import Bench
 from reactive_runtime.explore.scenario import modules_of, scenario_of
+from reactive_runtime.explore.session import Session
 
 
 def names(*parts: Any) -> set[str]:
@@ -33,9 +33,9 @@ def test_functions_are_found_inside_of_partials_methods_and_wrappers() -> None:
 
 
 def test_a_module_may_be_called_as_a_room_of_the_package_is() -> None:
-    with Bench(scenario_of(Counters), "shared", (), limit=100, hang=10) as bench:
+    with Session(scenario_of(Counters), "shared", (), limit=100, hang=10) as session:
         assert __name__ == "explore.test_scenario"
-        assert Counters.__module__ in {module.__name__ for module in bench.modules}
+        assert Counters.__module__ in {module.__name__ for module in session.modules}
 
 
 def test_other_packages_and_the_standard_library_are_not() -> None:

@@ -173,7 +173,7 @@ def test_a_folder_of_ones_own_comes_first(with_cli: Path, folder: Path) -> None:
         "from reactive_runtime import Flow\n"
         "from reactive_runtime.stress import scenario\n\n\n"
         "@scenario(elements=3)\n"
-        "def mine(rig):\n"
+        "def mine(context):\n"
         "    return Flow.range(3)\n"
     )
     done = run(with_cli / "reactive-runtime", "stress", "--list", cwd=folder)

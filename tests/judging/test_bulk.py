@@ -42,10 +42,10 @@ def by_reference(records: list[Record], *arguments: Any, **options: Any) -> Any:
 @pytest.mark.parametrize("make", [likely, dirty])
 def test_random_traces_get_the_same_violations_and_messages(make: Any, at_once: list[int]) -> None:
     for batch in range(LISTS // 10):
-        dice = random.Random(f"{make.__name__} {batch}")
-        records = shuffled(dice, [it for number in range(10) for it in make(dice, f"run {number}")])
-        upto = dice.choice([None, dice.choice(records).begin])
-        late_signals, context = dice.randint(0, 2), dice.choice([1, 6, 12])
+        rng = random.Random(f"{make.__name__} {batch}")
+        records = shuffled(rng, [it for number in range(10) for it in make(rng, f"run {number}")])
+        upto = rng.choice([None, rng.choice(records).begin])
+        late_signals, context = rng.randint(0, 2), rng.choice([1, 6, 12])
         expected = by_reference(records, late_signals, context, upto)
         found = check(iter(records), late_signals, context, upto)
         assert found == expected

@@ -24,8 +24,8 @@ RUNS = 6
 
 
 def recorded(seed: int, make: Any = likely, runs: int = RUNS) -> list[Record]:
-    dice = random.Random(seed)
-    return [it for number in range(runs) for it in make(dice, f"run {number}", 12)]
+    rng = random.Random(seed)
+    return [it for number in range(runs) for it in make(rng, f"run {number}", 12)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -31,10 +31,10 @@ BATCH = 50
 def batches(make: Callable[..., list[Record]], seed: int) -> Any:
     """So many lists, some of them to be cut; the records of a batch come in any order."""
     for batch in range(LISTS // BATCH):
-        dice = random.Random(f"{seed} {batch}")
-        lists = {f"run {number}": make(dice, f"run {number}") for number in range(BATCH)}
-        upto = {run: dice.choice(of).begin for run, of in lists.items() if dice.random() < 0.3}
-        yield shuffled(dice, [it for of in lists.values() for it in of]), dice.randint(0, 2), upto
+        rng = random.Random(f"{seed} {batch}")
+        lists = {f"run {number}": make(rng, f"run {number}") for number in range(BATCH)}
+        upto = {run: rng.choice(of).begin for run, of in lists.items() if rng.random() < 0.3}
+        yield shuffled(rng, [it for of in lists.values() for it in of]), rng.randint(0, 2), upto
 
 
 @pytest.mark.parametrize("make", [likely, dirty])
@@ -78,8 +78,8 @@ def test_each_rule_of_the_table_has_a_function_in_both_judges_and_a_breach() -> 
 
 
 def test_rows_travel_packed_and_come_back() -> None:
-    dice = random.Random(3)
-    records = [it for number in range(20) for it in dirty(dice, f"run {number}")]
+    rng = random.Random(3)
+    records = [it for number in range(20) for it in dirty(rng, f"run {number}")]
     rows = Rows.of_table(table_of(records))
     half = len(rows) // 2
     batches = [it.packed() for it in (rows.where(slice(half)), rows.where(slice(half, None)))]

@@ -23,7 +23,7 @@ from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import TaskMetrics, map_flow, session
 from reactive_runtime.spark.session import BRIEF
-from reactive_runtime.travelling import Threads
+from reactive_runtime.picklable import Threads
 
 folder = Path(sys.argv[2])
 spark = session(sys.argv[1], {**BRIEF, "spark.executor.memory": "512m", "spark.driver.memory": "1g",

@@ -23,7 +23,7 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 from reactive_runtime import Flow
 from reactive_runtime.spark import TaskMetrics, judge_files, judge_frame, map_flow
-from reactive_runtime.travelling import Threads
+from reactive_runtime.picklable import Threads
 
 folder = Path(sys.argv[1])
 builder = SparkSession.builder.remote("local[2]").config("spark.driver.memory", "1g")

@@ -38,11 +38,11 @@ from reactive_runtime import Flow
 from reactive_runtime.stress import scenario
 
 @scenario(elements=200, live=6)
-def from_thread_to_thread(rig):
-    return Flow.range(200).subscribe_on(rig.pool(2, "A")).publish_on(rig.pool(2, "B"), prefetch=4)
+def from_thread_to_thread(context):
+    return Flow.range(200).subscribe_on(context.pool(2, "A")).publish_on(context.pool(2, "B"), prefetch=4)
 
 @scenario(elements=100, live=8)
-def on_the_callers(rig):
+def on_the_callers(context):
     return Flow.range(100).map(lambda n: n)
 """
 
@@ -75,7 +75,7 @@ def ended(folder: Path) -> bool:
 @pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
 def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp_path: Path, pool: str) -> None:
     (tmp_path / "theirs.py").write_text(THEIRS)
-    dice = random.Random(KILLS)
+    rng = random.Random(KILLS)
     judged = 0
     for kill in range((KILLS + 1) // 2):
         out = tmp_path / f"runs-{kill}"
@@ -87,7 +87,7 @@ def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp
             seen = max([seen, *((metadata_of(run) or {}).get("records", 0) for run in out.glob("date=*/run=*"))])
             return seen > 0
 
-        killed([*COMMAND, *map(str, load)], tmp_path / "log", at_work, dice.uniform(0, 3))
+        killed([*COMMAND, *map(str, load)], tmp_path / "log", at_work, rng.uniform(0, 3))
         assert ended(out), "a process of it goes on"
         (run,) = out.glob("date=*/run=*")
         records = read_trace(run)
@@ -108,9 +108,9 @@ def test_verify_that_is_killed_leaves_the_verdict_as_it_was_or_as_it_will_be(tmp
     took = time.monotonic() - begin
     expected = {f"run=run-{number}": [("1.1", number + 1)] for number in range(3)}
     assert counts(out) == expected
-    dice = random.Random(KILLS)
+    rng = random.Random(KILLS)
     for _ in range(SPARK_KILLS):
-        killed(command, tmp_path / "log", (out / ".next").exists, dice.uniform(0, took / 10))
+        killed(command, tmp_path / "log", (out / ".next").exists, rng.uniform(0, took / 10))
         report = load(out)  # as anybody may look, now
         assert report.verdict == "broken"
         assert sorted((it["run"], it["count"]) for it in report.broken) == [(f"run-{n}", n + 1) for n in range(3)]
@@ -125,14 +125,14 @@ def parquet_rows(out: Path, table: str) -> int:
 def test_follow_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     command = [*COMMAND, "verify", str(runs), "--out", str(out), "--follow", *SPARK]
-    dice = random.Random(KILLS)
+    rng = random.Random(KILLS)
     expected: dict[str, Any] = {}
     for kill in range(SPARK_KILLS):
         for number in range(2):
             arrives(runs, f"run-{kill}-{number}", kill + number + 2)
             expected[f"run=run-{kill}-{number}"] = [("1.1", kill + number + 1)]
         offset = out / "checkpoint" / "offsets" / str(kill)
-        killed(command, tmp_path / "log", offset.exists, dice.uniform(0, 6))
+        killed(command, tmp_path / "log", offset.exists, rng.uniform(0, 6))
         for run, found in counts(out).items():
             assert found == expected[run]  # whatever is there is right
     done = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=HANG, check=False)

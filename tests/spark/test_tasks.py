@@ -17,9 +17,9 @@ from sinks import PATIENCE, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
+from reactive_runtime.picklable import Scope, Threads, Timers
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark import TaskMetrics, map_flow
-from reactive_runtime.travelling import Scope, Threads, Timers
 
 pytestmark = pytest.mark.timeout(300)
 

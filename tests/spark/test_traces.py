@@ -52,10 +52,10 @@ def runs_of(named: dict[str, list[Record]]) -> list[Record]:
 
 @pytest.mark.parametrize("make", [likely, dirty])
 def test_random_traces_get_the_verdict_of_the_reference_in_every_plan(make: Any, spark: Any, tmp_path: Path) -> None:
-    dice = random.Random(f"{make.__name__} spark")
-    lists = {f"run {number}": make(dice, f"run {number}") for number in range(LISTS)}
-    upto = {run: dice.choice(of).begin for run, of in lists.items() if dice.random() < 0.3}
-    records = shuffled(dice, [it for of in lists.values() for it in of])
+    rng = random.Random(f"{make.__name__} spark")
+    lists = {f"run {number}": make(rng, f"run {number}") for number in range(LISTS)}
+    upto = {run: rng.choice(of).begin for run, of in lists.items() if rng.random() < 0.3}
+    records = shuffled(rng, [it for of in lists.values() for it in of])
     expected = by_reference(records, 2, upto)
     files = written(tmp_path, "foreign", records, row_group_size=1_000)
     for way in ("ranges", "moved"):

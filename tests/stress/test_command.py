@@ -222,9 +222,9 @@ def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(
         "from reactive_runtime.stress import harness, scenario\n"
         "import threading\n"
         "harness.PATIENCE = 0.3\n"
-        "@scenario(elements=1)\ndef broken(rig):\n    raise OSError('no database')\n"
-        "@scenario(elements=1)\ndef hanging(rig):\n    threading.Event().wait()\n"
-        "@scenario(elements=1)\ndef right(rig):\n    return Flow.range(1)\n"
+        "@scenario(elements=1)\ndef broken(context):\n    raise OSError('no database')\n"
+        "@scenario(elements=1)\ndef hanging(context):\n    threading.Event().wait()\n"
+        "@scenario(elements=1)\ndef right(context):\n    return Flow.range(1)\n"
     )
     load = ("--scenarios", tmp_path, "--seconds", "1", "--threads", "2", "--out", tmp_path / "runs")
     done = call("stress", *load)
@@ -247,7 +247,7 @@ def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(
 THEIRS = (
     "from reactive_runtime import Flow\n"
     "from reactive_runtime.stress import scenario\n"
-    "@scenario(elements=9, live=2)\ndef right(rig):\n    return Flow.range(9)\n"
+    "@scenario(elements=9, live=2)\ndef right(context):\n    return Flow.range(9)\n"
 )
 
 
@@ -275,9 +275,9 @@ def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_
 def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_other(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         THEIRS + "import os, signal\n"
-        "@scenario(elements=1)\ndef dying(rig):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "@scenario(elements=1)\ndef broken(rig):\n    raise OSError('no database')\n"
-        "@scenario(elements=5)\ndef other(rig):\n    print('for nobody')\n"
+        "@scenario(elements=1)\ndef dying(context):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "@scenario(elements=1)\ndef broken(context):\n    raise OSError('no database')\n"
+        "@scenario(elements=5)\ndef other(context):\n    print('for nobody')\n"
         "    os.system('echo for nobody')\n    return Flow.range(5)\n"
     )
     load = ("--scenarios", tmp_path, "--seconds", "2", "--threads", "2", "--out", tmp_path / "runs")
@@ -338,7 +338,7 @@ def test_a_disk_that_is_full_is_one_line_and_what_was_recorded_stays(tmp_path: P
 
 @pytest.mark.parametrize("way", ["os._exit(0)", "os.kill(os.getpid(), 9)", "os._exit(1)"])
 def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: str, tmp_path: Path) -> None:
-    code = f"import os\n@scenario(elements=1)\ndef leaving(rig):\n    {way}\n"
+    code = f"import os\n@scenario(elements=1)\ndef leaving(context):\n    {way}\n"
     (tmp_path / "theirs.py").write_text(THEIRS + code)
     xml, out = tmp_path / "night.xml", tmp_path / "runs"
     xml.write_text("<testsuite tests='1' failures='0' errors='0'/>")  # of last night
@@ -354,7 +354,7 @@ def test_a_scenario_that_ends_the_process_is_no_success_and_no_broken_rule(way: 
 def test_a_scenario_that_calls_sys_exit_on_the_load_s_own_thread_is_no_success(tmp_path: Path) -> None:
     code = (
         "import sys\nclass Leaving:\n    def subscribe(self, subscriber):\n        sys.exit(0)\n"
-        "@scenario(elements=1)\ndef leaving(rig):\n    return Leaving()\n"
+        "@scenario(elements=1)\ndef leaving(context):\n    return Leaving()\n"
     )
     (tmp_path / "theirs.py").write_text(THEIRS + code)
     load = ("--scenarios", tmp_path, "--seconds", "30", "--threads", "2", "--out", tmp_path / "runs")
@@ -392,7 +392,7 @@ def test_a_signal_ends_the_load_with_a_verdict_on_what_there_is(
 
 def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
-        THEIRS + "def made(rig):\n    raise OSError('\\x01 \\ud800 [/b] [red]no[/red]')\n"
+        THEIRS + "def made(context):\n    raise OSError('\\x01 \\ud800 [/b] [red]no[/red]')\n"
         "made.__name__ = 'bell \\x07'\nodd = scenario(elements=1)(made)\n"
     )
     xml = tmp_path / "made" / "night.xml"

@@ -13,7 +13,7 @@ from sinks import Sink
 
 from reactive_runtime import Flow
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime.stress import FAULTS, Load, Tally, answered, faults, find, planted, run, verdict_on
+from reactive_runtime.stress import FAULTS, Load, Result, answered, faults, find, planted, run, verdict_on
 from reactive_runtime.stress.faults import TextbookSubscription, swapped
 from reactive_runtime.testing import Chunk, Recorder, Violation, check
 from reactive_runtime.testing.rules import RULES
@@ -27,12 +27,12 @@ FOUND_WITHIN = 60.0
 pytestmark = pytest.mark.timeout(120 + SECONDS)
 
 
-def judged(found: list[Violation], wanted: str = "") -> tuple[Recorder, Callable[[Tally], bool]]:
+def judged(found: list[Violation], wanted: str = "") -> tuple[Recorder, Callable[[Result], bool]]:
     """A recorder, and what judges each round by itself into `found`, until the wanted rule is broken."""
     chunks: list[Chunk] = []
     recorder = Recorder("run", chunks.append)
 
-    def judge(_: Tally) -> bool:
+    def judge(_: Result) -> bool:
         recorder.flush()
         taken = chunks[:]
         del chunks[: len(taken)]
@@ -54,16 +54,16 @@ def test_the_textbooks_subscription_is_clean_in_every_scenario_that_it_has_an_an
     found: list[Violation] = []
     recorder, judge = judged(found)
 
-    def over(tally: Tally) -> bool:
+    def over(result: Result) -> bool:
         """On a machine with other work, it takes longer until each has had a round."""
-        broken = judge(tally)
-        return broken or (tally.seconds >= SECONDS and all(it.rounds for it in tally.load.values()))
+        broken = judge(result)
+        return broken or (result.seconds >= SECONDS and all(it.rounds for it in result.load.values()))
 
     with swapped(Counted):
-        tally = run(scenarios, Load(12, SECONDS + FOUND_WITHIN, 1), recorder, over)
+        result = run(scenarios, Load(12, SECONDS + FOUND_WITHIN, 1), recorder, over)
     assert not found, str(found[0])
-    assert not tally.failures
-    assert {it.name for it in scenarios} == {name for name, it in tally.load.items() if it.rounds}
+    assert not result.failures
+    assert {it.name for it in scenarios} == {name for name, it in result.load.items() if it.rounds}
     assert len(made) == 100
 
 
@@ -73,12 +73,12 @@ def test_a_fault_breaks_its_own_rule_and_no_other_but_in_its_wake(fault: str, dr
     found: list[Violation] = []
     recorder, judge = judged(found, kind.rule)
     with planted(fault):
-        tally = run(answered(find("stress"))[0], Load(12, FOUND_WITHIN, 1), recorder, judge)
+        result = run(answered(find("stress"))[0], Load(12, FOUND_WITHIN, 1), recorder, judge)
     broken = {it.rule for it in found}
     assert kind.rule in broken
     others = [it for it in found if it.rule != kind.rule and it.rule not in kind.wake]
     assert not others, str(others[0])
-    assert not tally.failures
+    assert not result.failures
 
 
 def test_those_left_out_are_those_whose_executor_stops() -> None:

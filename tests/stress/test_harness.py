@@ -20,7 +20,19 @@ from sinks import Sink
 from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
-from reactive_runtime.stress import MIXES, Load, Rig, Scenario, Tally, find, harness, leaving, planted, run, scenario
+from reactive_runtime.stress import (
+    MIXES,
+    Context,
+    Load,
+    Result,
+    Scenario,
+    cancellation_metrics,
+    find,
+    harness,
+    planted,
+    run,
+    scenario,
+)
 from reactive_runtime.stress.shares import Share, next_of, short
 from reactive_runtime.testing import Recorder, Violation, check
 
@@ -33,25 +45,25 @@ finally:
 FOLDER = Path("stress")
 
 
-def found(names: list[str], seconds: float, seed: int = 1) -> tuple[Tally, list[Violation], int]:
+def found(names: list[str], seconds: float, seed: int = 1) -> tuple[Result, list[Violation], int]:
     recorder = Recorder("stress")
-    tally = run(find(FOLDER, names), Load(threads=8, seconds=seconds, seed=seed), recorder, lambda _: None)
+    result = run(find(FOLDER, names), Load(threads=8, seconds=seconds, seed=seed), recorder, lambda _: None)
     records = recorder.records()
-    return tally, check(records), len({it.thread for it in records})
+    return result, check(records), len({it.thread for it in records})
 
 
 @pytest.mark.parametrize("name", [it.name for it in find(FOLDER)])
 def test_a_conformant_publisher_is_not_accused(name: str, no_thread_left: None) -> None:
-    tally, violations, threads = found([name], seconds=0.3)
+    result, violations, threads = found([name], seconds=0.3)
     assert violations == []
-    assert tally.rounds >= 1
+    assert result.rounds >= 1
     assert threads >= 8
 
 
 def test_there_are_forty_scenarios_of_every_kind() -> None:
     scenarios = find(FOLDER)
     assert len(scenarios) >= 40
-    assert {mix for it in scenarios for mix in it.mixes} == set(MIXES)
+    assert {workload for it in scenarios for workload in it.mixes} == set(MIXES)
     assert all(it.summary for it in scenarios)
 
 
@@ -82,7 +94,7 @@ def test_a_module_may_have_the_scenarios(tmp_path: Path, monkeypatch: pytest.Mon
         "from reactive_runtime import Flow\n"
         "from reactive_runtime.stress import scenario\n"
         "@scenario(elements=3)\n"
-        "def three(rig):\n"
+        "def three(context):\n"
         "    return Flow.range(3)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -92,8 +104,8 @@ def test_a_module_may_have_the_scenarios(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_mix_that_is_none_is_named_with_those_there_are() -> None:
-    with pytest.raises(ScenarioError, match="no mix 'none'; there are: mixed"):
-        scenario(elements=1, mix="none")
+    with pytest.raises(ScenarioError, match="no workload 'none'; there are: mixed"):
+        scenario(elements=1, workload="none")
 
 
 def test_a_folder_without_scenarios_is_named(tmp_path: Path) -> None:
@@ -112,8 +124,8 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
     (folder / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
         "from reactive_runtime.stress import harness, scenario\n"
-        f"@scenario(elements=1)\ndef theirs(rig):\n    {body}\n"
-        "@scenario(elements=1)\ndef right(rig):\n    return Flow.range(1)\n"
+        f"@scenario(elements=1)\ndef theirs(context):\n    {body}\n"
+        "@scenario(elements=1)\ndef right(context):\n    return Flow.range(1)\n"
     )
     return find(folder)
 
@@ -125,18 +137,18 @@ def scenarios(folder: Path, body: str) -> list[Scenario]:
         ("raise TimeoutError('slow')", r"its factory \(.*theirs\.py\) raised TimeoutError\('slow'\)"),
         ("raise SystemExit(3)", r"its factory \(.*theirs\.py\) raised SystemExit\(3\)"),
         ("return 7", r"its factory \(.*theirs\.py\) returned a int, which is no publisher"),
-        ("rig.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
+        ("context.feed(lambda: 1 // 0); return Flow.range(1)", r"a feeder raised ZeroDivisionError"),
     ],
 )
 def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
     body: str, why: str, tmp_path: Path, no_thread_left: None
 ) -> None:
     recorder = Recorder()
-    tally = run(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder, lambda _: None)
-    (failure,) = tally.failures
+    result = run(scenarios(tmp_path, body), Load(2, 0.2, 1), recorder, lambda _: None)
+    (failure,) = result.failures
     assert (failure.scenario, failure.stuck) == ("theirs", False)
     assert re.search(why, failure.why)
-    assert tally.rounds > 2
+    assert result.rounds > 2
     assert {it.scenario for it in recorder.records()} >= {"right"}
 
 
@@ -144,11 +156,11 @@ def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
     ("body", "why"),
     [
         (
-            "return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(rig.pool(1))",
+            "return Flow.range(1).map(lambda n: harness.release.wait(30) and n).subscribe_on(context.pool(1))",
             "a pool is still busy after 0.2 s",
         ),
         ("harness.release.wait(30); return Flow.range(1)", "its factory did not return within 0.2 s"),
-        ("rig.feed(lambda: harness.release.wait(30)); return Flow.range(1)", "a round did not end within 0.2 s"),
+        ("context.feed(lambda: harness.release.wait(30)); return Flow.range(1)", "a round did not end within 0.2 s"),
     ],
     ids=["a task", "the factory", "a feeder"],
 )
@@ -158,25 +170,25 @@ def test_what_is_stuck_is_named_with_all_stacks_and_the_others_go_on(
     monkeypatch.setattr(harness, "PATIENCE", 0.2)
     release = threading.Event()
     monkeypatch.setattr(harness, "release", release, raising=False)
-    tally = run(scenarios(tmp_path, body), Load(4, 1, 1), Recorder(), lambda _: None)
+    result = run(scenarios(tmp_path, body), Load(4, 1, 1), Recorder(), lambda _: None)
     release.set()
-    (failure,) = tally.failures
+    (failure,) = result.failures
     assert (failure.scenario, failure.stuck, failure.why) == ("theirs", True, why)
     assert "release.wait(30)" in failure.stacks
-    assert tally.rounds > 2
+    assert result.rounds > 2
 
 
 def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
     class Asking:
         def __init__(self) -> None:
-            self.rig = Rig(Recorder(), "asking")
+            self.context = Context(Recorder(), "asking")
             self.found: list[object] = []
 
         def actor_a(self) -> None:
-            self.found.append(self.rig.pool(1))
+            self.found.append(self.context.pool(1))
 
         def actor_b(self) -> None:
-            self.found.append(self.rig.pool(1))
+            self.found.append(self.context.pool(1))
 
         def at_end(self) -> None:
             assert len({id(it) for it in self.found}) == 1
@@ -187,8 +199,8 @@ def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
 def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -> None:
     late = "from reactive_runtime._core.hooks import error_dropped; error_dropped('for a test', OSError('late'))"
     right = scenarios(tmp_path, f"{late}; return Flow.range(1)")
-    tally = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
-    assert tally.dropped["OSError, for a test"] >= 1
+    result = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
+    assert result.dropped["OSError, for a test"] >= 1
 
 
 def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,14 +212,14 @@ def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monk
             Flow.range(5).subscribe(subscriber)
 
     @scenario(elements=5, live=3)
-    def keeps(rig: Rig) -> Any:
+    def keeps(context: Context) -> Any:
         return Keeps()
 
     monkeypatch.setattr(harness, "CHANCE", 1.0)
-    monkeypatch.setattr(leaving, "PATIENCE", 0.1)
-    tally = run([keeps.scenario], Load(2, 2.0, 1), Recorder("run", lambda _: None), lambda _: None)
-    assert tally.rounds > 1  # it goes on
-    (failure,) = tally.failures
+    monkeypatch.setattr(cancellation_metrics, "PATIENCE", 0.1)
+    result = run([keeps.scenario], Load(2, 2.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    assert result.rounds > 1  # it goes on
+    (failure,) = result.failures
     assert (failure.scenario, failure.rule) == ("keeps", "3.13")
     assert "3 of 3 subscribers that had cancelled can't be collected" in failure.why
 
@@ -224,18 +236,18 @@ def test_a_thread_that_is_slow_to_let_go_is_waited_for(monkeypatch: pytest.Monke
             held.clear()
         return now
 
-    monkeypatch.setattr(leaving.primitives, "monotonic", two_seconds_later)
-    assert leaving.collected(subscribers) == 0
+    monkeypatch.setattr(cancellation_metrics.primitives, "monotonic", two_seconds_later)
+    assert cancellation_metrics.collected(subscribers) == 0
 
 
 def test_what_is_left_after_a_cancel_is_measured(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     @scenario(elements=50, live=3)
-    def leaves(rig: Rig) -> Any:
-        return Flow.from_supplier(rig.opened(lambda: range(50))).subscribe_on(rig.pool(2))
+    def leaves(context: Context) -> Any:
+        return Flow.from_supplier(context.opened(lambda: range(50))).subscribe_on(context.pool(2))
 
     monkeypatch.setattr(harness, "CHANCE", 1.0)
-    tally = run([leaves.scenario], Load(2, 1.0, 1), Recorder("run", lambda _: None), lambda _: None)
-    facts = tally.leaving["leaves"].facts()
+    result = run([leaves.scenario], Load(2, 1.0, 1), Recorder("run", lambda _: None), lambda _: None)
+    facts = result.cancellation_metrics["leaves"].facts()
     assert (facts["kept"], facts["subscribers"]) == (0, 3 * facts["rounds"])
     assert 0 <= facts["idle_ms"]["p50"] <= facts["idle_ms"]["max"]
     assert 0 <= facts["closed_ms"]["p50"] <= facts["closed_ms"]["max"]
@@ -244,12 +256,12 @@ def test_what_is_left_after_a_cancel_is_measured(dropped: list[Any], monkeypatch
 @pytest.mark.parametrize("kind", ["slow", "raising"])
 def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dropped: list[Any]) -> None:
     @scenario(elements=30, live=3, subscribers=kind)
-    def served(rig: Rig) -> Any:
-        return Flow.range(30).subscribe_on(rig.pool(2))
+    def served(context: Context) -> Any:
+        return Flow.range(30).subscribe_on(context.pool(2))
 
     recorder = Recorder()
-    tally = run([served.scenario], Load(2, 1.0, 1), recorder, lambda _: None)
-    assert tally.failures == []
+    result = run([served.scenario], Load(2, 1.0, 1), recorder, lambda _: None)
+    assert result.failures == []
     records = recorder.records()
     assert check(records) == []
     assert any(it.error and "a subscriber that raises" in it.error for it in records) == (kind == "raising")
@@ -267,12 +279,12 @@ def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(drop
             raise OSError("no database")
 
     @scenario(elements=5, live=3)
-    def raises(rig: Rig) -> Any:
+    def raises(context: Context) -> Any:
         return Raises()
 
     recorder = Recorder()
-    tally = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
-    assert tally.rounds > 1
+    result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
+    assert result.rounds > 1
     assert {it.rule for it in check(recorder.records())} == {"1.9"}
 
 
@@ -297,13 +309,13 @@ def test_each_scenario_has_its_least_load_and_an_equal_part_of_the_rest() -> Non
     assert min(of_the_quick) > 0.3
 
 
-def costs_by_round(dice: random.Random, scenarios: int) -> list[list[tuple[float, int]]]:
+def costs_by_round(rng: random.Random, scenarios: int) -> list[list[tuple[float, int]]]:
     """Seconds and signals of each round: much noise, some that the machine held up, none that is slow by itself."""
     made = []
     for _ in range(scenarios):
-        mean, signals = dice.uniform(0.3, 2.0), dice.choice((80, 300, 1_000))
-        rounds = [(mean * dice.lognormvariate(0, 0.7), round(signals * dice.uniform(0.5, 1.5))) for _ in range(200)]
-        made.append([(cost * (20 if dice.random() < 0.01 else 1), told) for cost, told in rounds])
+        mean, signals = rng.uniform(0.3, 2.0), rng.choice((80, 300, 1_000))
+        rounds = [(mean * rng.lognormvariate(0, 0.7), round(signals * rng.uniform(0.5, 1.5))) for _ in range(200)]
+        made.append([(cost * (20 if rng.random() < 0.01 else 1), told) for cost, told in rounds])
     return made
 
 
@@ -341,9 +353,9 @@ def test_the_benchmark_of_the_load_fails_where_one_is_short_that_is_not_slow_by_
 ) -> None:
     there = find(FOLDER, ["range_on_a_thread", "slow_subscribers"])
     enough, few = Share(20, 2_000), Share(19, 9_000)
-    assert all_have_their_least(there, Tally(load={"range_on_a_thread": enough, "slow_subscribers": few}), 30.0)
+    assert all_have_their_least(there, Result(load={"range_on_a_thread": enough, "slow_subscribers": few}), 30.0)
     assert "fewer than 20 rounds or 2,000 signals: none\n" in capsys.readouterr().out
-    assert not all_have_their_least(there, Tally(load={"range_on_a_thread": few, "slow_subscribers": enough}), 30.0)
+    assert not all_have_their_least(there, Result(load={"range_on_a_thread": few, "slow_subscribers": enough}), 30.0)
     assert "signals: range_on_a_thread (19 rounds, 9,000 signals)\n" in capsys.readouterr().out
 
 
@@ -380,11 +392,11 @@ def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> N
 
 def test_what_a_run_amounts_to_is_counted_by_scenario(dropped: list[Any]) -> None:
     recorder = Recorder()
-    tally = run(find(FOLDER, ["range_*", "merged"]), Load(3, 60.0, 1), recorder, over_after(6))
+    result = run(find(FOLDER, ["range_*", "merged"]), Load(3, 60.0, 1), recorder, over_after(6))
     found = Counter(it.scenario for it in recorder.records())
-    assert {name: it.signals for name, it in tally.load.items()} == found
-    assert tally.signals == sum(found.values())
-    assert tally.rounds == sum(it.rounds for it in tally.load.values())
+    assert {name: it.signals for name, it in result.load.items()} == found
+    assert result.signals == sum(found.values())
+    assert result.rounds == sum(it.rounds for it in result.load.values())
 
 
 def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alone(
@@ -392,8 +404,8 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 ) -> None:
     drawn: dict[str, list[float]] = {}
 
-    def throws(stage: Any, crew: object, dice: random.Random) -> int:
-        drawn.setdefault(stage.scenario.name, []).append(dice.random())
+    def throws(stage: Any, workers: object, rng: random.Random) -> int:
+        drawn.setdefault(stage.scenario.name, []).append(rng.random())
         return 0
 
     monkeypatch.setattr(harness._Stage, "round", throws)
@@ -408,8 +420,8 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 
 
 def test_the_load_ends_when_the_one_who_looks_on_says_so() -> None:
-    tally = run(find(FOLDER, ["a_trampoline"]), Load(2, 60.0, 1), Recorder(), over_after(2))
-    assert tally.rounds == 2
+    result = run(find(FOLDER, ["a_trampoline"]), Load(2, 60.0, 1), Recorder(), over_after(2))
+    assert result.rounds == 2
 
 
 def test_switch_intervals_are_of_four_kinds_and_none_uses_the_time_up_by_itself() -> None:
@@ -429,13 +441,13 @@ def test_a_look_for_kept_subscribers_does_not_go_through_all_that_the_process_ha
         looks.append(generation)
         return collect(*generation)
 
-    monkeypatch.setattr(leaving.gc, "collect", counted)
+    monkeypatch.setattr(cancellation_metrics.gc, "collect", counted)
     monkeypatch.setattr(harness, "CHANCE", 1.0)
-    tally = run(find(FOLDER, ["fused_steps"]), Load(2, 60.0, 1), Recorder("run", lambda _: None), over_after(5))
-    assert tally.leaving["fused_steps"].kept == 0
+    result = run(find(FOLDER, ["fused_steps"]), Load(2, 60.0, 1), Recorder("run", lambda _: None), over_after(5))
+    assert result.cancellation_metrics["fused_steps"].kept == 0
     assert looks == [(0,)] * 5
     assert gc.isenabled()
 
 
-def over_after(rounds: int) -> Callable[[Tally], bool]:
-    return lambda tally: tally.rounds == rounds
+def over_after(rounds: int) -> Callable[[Result], bool]:
+    return lambda result: result.rounds == rounds

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from planted import PLANTED, Planted, Sound
 
-from reactive_runtime.stress import Load, Rig, Tally, run, scenario
+from reactive_runtime.stress import Context, Load, Result, run, scenario
 from reactive_runtime.testing import Chunk, Recorder, RuleChecker, Violation
 
 SECONDS = 150.0
@@ -23,15 +23,15 @@ class FoundError(Exception):
 def first_breach(kind: type[Sound], seconds: float, rules: set[str]) -> list[Violation]:
     """Put it under load until it breaks one of these rules, or any if there are none."""
 
-    @scenario(elements=kind.count, live=24, **({"mix": kind.mix} if hasattr(kind, "mix") else {}))
-    def planted(rig: Rig) -> Any:
-        return Planted(kind, rig.pool(3))
+    @scenario(elements=kind.count, live=24, **({"workload": kind.workload} if hasattr(kind, "workload") else {}))
+    def planted(context: Context) -> Any:
+        return Planted(kind, context.pool(3))
 
     chunks: list[Chunk] = []
     recorder = Recorder("run", chunks.append)
     checker = RuleChecker()
 
-    def judge(tally: Tally) -> None:
+    def judge(result: Result) -> None:
         recorder.flush()
         taken = chunks[:]
         del chunks[: len(taken)]

@@ -8,17 +8,17 @@ import traceback
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.carriers import ThreadCarriers
-from reactive_runtime.explore.logical import Stop
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Stop
 
 __all__ = ["Watchdog"]
 
 
 class Watchdog:
-    """A real thread that looks now and then whether the machine has moved."""
+    """A real thread that looks now and then whether the scheduler has moved."""
 
-    def __init__(self, machine: Machine, kept: ThreadCarriers, seconds: float) -> None:
-        self._machine = machine
+    def __init__(self, scheduler: Scheduler, kept: ThreadCarriers, seconds: float) -> None:
+        self._scheduler = scheduler
         self._kept = kept
         self._seconds = seconds
         self._running = _thread.allocate_lock()  # held while there is something to watch
@@ -33,12 +33,12 @@ class Watchdog:
         self._running.release()
 
     def _watch(self) -> None:
-        machine = self._machine
+        scheduler = self._scheduler
         before = (-1, -1)
         while not self._running.acquire(timeout=self._seconds):
-            now = (machine.run, machine.steps)
-            current = machine.current
-            if now == before and machine.active and current is not machine.main and current is not None:
+            now = (scheduler.run, scheduler.steps)
+            current = scheduler.current
+            if now == before and scheduler.active and current is not scheduler.main and current is not None:
                 frame = sys._current_frames().get(current.ident)
                 stack = traceback.extract_stack(frame)[-1] if frame is not None else None
                 where = (
@@ -52,11 +52,11 @@ class Watchdog:
                     " socket), or in a loop without a point"
                 )
                 self._kept.give_up()
-                machine.stop = Stop("stuck", self._complaint, current)
-                machine.aborting = True
-                for it in machine.threads:
-                    it.ended = it is not machine.main
-                machine.main.go()
+                scheduler.stop = Stop("stuck", self._complaint, current)
+                scheduler.aborting = True
+                for it in scheduler.threads:
+                    it.ended = it is not scheduler.main
+                scheduler.main.go()
                 return
             before = now
 

@@ -27,15 +27,15 @@ from typing import Any, Final, NoReturn
 from reactive_runtime import executors
 from reactive_runtime._core import exits, fuse, hooks, primitives, trampoline
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore import standins, threads, waiting
-from reactive_runtime.explore.logical import Aborted
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore import instrumented, threads, waiting
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Aborted
 
 __all__ = ["installed"]
 
 _NAMES: Final[dict[str, Any]] = {
-    "Lock": standins.Lock,
-    "RLock": standins.RLock,
+    "Lock": instrumented.Lock,
+    "RLock": instrumented.RLock,
     "Condition": waiting.Condition,
     "Event": waiting.Event,
     "Semaphore": waiting.Semaphore,
@@ -87,7 +87,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
 
 def _for_waiting() -> Any:
     """What `wait` of a condition sleeps on. Conditions of before work on, for threads of before: with real locks."""
-    return _new_lock() if standins.foreign() else standins.Lock()
+    return _new_lock() if instrumented.foreign() else instrumented.Lock()
 
 
 def _outside(report: Callable[..., object]) -> Callable[..., None]:
@@ -97,11 +97,11 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
     """
 
     def reported(*arguments: Any) -> None:
-        machine = standins._machine
-        if machine is None or not machine.active:
+        scheduler = instrumented._scheduler
+        if scheduler is None or not scheduler.active:
             report(*arguments)
-        elif not machine.aborting:
-            with machine.undisturbed():
+        elif not scheduler.aborting:
+            with scheduler.undisturbed():
                 report(*arguments)
 
     return reported
@@ -156,28 +156,28 @@ class _Undo:
 
 
 @contextlib.contextmanager
-def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]:
+def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[None]:
     """Stand in for the primitives while the block runs, in `modules` also under the names they have imported."""
     undo = _Undo()
     collecting, freezes = gc.isenabled(), gc.get_freeze_count() == 0
-    before = standins.standing_for(machine)
+    before = instrumented.standing_for(scheduler)
     try:
         changes = list(_changes())
-        if machine.carriers.greenlets:
+        if scheduler.carriers.greenlets:
             changes += [(it, "get_ident", threads.get_ident) for it in (threading, primitives)]
             changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
             changes += [(exits, "here", threads.Local()), (trampoline, "here", threads.Local())]
         renamed = {id(vars(owner)[name]): it for owner, name, it in changes if name in vars(owner) and _is_api(owner)}
-        renamed |= {id(_REAL_LOCK): standins.Lock}
+        renamed |= {id(_REAL_LOCK): instrumented.Lock}
         for module in modules:
             for name, value in list(vars(module).items()):
                 stand_in = renamed.get(id(value)) if callable(value) else None
                 if stand_in is not None and module is not primitives:
                     undo.set(module, name, stand_in)
                 elif isinstance(value, _REAL_LOCK) and not value.locked():
-                    undo.set(module, name, _lasting(machine, standins.Lock()))
+                    undo.set(module, name, _lasting(scheduler, instrumented.Lock()))
                 elif isinstance(value, _REAL_RLOCK):
-                    undo.set(module, name, _lasting(machine, standins.RLock()))
+                    undo.set(module, name, _lasting(scheduler, instrumented.RLock()))
         for owner, name, it in changes:
             undo.set(owner, name, it)
         fuse.forget()
@@ -187,7 +187,7 @@ def installed(machine: Machine, modules: Sequence[ModuleType]) -> Iterator[None]
         yield
     finally:
         undo.undo()
-        standins.standing_for(before)
+        instrumented.standing_for(before)
         fuse.forget()
         if freezes:
             gc.unfreeze()
@@ -199,6 +199,6 @@ def _is_api(owner: Any) -> bool:
     return owner in (threading, time, concurrent.futures) or owner is queue
 
 
-def _lasting(machine: Machine, lock: standins.Lock) -> standins.Lock:
-    machine.lasting.append(lock)
+def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:
+    scheduler.lasting.append(lock)
     return lock

@@ -1,4 +1,4 @@
-"""One thread of the program, and how its run may end before it does. The holder of the baton owns both."""
+"""One thread of the program, and how its run may end before it does. The holder of the turn owns both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reactive_runtime._core.exits import Unwinding
 if TYPE_CHECKING:
     from reactive_runtime.explore.carriers import Carrier
 
-__all__ = ["CUT", "Aborted", "Logical", "Stop"]
+__all__ = ["CUT", "Aborted", "Stop", "Task"]
 
 CUT: Final = "cut"
 """The kind of a stop that is no failure: the run leads nowhere new."""
@@ -25,14 +25,14 @@ class Stop:
 
     __slots__ = ("error", "kind", "thread", "what")
 
-    def __init__(self, kind: str, what: str, thread: Logical | None = None, error: BaseException | None = None) -> None:
+    def __init__(self, kind: str, what: str, thread: Task | None = None, error: BaseException | None = None) -> None:
         self.kind: str = kind
         self.what: str = what
-        self.thread: Logical | None = thread
+        self.thread: Task | None = thread
         self.error: BaseException | None = error
 
 
-class Logical:
+class Task:
     """One thread of the program, in one run."""
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Logical:
         # What it waits for:
         self.deadline: float | None = None
         self.timed_out: bool = False
-        self.joiners: list[Logical] = []
+        self.joiners: list[Task] = []
         # For strategies and watchers:
         self.priority: float = 0.0
         self.chain: int = 0  # a number for everything that happened before what it does next

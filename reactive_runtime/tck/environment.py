@@ -24,7 +24,7 @@ from reactive_runtime.rules import RULES
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
-__all__ = ["ConformanceError", "NotVerified", "Over", "Trial", "shown"]
+__all__ = ["ConformanceError", "NotVerified", "Over", "TestEnvironment", "shown"]
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Note:
     text: str
 
 
-class Trial:
+class TestEnvironment:
     """What one check knows. Everything that changes is owned by `lock`, but where it says otherwise."""
 
     def __init__(self, rule: str, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site, compiled, hook_name
 
-__all__ = ["Exchange", "functions_in", "sites_of", "source_of"]
+__all__ = ["CodePatcher", "functions_in", "sites_of", "source_of"]
 
 
 def _store(value: Any, it: Any, name: str, site: int) -> None:
@@ -149,7 +149,7 @@ def _filled(cell: Any) -> bool:
     return True
 
 
-class Exchange:
+class CodePatcher:
     """While the block runs, these functions run rewritten code."""
 
     def __init__(self, functions: Iterable[FunctionType], hooks: dict[str, Any]) -> None:
@@ -184,7 +184,7 @@ class Exchange:
                 found = code if inner else found
         return found
 
-    def __enter__(self) -> Exchange:
+    def __enter__(self) -> CodePatcher:
         for name, hook in self._hooks.items():
             setattr(builtins, name, hook)
         for function, _, new in self._pairs:

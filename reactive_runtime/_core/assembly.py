@@ -13,9 +13,17 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
-__all__ = ["Place", "an_exception", "assembled", "blame", "blame_step", "no_end", "raised_over"]
+__all__ = [
+    "AssemblyLocation",
+    "an_exception",
+    "assembly_location",
+    "no_end",
+    "note_assembly",
+    "note_step",
+    "raised_over",
+]
 
-Place = tuple[str, int]
+AssemblyLocation = tuple[str, int]
 """A file, and a line in it."""
 
 _PACKAGE: Final = __name__.partition(".")[0]
@@ -28,7 +36,7 @@ _NOWHERE: Final = "in the flow: "
 _UNFUSED: Final = f"{_PACKAGE}._core.fuse"
 
 
-def assembled() -> Place | None:
+def assembly_location() -> AssemblyLocation | None:
     """The innermost line on the stack that is not the package's own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -95,15 +103,15 @@ def _chain(error: BaseException | None) -> list[BaseException]:
     return list(found.values())
 
 
-def blame(error: BaseException, operator: object, place: Place | None) -> None:
+def note_assembly(error: BaseException, operator: object, location: AssemblyLocation | None) -> None:
     """Note on `error` which operator it came out of, unless it is known already."""
     if any(_NOTE in note or note.startswith(_NOWHERE) for note in getattr(error, "__notes__", ())):
         return
-    error.add_note(f"in {operator}, {_NOTE}{place[0]}:{place[1]}" if place else f"{_NOWHERE}{operator}")
+    error.add_note(f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
 
 
-def blame_step(error: BaseException) -> None:
-    """`blame`, where the error came out of a fused loop: out of a function that one of its steps called."""
+def note_step(error: BaseException) -> None:
+    """`note_assembly`, where the error came out of a fused loop: out of a function that one of its steps called."""
     stop = _wrapped(error)
     if stop is not None:
         _note_as(stop, error)
@@ -113,7 +121,7 @@ def blame_step(error: BaseException) -> None:
         frame = trace.tb_frame
         code = frame.f_code
         if code.co_name == "_given" and frame.f_globals.get("__name__") == _UNFUSED:  # a step that is called as it is
-            blame(error, frame.f_locals["step"], frame.f_locals["step"].place)
+            note_assembly(error, frame.f_locals["step"], frame.f_locals["step"].location)
             return
         if code.co_name == "_checked" and frame.f_globals.get("__name__") == _UNFUSED:
             return  # out of the source
@@ -124,7 +132,7 @@ def blame_step(error: BaseException) -> None:
         numbers = _STEP.findall(line)[:1] or sorted(_OTHER.findall(line), key=int)
         if numbers and not _SOURCE.search(line):
             step = trace.tb_frame.f_locals["steps"][int(numbers[0])]
-            blame(error, step, step.place)
+            note_assembly(error, step, step.location)
         return
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher
+from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
 from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.trial import NotVerified, Trial, shown
 from reactive_runtime.tck.verification import Verification
 
 __all__ = ["PublisherFactory"]
@@ -45,43 +45,43 @@ class PublisherFactory(Verification, Generic[T]):
         """A new publisher of `elements` elements that then fails; None skips the checks that need one."""
         return None
 
-    def _publisher(self, trial: Trial, elements: int, *, completes: bool = False) -> Publisher[T]:
+    def _publisher(self, env: TestEnvironment, elements: int, *, completes: bool = False) -> Publisher[T]:
         most = self.max_elements_from_publisher
         if elements > most:
-            raise NotVerified(f"rule {trial.rule}: needs {elements} elements; max_elements_from_publisher is {most}")
+            raise NotVerified(f"rule {env.rule}: needs {elements} elements; max_elements_from_publisher is {most}")
         if completes and most == MAX_DEMAND:
-            raise NotVerified(f"rule {trial.rule}: needs on_complete; max_elements_from_publisher says it never comes")
-        trial.elements = elements
-        return self._created(trial, f"create_publisher({elements})", self.create_publisher, elements)
+            raise NotVerified(f"rule {env.rule}: needs on_complete; max_elements_from_publisher says it never comes")
+        env.elements = elements
+        return self._created(env, f"create_publisher({elements})", self.create_publisher, elements)
 
-    def _failed_publisher(self, trial: Trial) -> Publisher[T]:
-        made = trial.call("create_failed_publisher()", self.create_failed_publisher)
+    def _failed_publisher(self, env: TestEnvironment) -> Publisher[T]:
+        made = env.call("create_failed_publisher()", self.create_failed_publisher)
         if made is None:
-            raise NotVerified(f"rule {trial.rule}: create_failed_publisher returned None: there is none to test")
-        return self._created(trial, "create_failed_publisher()", lambda: made)
+            raise NotVerified(f"rule {env.rule}: create_failed_publisher returned None: there is none to test")
+        return self._created(env, "create_failed_publisher()", lambda: made)
 
-    def _publisher_failing_after(self, trial: Trial, elements: int) -> Publisher[T]:
-        made = trial.call(f"create_publisher_failing_after({elements})", self.create_publisher_failing_after, elements)
+    def _publisher_failing_after(self, env: TestEnvironment, elements: int) -> Publisher[T]:
+        made = env.call(f"create_publisher_failing_after({elements})", self.create_publisher_failing_after, elements)
         if made is None:
-            raise NotVerified(f"rule {trial.rule}: create_publisher_failing_after returned None: there is none to test")
-        return self._created(trial, "create_publisher_failing_after()", lambda: made)
+            raise NotVerified(f"rule {env.rule}: create_publisher_failing_after returned None: there is none to test")
+        return self._created(env, "create_publisher_failing_after()", lambda: made)
 
-    def _created(self, trial: Trial, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
-        publisher = trial.call(text, factory, *arguments)
+    def _created(self, env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: int) -> Publisher[T]:
+        publisher = env.call(text, factory, *arguments)
         if publisher is None:
-            trial.fail(f"{text} returned None, where a Publisher is needed")
+            env.fail(f"{text} returned None, where a Publisher is needed")
         if not callable(getattr(publisher, "subscribe", None)):
-            trial.fail(f"{text} returned {shown(publisher)}, which is no Publisher: it has no subscribe")
+            env.fail(f"{text} returned {shown(publisher)}, which is no Publisher: it has no subscribe")
         made: Publisher[T] = publisher
         return made
 
-    def _subscribe(self, trial: Trial, publisher: Publisher[T], **how: Any) -> ManualSubscriber[T]:
+    def _subscribe(self, env: TestEnvironment, publisher: Publisher[T], **how: Any) -> ManualSubscriber[T]:
         """Subscribe one of ours, and wait for its `on_subscribe`."""
-        subscriber = ManualSubscriber[T](trial, **how)
-        self._connect(trial, publisher, subscriber)
+        subscriber = ManualSubscriber[T](env, **how)
+        self._connect(env, publisher, subscriber)
         return subscriber
 
-    def _connect(self, trial: Trial, publisher: Publisher[T], subscriber: ManualSubscriber[T]) -> None:
-        trial.call("subscribe(subscriber)", publisher.subscribe, subscriber)
-        trial.happens(lambda: subscriber.subscriptions)
-        trial.check(subscriber.subscriptions, f"no on_subscribe within {trial.settings.default_timeout:g} s (1.9)")
+    def _connect(self, env: TestEnvironment, publisher: Publisher[T], subscriber: ManualSubscriber[T]) -> None:
+        env.call("subscribe(subscriber)", publisher.subscribe, subscriber)
+        env.happens(lambda: subscriber.subscriptions)
+        env.check(subscriber.subscriptions, f"no on_subscribe within {env.settings.default_timeout:g} s (1.9)")

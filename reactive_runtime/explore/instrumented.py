@@ -1,8 +1,8 @@
 """What stands in for the primitives of `threading` while a program is explored.
 
 Each does what its original does, on plain fields: exactly one thread runs, so nothing has to be guarded. What can be
-noticed by another thread is a point (`Machine.step`); what has to wait waits in the machine, where a deadlock can be
-seen and the clock is virtual. A lock that is taken keeps those that want it out of the ready ones, so no schedule is
+noticed by another thread is a point (`Scheduler.step`); what has to wait waits in the scheduler, where a deadlock can
+be seen and the clock is virtual. A lock that is taken keeps those that want it out of the ready ones, so no schedule is
 spent on a thread that would only find it taken.
 
 Letting a lock go is a point only in programs that try a lock without waiting: nobody else can tell the difference.
@@ -15,38 +15,38 @@ from __future__ import annotations
 from typing import Any
 
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.logical import Logical
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Task
 
 __all__ = ["ForeignThreadError", "Location", "Lock", "RLock", "caller", "running", "standing_for"]
 
-_machine: Machine | None = None
-"""The machine that runs; written before and after an exploration, by its thread."""
+_scheduler: Scheduler | None = None
+"""The scheduler that runs; written before and after an exploration, by its thread."""
 
 
 class ForeignThreadError(RuntimeError):
     """A thread that the explorer does not control uses what it controls."""
 
 
-def standing_for(machine: Machine | None) -> Machine | None:
-    """The machine that stand-ins ask from now on; returns the one before."""
-    global _machine
-    before, _machine = _machine, machine
+def standing_for(scheduler: Scheduler | None) -> Scheduler | None:
+    """The scheduler that stand-ins ask from now on; returns the one before."""
+    global _scheduler
+    before, _scheduler = _scheduler, scheduler
     return before
 
 
-def running() -> Machine:
-    """The machine; there is one."""
-    assert _machine is not None
-    return _machine
+def running() -> Scheduler:
+    """The scheduler; there is one."""
+    assert _scheduler is not None
+    return _scheduler
 
 
-def caller() -> Logical | None:
-    """The logical thread that calls; None outside of a run, and while an invariant looks."""
-    machine = _machine
-    if machine is None or not machine.active or machine.quiet:
+def caller() -> Task | None:
+    """The task thread that calls; None outside of a run, and while an invariant looks."""
+    scheduler = _scheduler
+    if scheduler is None or not scheduler.active or scheduler.quiet:
         return None
-    me = machine.current
+    me = scheduler.current
     if real_ident() != me.ident:
         raise ForeignThreadError(
             "a thread that is not part of the exploration uses a primitive that is: threads and pools have to be"
@@ -60,8 +60,10 @@ def foreign() -> bool:
 
     The answer can't change while it is given: of the exploration's threads only the main and the current one run.
     """
-    machine = _machine
-    return machine is None or all(it is None or real_ident() != it.ident for it in (machine.main, machine.current))
+    scheduler = _scheduler
+    return scheduler is None or all(
+        it is None or real_ident() != it.ident for it in (scheduler.main, scheduler.current)
+    )
 
 
 class Location:
@@ -77,18 +79,18 @@ class Location:
         self.vc: list[int] = []  # the vector clock of whoever let it go last
 
 
-def _met(machine: Machine, me: Logical, it: Location, writes: bool = True) -> None:
+def _met(scheduler: Scheduler, me: Task, it: Location, writes: bool = True) -> None:
     """`me` has come after all that was done to `it`."""
-    if machine.races and it.vc:
-        machine.join(me, it.vc)
-    if machine.tracking:
-        machine.note(me, it, writes)
+    if scheduler.races and it.vc:
+        scheduler.join(me, it.vc)
+    if scheduler.tracking:
+        scheduler.note(me, it, writes)
 
 
-def _left(machine: Machine, me: Logical, it: Location) -> None:
+def _left(scheduler: Scheduler, me: Task, it: Location) -> None:
     """Whoever meets `it` later comes after what `me` has done so far."""
-    if machine.races:
-        vc = machine.leave(me)
+    if scheduler.races:
+        vc = scheduler.leave(me)
         if it.vc:  # others have left it as well: a semaphore, an event
             vc = [
                 max(a, b)
@@ -97,13 +99,13 @@ def _left(machine: Machine, me: Logical, it: Location) -> None:
         it.vc = vc
 
 
-def _point(machine: Machine, me: Logical, it: Location | None, what: str, writes: bool = True) -> None:
+def _point(scheduler: Scheduler, me: Task, it: Location | None, what: str, writes: bool = True) -> None:
     me.location, me.writes, me.what = it, writes, what
-    machine.step(me)
+    scheduler.step(me)
 
 
-def _until(machine: Machine, timeout: float | None) -> float | None:
-    return None if timeout is None or timeout < 0 else machine.clock + timeout
+def _until(scheduler: Scheduler, timeout: float | None) -> float | None:
+    return None if timeout is None or timeout < 0 else scheduler.clock + timeout
 
 
 class Lock(Location):
@@ -119,42 +121,42 @@ class Lock(Location):
         self.w = self.r = 0
         self.vc = []
         self.left_by: int = -1  # the thread that let it go last
-        self.owner: Any = None  # the logical thread that has it, or True where it was taken outside of a run
-        self.wanted: list[Logical] = []  # those that wait for it, or are about to take it
+        self.owner: Any = None  # the task thread that has it, or True where it was taken outside of a run
+        self.wanted: list[Task] = []  # those that wait for it, or are about to take it
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        machine = _machine
-        if machine is None or not machine.active or machine.quiet:
+        scheduler = _scheduler
+        if scheduler is None or not scheduler.active or scheduler.quiet:
             return self._outside(blocking)
-        me = machine.current
+        me = scheduler.current
         if real_ident() != me.ident:
             caller()  # says what is wrong
-        if machine.aborting:
-            machine.pass_through(me)
+        if scheduler.aborting:
+            scheduler.pass_through(me)
             self.owner = me
             return True
         if not blocking or timeout >= 0:
             if not blocking and timeout != -1:
                 raise ValueError("can't specify a timeout for a non-blocking call")
-            return self._try(machine, me, blocking, timeout)
+            return self._try(scheduler, me, blocking, timeout)
         me.location, me.writes, me.what = self, True, "acquire"
         wanted = self.wanted
         wanted.append(me)
         me.timed_out = False
         if self.owner is None:
-            machine.step(me)
+            scheduler.step(me)
         else:
-            machine.ready.remove(me)
-            machine.wait(me)
-        if len(wanted) > 1 or machine.aborting:
-            self._taken(machine, me)
+            scheduler.ready.remove(me)
+            scheduler.wait(me)
+        if len(wanted) > 1 or scheduler.aborting:
+            self._taken(scheduler, me)
             return True
         wanted.clear()  # `_taken`, written out for a lock that nobody else wants
         self.owner = me
-        if machine.races and self.left_by != me.index and self.vc:
-            machine.join(me, self.vc)
-        if machine.tracking:
-            machine.note(me, self, True)
+        if scheduler.races and self.left_by != me.index and self.vc:
+            scheduler.join(me, self.vc)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
         return True
 
     __enter__ = acquire
@@ -167,88 +169,88 @@ class Lock(Location):
         self.owner = None
         self.wanted.clear()
 
-    def _taken(self, machine: Machine, me: Logical) -> None:
+    def _taken(self, scheduler: Scheduler, me: Task) -> None:
         wanted = self.wanted
-        if machine.aborting:
+        if scheduler.aborting:
             self.owner = me
             return
         wanted.remove(me)
         self.owner = me
         for it in wanted:
             if not it.timed_out:
-                machine.ready.remove(it)
-        if machine.races and self.left_by != me.index and self.vc:
-            machine.join(me, self.vc)
-        if machine.tracking:
-            machine.note(me, self, True)
+                scheduler.ready.remove(it)
+        if scheduler.races and self.left_by != me.index and self.vc:
+            scheduler.join(me, self.vc)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
 
-    def _try(self, machine: Machine, me: Logical, blocking: bool, timeout: float) -> bool:
-        machine.tried = True
-        _point(machine, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
+    def _try(self, scheduler: Scheduler, me: Task, blocking: bool, timeout: float) -> bool:
+        scheduler.tried = True
+        _point(scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
         if self.owner is None:
             self.wanted.append(me)
             for it in self.wanted:
                 if it is not me and not it.timed_out:
-                    machine.ready.remove(it)
+                    scheduler.ready.remove(it)
             self.wanted.remove(me)
             self.owner = me
-            _met(machine, me, self)
+            _met(scheduler, me, self)
             return True
         if not blocking or timeout == 0:
-            _met(machine, me, self)
+            _met(scheduler, me, self)
             return False
         self.wanted.append(me)
-        machine.ready.remove(me)
-        machine.wait(me, _until(machine, timeout))
+        scheduler.ready.remove(me)
+        scheduler.wait(me, _until(scheduler, timeout))
         if me.timed_out and self.owner is not None:
             self.wanted.remove(me)
-            _met(machine, me, self)
+            _met(scheduler, me, self)
             return False
-        self._taken(machine, me)
+        self._taken(scheduler, me)
         return True
 
     def _outside(self, blocking: bool) -> bool:
         if self.owner is None:
             self.owner = True
             return True
-        if _machine is not None and _machine.quiet:
+        if _scheduler is not None and _scheduler.quiet:
             return True  # an invariant looks at what a thread is in the middle of
         if not blocking:
             return False
         raise RuntimeError("this lock was left locked by a run that has ended")
 
     def release(self, *_: object) -> None:
-        machine = _machine
-        if machine is None or not machine.active or machine.quiet:
-            if machine is None or not machine.quiet:
+        scheduler = _scheduler
+        if scheduler is None or not scheduler.active or scheduler.quiet:
+            if scheduler is None or not scheduler.quiet:
                 self.owner = None
             return
-        me = machine.current
-        if machine.aborting:
+        me = scheduler.current
+        if scheduler.aborting:
             self.owner = None
             return
         if self.owner is None:
             raise RuntimeError("release unlocked lock")
-        if machine.releases:
-            _point(machine, me, self, "release")
+        if scheduler.releases:
+            _point(scheduler, me, self, "release")
         self.owner = None
         if self.wanted:
             for it in self.wanted:
-                machine.wake(it)
-        if machine.races:
+                scheduler.wake(it)
+        if scheduler.races:
             self.left_by = index = me.index
             self.vc = vc = me.vc
             me.vc = vc = vc.copy()
             vc[index] += 1
-        if machine.tracking:
-            machine.note(me, self, True)
+        if scheduler.tracking:
+            scheduler.note(me, self, True)
 
     def locked(self) -> bool:
         me = caller()
-        if me is not None and _machine is not None:
-            _machine.tried = True
-            _point(_machine, me, self, "locked", writes=False)
-            _met(_machine, me, self, writes=False)
+        if me is not None and _scheduler is not None:
+            _scheduler.tried = True
+            _point(_scheduler, me, self, "locked", writes=False)
+            _met(_scheduler, me, self, writes=False)
         return self.owner is not None
 
     __exit__ = release
@@ -261,9 +263,9 @@ class Lock(Location):
     def _give_up(self) -> Any:
         self.release()
 
-    def _take_back(self, machine: Machine, me: Logical, state: Any) -> None:
+    def _take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
         """`me` was woken, and wants the lock again; it is among the ready ones, or not if the lock is taken."""
-        self._taken(machine, me)
+        self._taken(scheduler, me)
 
 
 class RLock(Lock):
@@ -291,9 +293,9 @@ class RLock(Lock):
         me = caller()
         if me is None:
             return
-        assert _machine is not None
+        assert _scheduler is not None
         if self.owner is not me:
-            if _machine.aborting:
+            if _scheduler.aborting:
                 return
             raise RuntimeError("cannot release un-acquired lock")
         self.depth -= 1
@@ -304,14 +306,14 @@ class RLock(Lock):
     __exit__ = release
 
     def _is_owned(self) -> bool:
-        machine = _machine
-        return machine is not None and self.owner is machine.current
+        scheduler = _scheduler
+        return scheduler is not None and self.owner is scheduler.current
 
     def _give_up(self) -> Any:
         depth, self.depth = self.depth, 1
         self.release()
         return depth
 
-    def _take_back(self, machine: Machine, me: Logical, state: Any) -> None:
-        super()._take_back(machine, me, state)
+    def _take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
+        super()._take_back(scheduler, me, state)
         self.depth = state

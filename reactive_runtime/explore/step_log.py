@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from reactive_runtime import atomics
-from reactive_runtime.explore.logical import Logical
-from reactive_runtime.explore.machine import Machine
 from reactive_runtime.explore.rewriting import SITES
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.task import Task
 from reactive_runtime.explore.watching import kept
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.tokens import Token
 
-__all__ = ["Details", "Step"]
+__all__ = ["Step", "StepLog"]
 
 _ATOMICS: Final = atomics.__file__
 UNSET: Final = object()
@@ -61,13 +61,13 @@ class Step:
     writes: bool = field(default=False, repr=False)
 
 
-class Details:
-    """Told by the machine of each step, on the thread that is about to do it."""
+class StepLog:
+    """Told by the scheduler of each step, on the thread that is about to do it."""
 
     def __init__(
-        self, machine: Machine, files: frozenset[str], codes: Collection[CodeType] = (), token: Token | None = None
+        self, scheduler: Scheduler, files: frozenset[str], codes: Collection[CodeType] = (), token: Token | None = None
     ) -> None:
-        self._machine = machine
+        self._scheduler = scheduler
         self._files = files
         self._codes = codes  # such as have no file
         self._token = token
@@ -81,15 +81,15 @@ class Details:
         self._numbers: dict[str, dict[int, int]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
 
-    def about(self, me: Logical, it: Any, name: str, writes: bool, value: Any) -> None:
+    def about(self, me: Task, it: Any, name: str, writes: bool, value: Any) -> None:
         """Before a step at a load or a store: what it is about."""
         me.said = (it, name, writes, value)
 
-    def say(self, me: Logical, text: str) -> None:
+    def say(self, me: Task, text: str) -> None:
         """Before a step: what it is, in words."""
         me.said = text
 
-    def step(self, me: Logical) -> None:
+    def step(self, me: Task) -> None:
         """`me` does its step now."""
         self._settle()
         about, me.said = me.said, None
@@ -142,7 +142,7 @@ class Details:
         if held is not None:
             self._pending = (step, held[0], held[1], held[2])
 
-    def access(self, me: Logical, it: Any, name: str, site: int, writes: bool, value: Any) -> None:
+    def access(self, me: Task, it: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
         self._settle()
         where = SITES[site]
@@ -173,9 +173,9 @@ class Details:
             self._numbered[id(it)] = known = (kept(it), self._given)
         return known[1]
 
-    def _preempts(self, me: Logical) -> bool:
+    def _preempts(self, me: Task) -> bool:
         before = self._last
-        return before != me.index and any(it.index == before for it in self._machine.ready)
+        return before != me.index and any(it.index == before for it in self._scheduler.ready)
 
     def _settle(self) -> None:
         """What became of the value of the step before."""
@@ -219,10 +219,10 @@ class Details:
         """Nobody can go on: where does each thread wait?"""
         self._settle()
         frames = sys._current_frames()
-        for it in self._machine.threads[1:]:
+        for it in self._scheduler.threads[1:]:
             if it.ended or not it.started or it.daemon:
                 continue
-            frame = self._frame(sys._getframe(1) if it is self._machine.current else frames.get(it.ident))
+            frame = self._frame(sys._getframe(1) if it is self._scheduler.current else frames.get(it.ident))
             if frame is not None:
                 name, line = frame.f_code.co_filename, frame.f_lineno
                 source = linecache.getline(name, line).strip()

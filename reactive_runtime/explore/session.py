@@ -14,32 +14,32 @@ import reactive_runtime
 from reactive_runtime import executors
 from reactive_runtime._core import fuse, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
-from reactive_runtime.explore import carriers, exchange, rewriting, tracing
-from reactive_runtime.explore.details import Details, Step
+from reactive_runtime.explore import carriers, code_patcher, rewriting, tracing
 from reactive_runtime.explore.gil import happens_under_a_gil
-from reactive_runtime.explore.hanging import Watchdog
-from reactive_runtime.explore.installing import installed
+from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
-from reactive_runtime.explore.logical import Aborted, Stop
-from reactive_runtime.explore.machine import Machine
+from reactive_runtime.explore.patching import installed
 from reactive_runtime.explore.scenario import Scenario, judge, modules_of
-from reactive_runtime.explore.standins import ForeignThreadError
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.step_log import Step, StepLog
 from reactive_runtime.explore.strategies import Replayed, Strategy
+from reactive_runtime.explore.task import Aborted, Stop
 from reactive_runtime.explore.tokens import Token, source_hash
+from reactive_runtime.explore.watchdog import Watchdog
 from reactive_runtime.explore.watching import Watcher
 
-__all__ = ["NOT_THE_SAME", "Bench", "Points"]
+__all__ = ["NOT_THE_SAME", "Points", "Session"]
 
 Points = Literal["sync", "shared", "line", "opcode"]
 
 NOT_THE_SAME: Final = (
-    "does not do the same each time the schedule is the same; look for dice, for clocks other than `time`'s, for the"
+    "does not do the same each time the schedule is the same; look for random numbers, for clocks other than `time`'s, for the"
     " order of a set (PYTHONHASHSEED), or for state that outlives a run"
 )
 """What is to be said of a scenario that does something else the second time."""
 
 _exploring: Final = primitives.Lock()
-"""Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' machine."""
+"""Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' scheduler."""
 
 _HERE: Final = os.path.dirname(__file__) + os.sep
 
@@ -60,7 +60,7 @@ _UNWATCHED: Final = (
 """Rooms of the package that are not looked into, unless they are named."""
 
 
-class Bench:
+class Session:
     """Everything in place to run schedules of one scenario."""
 
     def __init__(
@@ -85,15 +85,15 @@ class Bench:
         self.modules: list[ModuleType] = list(_watched(program, modules))
         """What is looked into."""
         names = frozenset(it.__name__ for it in [*self.modules, *modules_of(program.roots())])
-        functions = exchange.functions_in([*self.modules, *program.roots()], names)
+        functions = code_patcher.functions_in([*self.modules, *program.roots()], names)
         self._functions = [it for it in functions if not it.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(it.__code__.co_filename for it in self._functions) - {_NO_FILE}
         self._stack = contextlib.ExitStack()
-        self.machine: Machine
+        self.scheduler: Scheduler
         self.watcher: Watcher
-        self._exchange: exchange.Exchange | None = None
+        self._code_patcher: code_patcher.CodePatcher | None = None
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Session:
         if not _exploring.acquire(blocking=False):
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
         with contextlib.ExitStack() as stack:
@@ -102,76 +102,78 @@ class Bench:
             core = stack.enter_context(carriers.Pinned(self._job))
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
-            self.machine = machine = Machine(kept, self.limit)
-            self.watcher = Watcher(machine, self._files)
+            self.scheduler = scheduler = Scheduler(kept, self.limit)
+            self.watcher = Watcher(scheduler, self._files)
             if self.points == "shared":
-                self._exchange = exchanged = exchange.Exchange(self._functions, self.watcher.hooks())
+                self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
                 if exchanged.unreadable:
                     names = ", ".join(sorted(exchanged.unreadable))
                     self.notes.append(f"no source of {names}: instructions are points there")
                     hidden = [it for it in self._functions if it.__code__.co_filename in exchanged.unreadable]
-                    machine.tracer = stack.enter_context(tracing.Tracer(machine, (), hidden, "opcode"))
+                    scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), hidden, "opcode"))
                 stack.enter_context(exchanged)
                 self.watcher.prepare()
                 compiled, fuse.compiled = fuse.compiled, rewriting.compiled
                 stack.callback(setattr, fuse, "compiled", compiled)
-                machine.races = True
+                scheduler.races = True
             elif self.points in ("line", "opcode"):
-                machine.tracer = stack.enter_context(tracing.Tracer(machine, self._files, self._functions, self.points))
-            stack.enter_context(installed(machine, self.modules))
-            self._watchdog = stack.enter_context(Watchdog(machine, kept, self._hang))
+                scheduler.tracer = stack.enter_context(
+                    tracing.Tracer(scheduler, self._files, self._functions, self.points)
+                )
+            stack.enter_context(installed(scheduler, self.modules))
+            self._watchdog = stack.enter_context(Watchdog(scheduler, kept, self._hang))
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         # What the runs have left is finalised here: later it might be in the middle of another exploration.
         self.watcher.forget()
-        self.machine.forget()
+        self.scheduler.forget()
         gc.collect()
         self._stack.close()
 
     def tracks(self, yes: bool) -> None:
         """Keep chains, or not, in the runs that follow."""
         # What instructions touch is not known: then no two schedules are known to be equivalent.
-        self.machine.tracking = yes and self.points == "shared" and self.machine.tracer is None
+        self.scheduler.tracking = yes and self.points == "shared" and self.scheduler.tracer is None
         self.watcher.begin()
         if not self.watcher.frozen:  # what a token says, and what is being made small, stays as it is
-            self.machine.releases = self.machine.releases or self.machine.tried
-        self.machine.version = self.watcher.found + self.machine.releases
+            self.scheduler.releases = self.scheduler.releases or self.scheduler.tried
+        self.scheduler.version = self.watcher.found + self.scheduler.releases
 
     def run(self, program: Scenario[Any], strategy: Strategy, *, shown: bool = False) -> Stop | None:
         """One schedule. None: all held."""
-        machine = self.machine
-        machine.choose = strategy.choose
+        scheduler = self.scheduler
+        scheduler.choose = strategy.choose
         self.watcher.begin()
         if shown:
             self.watcher.show(True)
-        machine.begin()
+        scheduler.begin()
         executors._shared = None  # its threads were those of the run before
         state: Any = None
         try:
             state = self._set_up(program)
             for name, calls in program.actors.items():
-                machine.spawn(name, _Actor(state, calls))
+                scheduler.spawn(name, _Actor(state, calls))
             if (at_each_step := program.at_each_step) is not None:
-                machine.always = lambda: judge(at_each_step, state)
-            machine.watching = self.points != "sync"
-            machine.settle()
-            machine.watching = False
-            machine.always = None
-            if machine.stop is None:
+                scheduler.always = lambda: judge(at_each_step, state)
+            scheduler.watching = self.points != "sync"
+            scheduler.settle()
+            scheduler.watching = False
+            scheduler.always = None
+            if scheduler.stop is None:
                 self._at_end(program, state)
         except Aborted:
-            if machine.stop is None:
+            if scheduler.stop is None:
                 raise
         finally:
-            machine.always = None
-            machine.end()
+            scheduler.always = None
+            scheduler.end()
             if state is not None:
                 program.tear_down(state)
             self._watchdog.complain()
             self._interrupts.raise_kept()
-        stop = machine.stop
+        stop = scheduler.stop
         if stop is not None and isinstance(stop.error, ForeignThreadError | ExploreError):
             raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
         return stop
@@ -185,36 +187,36 @@ class Bench:
             raise ScenarioError(f"the set-up of {program.name} raised {type(error).__name__}: {error}") from error
 
     def _at_end(self, program: Scenario[Any], state: Any) -> None:
-        machine = self.machine
+        scheduler = self.scheduler
         try:
-            with machine.undisturbed():
+            with scheduler.undisturbed():
                 judge(program.at_end, state)
         except Exception as error:
-            machine.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
+            scheduler.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
 
     def show(
         self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None
     ) -> tuple[list[Step], Stop | None]:
         """Run one schedule again, and write down every step."""
-        machine = self.machine
+        scheduler = self.scheduler
         self.tracks(False)
         strategy = Replayed(schedule)
-        machine.details = details = Details(machine, self._files, self._codes(), token)
-        strategy.begin(machine)
+        scheduler.step_log = step_log = StepLog(scheduler, self._files, self._codes(), token)
+        strategy.begin(scheduler)
         try:
             stop = self.run(program, strategy, shown=True)
         finally:
-            machine.details = None
+            scheduler.step_log = None
             self.watcher.show(False)
-        self.accesses = [(step.thread, step.point, step.site) for step in details.steps if not step.waits]
-        details.finish()
-        if stop is not None and stop.kind == "limit" and (period := details.period()) is not None:
+        self.accesses = [(step.thread, step.point, step.site) for step in step_log.steps if not step.waits]
+        step_log.finish()
+        if stop is not None and stop.kind == "limit" and (period := step_log.period()) is not None:
             stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)
-        where = details.diverged or strategy.diverged
-        if where is not None or (len(machine.trail) != len(schedule) and schedule):
-            where = where or f"{len(machine.trail)} steps instead of {len(schedule)}"
+        where = step_log.diverged or strategy.diverged
+        if where is not None or (len(scheduler.schedule) != len(schedule) and schedule):
+            where = where or f"{len(scheduler.schedule)} steps instead of {len(schedule)}"
             raise ExploreError(f"{program.name} {NOT_THE_SAME}: {where}")
-        return details.steps, stop
+        return step_log.steps, stop
 
     def token(
         self,
@@ -228,9 +230,9 @@ class Bench:
     ) -> str:
         """What has this schedule again."""
         hot = [
-            (it, [site - exchange.sites_of(it)[0] for site in exchange.sites_of(it) if self.watcher.hot[site]])
+            (it, [site - code_patcher.sites_of(it)[0] for site in code_patcher.sites_of(it) if self.watcher.hot[site]])
             for it in sorted(self._files)
-            if exchange.sites_of(it)
+            if code_patcher.sites_of(it)
         ]
         named = [(_short(it), sites) for it, sites in hot if sites]
         return Token(
@@ -242,7 +244,7 @@ class Bench:
             python=f"{sys.version_info.major}.{sys.version_info.minor}",
             source=source_hash(self._own_files()),
             limit=self.limit,
-            releases=self.machine.releases,
+            releases=self.scheduler.releases,
             hot=named,
             program=calls,
             schedule=schedule,
@@ -258,7 +260,7 @@ class Bench:
 
     def under_a_gil(self, steps: list[Step]) -> bool:
         """Whether these steps can be done in this order where there is a GIL; at lines and instructions, unknown."""
-        return self._exchange is None or happens_under_a_gil(steps, self._exchange.code_of)
+        return self._code_patcher is None or happens_under_a_gil(steps, self._code_patcher.code_of)
 
     def resume(self, token: Token) -> None:
         """Make points of what was one when `token` was made."""
@@ -267,11 +269,11 @@ class Bench:
                 "the source of the scenario, or of the modules it is explored with, is not what it was when this token"
                 " was made: explore again"
             )
-        self.machine.releases = token.releases
+        self.scheduler.releases = token.releases
         self.watcher.frozen = True
         by_name = {_short(it): it for it in self._files}
         for name, sites in token.hot:
-            numbers = exchange.sites_of(by_name[name])
+            numbers = code_patcher.sites_of(by_name[name])
             self.watcher.heat([numbers[0] + it for it in sites])
 
 

@@ -23,7 +23,7 @@ _scope: Final[ContextVar[Scope | None]] = ContextVar("scope", default=None)
 
 
 class Scope:
-    """`with Scope():` what travelling executors begin, in this context and its copies, has ended at its end."""
+    """`with Scope():` what picklable executors begin, in this context and its copies, has ended at its end."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()

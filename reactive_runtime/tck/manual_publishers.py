@@ -6,7 +6,7 @@ import threading
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import Subscriber
-from reactive_runtime.tck.trial import Trial, shown
+from reactive_runtime.tck.environment import TestEnvironment, shown
 
 __all__ = ["ManualPublisher", "SubscriberPuppet", "WhiteboxSubscriberProbe"]
 
@@ -16,8 +16,8 @@ T = TypeVar("T")
 class ManualPublisher(Generic[T]):
     """A publisher for one subscriber, which signals what a check tells it to. The trial's lock owns what it notes."""
 
-    def __init__(self, trial: Trial) -> None:
-        self.trial = trial
+    def __init__(self, env: TestEnvironment) -> None:
+        self.env = env
         self.subscriber: Subscriber[T] | None = None
         self.requests: list[int] = []
         self.taken: int = 0  # how many of the requests a check has looked at
@@ -26,7 +26,7 @@ class ManualPublisher(Generic[T]):
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         self.subscriber = subscriber
-        self.trial.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self))
+        self.env.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self))
 
     # -- what a check does with it -----------------------------------------------------------------------------
 
@@ -44,30 +44,30 @@ class ManualPublisher(Generic[T]):
 
     def _send(self, text: str, method: str, *arguments: object) -> None:
         assert self.subscriber is not None
-        self.trial.note(f"publisher: {text} ->")
-        self.trial.call(text, getattr(self.subscriber, method), *arguments)
+        self.env.note(f"publisher: {text} ->")
+        self.env.call(text, getattr(self.subscriber, method), *arguments)
 
     def _send_end(self, text: str, method: str, *arguments: object) -> None:
         thread = threading.get_ident()
-        with self.trial.lock:
+        with self.env.lock:
             self.ending.add(thread)
         try:
             self._send(text, method, *arguments)
         finally:
-            with self.trial.lock:
+            with self.env.lock:
                 self.ending.discard(thread)
 
     def expect_request(self, why: str = "") -> int:
         """Wait for one more `request`, and return its n."""
-        came = self.trial.happens(lambda: len(self.requests) > self.taken)
-        self.trial.check(came, f"no request within {self.trial.settings.default_timeout:g} s{why and f'; {why}'}")
+        came = self.env.happens(lambda: len(self.requests) > self.taken)
+        self.env.check(came, f"no request within {self.env.settings.default_timeout:g} s{why and f'; {why}'}")
         self.taken += 1
         return self.requests[self.taken - 1]
 
     def expect_cancelling(self) -> None:
         """Wait for `cancel`."""
-        came = self.trial.happens(lambda: self.cancels)
-        self.trial.check(came, f"no cancel within {self.trial.settings.default_timeout:g} s")
+        came = self.env.happens(lambda: self.cancels)
+        self.env.check(came, f"no cancel within {self.env.settings.default_timeout:g} s")
 
 
 class _ManualSubscription:
@@ -78,23 +78,23 @@ class _ManualSubscription:
 
     def request(self, n: int, /) -> None:
         publisher = self._publisher
-        with publisher.trial.lock:
-            publisher.trial.note(f"publisher: <- request({n})")
+        with publisher.env.lock:
+            publisher.env.note(f"publisher: <- request({n})")
             if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-                publisher.trial.fault(f"the subscriber called request({n!r}), which is no demand (3.9)")
+                publisher.env.fault(f"the subscriber called request({n!r}), which is no demand (3.9)")
             publisher.requests.append(n)
             self._not_from_the_end("request")
 
     def cancel(self) -> None:
         publisher = self._publisher
-        with publisher.trial.lock:
-            publisher.trial.note("publisher: <- cancel()")
+        with publisher.env.lock:
+            publisher.env.note("publisher: <- cancel()")
             publisher.cancels += 1
             self._not_from_the_end("cancel")
 
     def _not_from_the_end(self, call: str) -> None:
-        if self._publisher.trial.rule == "2.3" and threading.get_ident() in self._publisher.ending:
-            self._publisher.trial.fault(f"{call} was called from inside a terminal signal (2.3)")
+        if self._publisher.env.rule == "2.3" and threading.get_ident() in self._publisher.ending:
+            self._publisher.env.fault(f"{call} was called from inside a terminal signal (2.3)")
 
 
 class SubscriberPuppet:
@@ -112,8 +112,8 @@ class SubscriberPuppet:
 class WhiteboxSubscriberProbe(Generic[T]):
     """A subscriber under a whitebox check tells this what it receives; any thread may."""
 
-    def __init__(self, trial: Trial) -> None:
-        self._trial = trial
+    def __init__(self, env: TestEnvironment) -> None:
+        self._env = env
         self._puppet: SubscriberPuppet | None = None  # the trial's lock owns this and the rest
         self._elements: list[T] = []
         self._taken = 0
@@ -124,70 +124,70 @@ class WhiteboxSubscriberProbe(Generic[T]):
 
     def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
         """In `on_subscribe`, with a puppet for the subscription it keeps; a later one is ignored."""
-        with self._trial.lock:
-            self._trial.note("probe: register_on_subscribe")
+        with self._env.lock:
+            self._env.note("probe: register_on_subscribe")
             self._puppet = self._puppet or puppet
 
     def register_on_next(self, element: T) -> None:
         """In `on_next`."""
-        with self._trial.lock:
-            self._trial.note(f"probe: register_on_next({shown(element)})")
+        with self._env.lock:
+            self._env.note(f"probe: register_on_next({shown(element)})")
             self._elements.append(element)
 
     def register_on_error(self, error: BaseException) -> None:
         """In `on_error`."""
-        with self._trial.lock:
-            self._trial.note(f"probe: register_on_error({shown(error)})")
+        with self._env.lock:
+            self._env.note(f"probe: register_on_error({shown(error)})")
             self._errors.append(error)
             if len(self._errors) > 1:
-                self._trial.fault("the subscriber registered on_error a second time (1.7)")
+                self._env.fault("the subscriber registered on_error a second time (1.7)")
 
     def register_on_complete(self) -> None:
         """In `on_complete`."""
-        with self._trial.lock:
-            self._trial.note("probe: register_on_complete()")
+        with self._env.lock:
+            self._env.note("probe: register_on_complete()")
             self._completions += 1
             if self._completions > 1:
-                self._trial.fault("the subscriber registered on_complete a second time (1.7)")
+                self._env.fault("the subscriber registered on_complete a second time (1.7)")
 
     # -- called by the kit -------------------------------------------------------------------------------------
 
     def puppet(self) -> SubscriberPuppet:
         """Wait for the puppet."""
-        self._trial.happens(lambda: self._puppet)
+        self._env.happens(lambda: self._puppet)
         if self._puppet is None:
-            self._trial.fail("the subscriber did not call probe.register_on_subscribe in on_subscribe")
+            self._env.fail("the subscriber did not call probe.register_on_subscribe in on_subscribe")
         return self._puppet
 
     def trigger_request(self, n: int) -> None:
         """Have the subscriber request `n`."""
-        self._trial.call(f"puppet.trigger_request({n})", self.puppet().trigger_request, n)
+        self._env.call(f"puppet.trigger_request({n})", self.puppet().trigger_request, n)
 
     def signal_cancel(self) -> None:
         """Have the subscriber cancel."""
-        self._trial.call("puppet.signal_cancel()", self.puppet().signal_cancel)
+        self._env.call("puppet.signal_cancel()", self.puppet().signal_cancel)
 
     def expect_next(self, expected: T) -> None:
         """Wait for the subscriber to say that it got `expected`."""
-        came = self._trial.happens(lambda: len(self._elements) > self._taken)
-        self._trial.check(came, f"the subscriber did not register on_next({shown(expected)})")
+        came = self._env.happens(lambda: len(self._elements) > self._taken)
+        self._env.check(came, f"the subscriber did not register on_next({shown(expected)})")
         got = self._elements[self._taken]
         self._taken += 1
-        self._trial.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
+        self._env.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
 
     def expect_none(self) -> None:
         """The subscriber registers no further element."""
-        more = self._trial.silence(lambda: len(self._elements))
-        self._trial.check(not more, "the subscriber registered an element that was not sent")
+        more = self._env.silence(lambda: len(self._elements))
+        self._env.check(not more, "the subscriber registered an element that was not sent")
 
     def expect_completion(self) -> None:
         """Wait for the subscriber to say that the stream completed."""
-        came = self._trial.happens(lambda: self._completions)
-        self._trial.check(came, "the subscriber did not register on_complete()")
+        came = self._env.happens(lambda: self._completions)
+        self._env.check(came, "the subscriber did not register on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for the subscriber to say that the stream failed with `expected`."""
-        came = self._trial.happens(lambda: self._errors)
-        self._trial.check(came, f"the subscriber did not register on_error({shown(expected)})")
+        came = self._env.happens(lambda: self._errors)
+        self._env.check(came, f"the subscriber did not register on_error({shown(expected)})")
         got = self._errors[0]
-        self._trial.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")
+        self._env.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")

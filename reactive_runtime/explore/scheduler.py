@@ -1,7 +1,7 @@
 """Runs threads one at a time: the heart of the explorer.
 
-A *logical thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
-Each is carried by an OS thread that is kept from run to run, and exactly one holds the *baton*: it is the only one
+A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
+Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
 that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
 comes to a *point*: it says what it is about to do, and a strategy chooses who goes on. So the order of all that
 matters is the order of the points, which is decided here, can be written down, and can be had again.
@@ -10,10 +10,10 @@ matters is the order of the points, which is decided here, can be written down, 
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
                         └──returns──▶ ended
 
-Who owns what: every field of the machine and of its threads belongs to the holder of the baton. The baton changes
+Who owns what: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
 hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
 *watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
-the machine over: the run is given up, its threads are left behind, and the main thread says so.
+the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
 
 Time is virtual: the clock stands still while anybody can run, and then moves to the next deadline.
 """
@@ -26,9 +26,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
-from reactive_runtime.explore.logical import Aborted, Logical, Stop
+from reactive_runtime.explore.task import Aborted, Stop, Task
 
-__all__ = ["Machine"]
+__all__ = ["Scheduler"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
@@ -37,15 +37,15 @@ PERSISTENCE: Final = 400
 """Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
 
 
-class Machine:
+class Scheduler:
     """Runs one schedule after another."""
 
     def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
         self.carriers: ThreadCarriers = carriers or ThreadCarriers()
         self.limit = limit
-        self.choose: Callable[[list[Logical], Logical], Logical] = lambda ready, me: ready[0]
+        self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
-        self.details: Any = None  # told of every step, when a run is to be shown
+        self.step_log: Any = None  # told of every step, when a run is to be shown
         self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
         self.races = False  # whether vector clocks are kept
         self.tracking = False  # whether chains are kept, for partial-order reduction
@@ -59,24 +59,24 @@ class Machine:
         self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
         self.run: int = 0  # watch
         self.steps: int = 0  # watch
-        self.current: Logical = None  # type: ignore[assignment]  # watch
-        self.threads: list[Logical] = []
-        self.ready: list[Logical] = []
-        self.resting: list[Logical] = []  # gave way; ready again when another has done a step
-        self.trail: list[int] = []  # who did each step: the schedule
+        self.current: Task = None  # type: ignore[assignment]  # watch
+        self.threads: list[Task] = []
+        self.ready: list[Task] = []
+        self.resting: list[Task] = []  # gave way; ready again when another has done a step
+        self.schedule: list[int] = []  # who did each step: the schedule
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
         self.made: int = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock: float = 0.0
-        self.timers: list[tuple[float, int, Logical]] = []
+        self.timers: list[tuple[float, int, Task]] = []
         self.horizon: float = 0.0
         self.stop: Stop | None = None
-        self.main: Logical = None  # type: ignore[assignment]
+        self.main: Task = None  # type: ignore[assignment]
 
     # -- a run -------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a run, on the calling thread, as its logical thread 0."""
+        """Begin a run, on the calling thread, as its task thread 0."""
         self.run += 1
         self.steps = 0
         self.made = self.streak = 0
@@ -84,7 +84,7 @@ class Machine:
         self.threads = []
         self.ready = []
         self.resting = []
-        self.trail = []
+        self.schedule = []
         self.timers = []
         self.stop = None
         self.aborting = self.settling = False
@@ -140,7 +140,7 @@ class Machine:
             self.main.wait()
             self.current = self.main
 
-    def _to_unwind(self) -> Logical:
+    def _to_unwind(self) -> Task:
         for it in self.threads:
             if not it.ended and it is not self.main:
                 if it.started:
@@ -149,7 +149,7 @@ class Machine:
         return self.main
 
     def abort(self, stop: Stop) -> NoReturn:
-        """End the run for a reason. On the thread with the baton; does not return."""
+        """End the run for a reason. On the thread with the turn; does not return."""
         if self.stop is None:
             self.stop = stop
         self.aborting = True
@@ -157,12 +157,12 @@ class Machine:
 
     # -- threads -----------------------------------------------------------------------------------------------
 
-    def _thread(self, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool = False) -> Logical:
-        thread = Logical(len(self.threads), name, target, carrier, daemon)
+    def _thread(self, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool = False) -> Task:
+        thread = Task(len(self.threads), name, target, carrier, daemon)
         self.threads.append(thread)
         return thread
 
-    def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Logical:
+    def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Task:
         """A new thread, ready to run. The one that spawns it goes on."""
         carrier = self.carriers.carrier(len(self.threads) - 1, self)
         if self.tracer is not None:
@@ -183,15 +183,15 @@ class Machine:
         self.ready.append(thread)
         return thread
 
-    def body(self, me: Logical) -> Logical:
-        """The life of a thread, on its carrier, which holds the baton; returns who gets it next."""
+    def body(self, me: Task) -> Task:
+        """The life of a thread, on its carrier, which holds the turn; returns who gets it next."""
         if not self.aborting:
             me.started = True
-            self.trail.append(me.index)
+            self.schedule.append(me.index)
             if self.tracking:
                 me.chain = hash((me.chain, 1))
-            if self.details is not None:
-                self.details.step(me)
+            if self.step_log is not None:
+                self.step_log.step(me)
             try:
                 me.target()
             except Aborted:
@@ -205,7 +205,7 @@ class Machine:
         me.ended = True
         return self._after(me)
 
-    def _after(self, me: Logical) -> Logical:
+    def _after(self, me: Task) -> Task:
         if not self.aborting:
             if self.always is not None:
                 self._look(me)
@@ -227,13 +227,13 @@ class Machine:
         self.current = nxt = self._to_unwind()
         return nxt
 
-    def _next(self, me: Logical) -> Logical:
+    def _next(self, me: Task) -> Task:
         ready = self.ready
         return ready[0] if len(ready) == 1 else self.choose(ready, me)
 
     # -- points ------------------------------------------------------------------------------------------------
 
-    def step(self, me: Logical) -> None:
+    def step(self, me: Task) -> None:
         """`me`, which runs and could go on, is about to do what it has said: who goes next? Returns when it is `me`."""
         if self.aborting:
             self.pass_through(me)
@@ -257,11 +257,11 @@ class Machine:
                 self.streak += 1
                 if self.streak > PERSISTENCE:
                     self._give_way(me)
-        self.trail.append(me.index)
-        if self.details is not None:
-            self.details.step(me)
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
 
-    def wait(self, me: Logical, deadline: float | None = None) -> None:
+    def wait(self, me: Task, deadline: float | None = None) -> None:
         """`me` can't go on until it is woken, or the clock has come to `deadline`. It is not among the ready ones."""
         if self.aborting:
             raise Aborted
@@ -281,28 +281,28 @@ class Machine:
         if self.aborting:
             raise Aborted
         me.deadline = None
-        self.trail.append(me.index)
-        if self.details is not None:
-            self.details.step(me)
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
 
-    def _count(self, me: Logical) -> None:
+    def _count(self, me: Task) -> None:
         self.steps += 1
         if self.steps > self.limit or self.always is not None:
             self._checked(me)
 
-    def _checked(self, me: Logical) -> None:
+    def _checked(self, me: Task) -> None:
         if self.steps > self.limit:
             self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
         if self.always is not None:
             self._look(me)
 
-    def wake(self, thread: Logical) -> None:
+    def wake(self, thread: Task) -> None:
         """`thread`, which waits, can go on; if the clock has not woken it already."""
         thread.deadline = None
         if thread not in self.ready:
             self.ready.append(thread)
 
-    def pause(self, me: Logical) -> None:
+    def pause(self, me: Task) -> None:
         """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
         if self.aborting or (len(self.ready) == 1 and not self.resting):
             self.step(me)
@@ -311,11 +311,11 @@ class Machine:
         if self.resting:
             self._rested()
         self._give_way(me)
-        self.trail.append(me.index)
-        if self.details is not None:
-            self.details.step(me)
+        self.schedule.append(me.index)
+        if self.step_log is not None:
+            self.step_log.step(me)
 
-    def _give_way(self, me: Logical) -> None:
+    def _give_way(self, me: Task) -> None:
         """Another one goes on, and `me` when it has done a step."""
         self.streak = 0
         me.priority = -float(self.steps)
@@ -345,8 +345,8 @@ class Machine:
         main = self.main if self.settling else None
         waiting = [it for it in self.threads if it.started and not it.ended and it is not main and not it.daemon]
         names = ", ".join(f"{it.name} ({it.what})" for it in waiting)
-        if self.details is not None:
-            self.details.stuck()
+        if self.step_log is not None:
+            self.step_log.stuck()
         return self.abort(Stop("deadlock", f"nobody can go on: {names}"))
 
     def _tick(self) -> bool:
@@ -371,14 +371,14 @@ class Machine:
             self.wake(thread)
         return now is not None
 
-    def _unfinished(self) -> Logical | None:
+    def _unfinished(self) -> Task | None:
         """A thread whose end the run has to wait for."""
         for it in self.threads:
             if not it.ended and not it.daemon and it is not self.main:
                 return it
         return None
 
-    def _look(self, me: Logical) -> None:
+    def _look(self, me: Task) -> None:
         """Let the invariant look at the state. Nothing it does is a point."""
         assert self.always is not None
         try:
@@ -401,7 +401,7 @@ class Machine:
             self.quiet -= 1
             self.watching = watching
 
-    def pass_through(self, me: Logical) -> None:
+    def pass_through(self, me: Task) -> None:
         """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""
         me.rights += 1
         if me.rights > 1_000:
@@ -409,7 +409,7 @@ class Machine:
 
     # -- what happened before what -----------------------------------------------------------------------------
 
-    def note(self, me: Logical, location: Any, writes: bool) -> None:
+    def note(self, me: Task, location: Any, writes: bool) -> None:
         """`me` has done something to `location`: it happens after what was done there before."""
         if writes:
             location.w = me.chain = hash((me.chain, location.w, location.r))
@@ -418,7 +418,7 @@ class Machine:
             me.chain = hash((me.chain, location.w))
             location.r = (location.r + me.chain) & 0xFFFF_FFFF_FFFF_FFFF
 
-    def ahead(self, thread: Logical) -> int:
+    def ahead(self, thread: Task) -> int:
         """The chain of `thread` after what it is about to do."""
         location = thread.location
         if location is None:
@@ -427,14 +427,14 @@ class Machine:
             return hash((thread.chain, location.w, location.r))
         return hash((thread.chain, location.w))
 
-    def leave(self, me: Logical) -> list[int]:
+    def leave(self, me: Task) -> list[int]:
         """The vector clock that `me` leaves behind for whoever comes after; its own moves on."""
         vc = me.vc
         me.vc = mine = vc.copy()
         mine[me.index] += 1
         return vc
 
-    def join(self, me: Logical, vc: list[int]) -> None:
+    def join(self, me: Task, vc: list[int]) -> None:
         """`me` comes after what was left behind with `vc`."""
         mine = me.vc
         if len(vc) != len(mine):

@@ -1,8 +1,8 @@
 """What a cancel leaves behind, measured while load is on: in one round of eight all subscribers leave in its middle.
 
 From the return of the last `cancel`: how long until nothing of the subscriptions is queued or runs on any pool, until
-every iterator that was opened is closed (of scenarios that open theirs with `Rig.opened`), and whether each subscriber
-can then be collected, while the publisher lives on (3.13).
+every iterator that was opened is closed (of scenarios that open theirs with `Context.opened`), and whether each
+subscriber can then be collected, while the publisher lives on (3.13).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 
-__all__ = ["CHANCE", "PATIENCE", "Leaving", "Opened", "collected", "kept_young"]
+__all__ = ["CHANCE", "PATIENCE", "CancellationMetrics", "Opened", "collected", "kept_young"]
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ CHANCE: Final = 0.125
 
 
 @dataclass
-class Leaving:
+class CancellationMetrics:
     """What was measured of one scenario; seconds from the return of the last cancel."""
 
     idle: list[float] = field(default_factory=list)
