@@ -2,11 +2,11 @@
 
 from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
 from reactive_runtime.stress.harness import Failure, Load, Result, run
-from reactive_runtime.stress.scenario import MIXES, Context, Scenario, Workload, find, scenario
+from reactive_runtime.stress.scenario import WORKLOADS, Context, Scenario, Workload, find, scenario
 
 __all__ = [
     "FAULTS",
-    "MIXES",
+    "WORKLOADS",
     "Context",
     "Failure",
     "Load",

@@ -37,7 +37,7 @@ from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.stress.cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
 from reactive_runtime.stress.pressure import CHANCES, HESITANT, pressure
-from reactive_runtime.stress.scenario import FEEDERS, MIXES, Context, Scenario, Workload
+from reactive_runtime.stress.scenario import FEEDERS, WORKLOADS, Context, Scenario, Workload
 from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 
@@ -234,7 +234,7 @@ class _Stage:
         targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         _subscribe(publisher, targets)
         most = max(2, (self.scenario.elements or 1000) // 8)
-        workload, chance = MIXES[rng.choice(self.scenario.mixes)], rng.choice(CHANCES)
+        workload, chance = WORKLOADS[rng.choice(self.scenario.workloads)], rng.choice(CHANCES)
         more: list[list[_Target]] = [[] for _ in range(workers.size)]
         burst = _Burst(publisher, targets, self.context.feeders, workload, chance, rng.randrange(2**32), most, more)
         workers.fire(burst, self.scenario.name)

@@ -25,7 +25,7 @@ from reactive_runtime.spec import Publisher
 from reactive_runtime.stress.cancellation_metrics import Opened
 from reactive_runtime.testing.recorder import Recorder
 
-__all__ = ["FEEDERS", "MIXES", "Context", "Scenario", "Workload", "default_folder", "find", "scenario"]
+__all__ = ["FEEDERS", "WORKLOADS", "Context", "Scenario", "Workload", "default_folder", "find", "scenario"]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[["Context"], Publisher[int]])
@@ -54,7 +54,7 @@ class Workload:
     """One more subscriber, which requests and cancels at once, or does not"""
 
 
-MIXES: Final[dict[str, Workload]] = {
+WORKLOADS: Final[dict[str, Workload]] = {
     "mixed": Workload((0, 1, 1, 2, 4), one=60, several=33, unbounded=3, cancel=2.5),
     "to and fro": Workload((2, 4, 8), one=90, cancel=0.2),  # demand comes back to zero, again and again
     "unbounded": Workload((1, 2), one=20, several=20, unbounded=40, cancel=10),
@@ -227,8 +227,8 @@ class Scenario:
     """plain, slow or raising."""
     late_signals: int | None
     """How many signals may begin after a cancel from outside has returned."""
-    mixes: tuple[str, ...]
-    """Names in `MIXES`."""
+    workloads: tuple[str, ...]
+    """Names in `WORKLOADS`."""
     tags: frozenset[str]
     file: str
     summary: str
@@ -251,7 +251,7 @@ def scenario(
     """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
     not known how many), `ascending` unless it says otherwise.
 
-    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the mixes (see `MIXES`).
+    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the workloads (see `WORKLOADS`).
     `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
     threads that are not the context's.
     `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
@@ -261,19 +261,19 @@ def scenario(
     `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
     workload that is none, and ValueError for a `live` out of its range.
     """
-    mixes = (workload,) if isinstance(workload, str) else tuple(workload)
+    workloads = (workload,) if isinstance(workload, str) else tuple(workload)
     if live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
     if late_signals is not None and not 0 <= late_signals <= 15:
         raise ValueError(f"scenario: late_signals must be 0 to 15, not {late_signals}")
-    for name in mixes:
-        if name not in MIXES:
-            raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(MIXES)}")
+    for name in workloads:
+        if name not in WORKLOADS:
+            raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(WORKLOADS)}")
 
     def declare(factory: F) -> F:
         summary = (factory.__doc__ or "").strip().splitlines()
         found = Scenario(
-            factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, mixes,
+            factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, workloads,
             frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
             executor_stops,
         )  # fmt: skip

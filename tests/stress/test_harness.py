@@ -21,7 +21,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import (
-    MIXES,
+    WORKLOADS,
     Context,
     Load,
     Result,
@@ -63,7 +63,7 @@ def test_a_conformant_publisher_is_not_accused(name: str, no_thread_left: None) 
 def test_there_are_forty_scenarios_of_every_kind() -> None:
     scenarios = find(FOLDER)
     assert len(scenarios) >= 40
-    assert {workload for it in scenarios for workload in it.mixes} == set(MIXES)
+    assert {workload for it in scenarios for workload in it.workloads} == set(WORKLOADS)
     assert all(it.summary for it in scenarios)
 
 
