@@ -4,9 +4,38 @@ Publishers run on `concurrent.futures` executors, demand is never exceeded, buff
 cancellation is kept. Importing this needs the standard library only.
 """
 
-from reactive_runtime.flow import Flow
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
+from reactive_runtime._operators.creating import Emitter
+from reactive_runtime._operators.side_effects import Listener, Metrics
+from reactive_runtime._operators.terminal import Disposable
+from reactive_runtime._operators.transforming import Notification
+from reactive_runtime.flow import ConnectableFlow, Flow
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
 
 __version__ = "0.1.0"
 
-__all__ = ["MAX_DEMAND", "Flow", "Processor", "Publisher", "Subscriber", "Subscription", "__version__"]
+__all__ = [
+    "MAX_DEMAND",
+    "ConnectableFlow",
+    "Disposable",
+    "Emitter",
+    "Flow",
+    "KillSwitch",
+    "Listener",
+    "Metrics",
+    "Notification",
+    "ParallelFlow",
+    "Processor",
+    "Publisher",
+    "Subscriber",
+    "Subscription",
+    "Valve",
+    "__version__",
+]
+
+if not _TYPE_CHECKING:  # what has its home here says so: in messages, in documentation, and where it is pickled
+    for _kind in (Disposable, Emitter, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve):
+        _kind.__module__ = __name__
+    del _kind

@@ -20,16 +20,15 @@ from weakref import WeakSet
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import check_clock
+from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
-if TYPE_CHECKING:
-    from reactive_runtime._core.combinator import Clock
-
 __all__ = [
+    "Clock",
     "ScheduledExecutor",
     "SerialExecutor",
     "TrampolineExecutor",
@@ -41,6 +40,9 @@ __all__ = [
     "runs_here",
     "threads_of",
 ]
+
+if not TYPE_CHECKING:  # its home
+    Clock.__module__ = __name__
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -8,22 +8,22 @@ from typing import TypeVar
 from reactive_runtime._core.arguments import at_least
 from reactive_runtime._core.explain import drawing
 from reactive_runtime._core.flow_source import make_flows_of
-from reactive_runtime.operators.boundaries import SchedulingOperators
-from reactive_runtime.operators.bridging import SparkOperators
-from reactive_runtime.operators.calling import TaskOperators
-from reactive_runtime.operators.combining import CombiningOperators
-from reactive_runtime.operators.filtering import FilteringOperators
-from reactive_runtime.operators.flattening import FlatteningOperators
-from reactive_runtime.operators.folding import AggregatingOperators
-from reactive_runtime.operators.looking import SideEffectOperators
-from reactive_runtime.operators.pacing import BackpressureOperators
-from reactive_runtime.operators.pushing import CreatingSources
-from reactive_runtime.operators.recovering import ErrorHandlingOperators
-from reactive_runtime.operators.sharing import ConnectableSource, SharingOperators
-from reactive_runtime.operators.sinks import Disposable, TerminalOperators
-from reactive_runtime.operators.splitting import GroupingOperators
-from reactive_runtime.operators.timing import TimingOperators
-from reactive_runtime.operators.transforming import TransformingOperators
+from reactive_runtime._operators.aggregating import AggregatingOperators
+from reactive_runtime._operators.backpressure import BackpressureOperators
+from reactive_runtime._operators.calling import TaskOperators
+from reactive_runtime._operators.combining import CombiningOperators
+from reactive_runtime._operators.creating import CreatingSources
+from reactive_runtime._operators.error_handling import ErrorHandlingOperators
+from reactive_runtime._operators.filtering import FilteringOperators
+from reactive_runtime._operators.flattening import FlatteningOperators
+from reactive_runtime._operators.grouping import GroupingOperators
+from reactive_runtime._operators.scheduling import SchedulingOperators
+from reactive_runtime._operators.sharing import ConnectableSource, SharingOperators
+from reactive_runtime._operators.side_effects import SideEffectOperators
+from reactive_runtime._operators.spark_bridge import SparkOperators
+from reactive_runtime._operators.terminal import Disposable, TerminalOperators
+from reactive_runtime._operators.timing import TimingOperators
+from reactive_runtime._operators.transforming import TransformingOperators
 from reactive_runtime.sources import Sources
 
 __all__ = ["ConnectableFlow", "Flow", "Operators"]

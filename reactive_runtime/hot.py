@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, check_executor, not_none, seconds_of
@@ -29,6 +29,7 @@ from reactive_runtime.spec import Subscription
 
 __all__ = [
     "BehaviorProcessor",
+    "Emission",
     "EmitResult",
     "PublishProcessor",
     "ReplayProcessor",
@@ -39,6 +40,12 @@ __all__ = [
 T = TypeVar("T")
 
 CAPACITY = 256
+
+Emission = EmitResult
+"""The name of `EmitResult` before version 0.1 was released."""
+
+if not TYPE_CHECKING:  # its home
+    EmitResult.__module__ = __name__
 
 
 class _HotProcessor(Flow[T]):

@@ -1,8 +1,7 @@
 """Asynchronous boundaries: from thread to thread, with links recorded, with pools that go away under load."""
 
-from reactive_runtime import Flow, Publisher
+from reactive_runtime import Flow, KillSwitch, Publisher, Valve
 from reactive_runtime.executors import SerialExecutor, TrampolineExecutor
-from reactive_runtime.operators.pacing import KillSwitch, Valve
 from reactive_runtime.stress import Context, scenario
 
 

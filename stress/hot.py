@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from reactive_runtime import Flow, Publisher
+from reactive_runtime import Emitter, Flow, Publisher
 from reactive_runtime.hot import (
     BehaviorProcessor,
     EmitResult,
@@ -12,7 +12,6 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.stress import Context, scenario
 

@@ -28,9 +28,12 @@ EXAMPLES = [
     for number, (code, output) in enumerate(EXAMPLE.findall(page.read_text()), start=1)
 ]
 MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(reactive_runtime.__path__, "reactive_runtime.")
-    if not module.name.endswith("__main__")
+    "reactive_runtime",
+    *(
+        module.name
+        for module in pkgutil.walk_packages(reactive_runtime.__path__, "reactive_runtime.")
+        if not module.name.endswith("__main__")
+    ),
 ]
 
 
@@ -54,7 +57,7 @@ def test_what_the_docs_show_of_a_file_is_in_it() -> None:
         )
 
 
-WITH_SPARK = "reactive_runtime.operators.bridging"
+WITH_SPARK = "reactive_runtime._operators.spark_bridge"
 """Its examples take the session that the tests of Spark share, and so run with them."""
 
 

@@ -25,6 +25,7 @@ ROOT: Final = "reactive_runtime"
 
 NOT_REFERENCE: Final = {
     f"{ROOT}.cli": "the command: its reference is `reactive-runtime --help`",
+    f"{ROOT}.operators": "the paths that names had before they were exported by the package",
     f"{ROOT}.targets": "finds a name from the shell",
 }
 """Modules without an underscore that a user has no reason to import."""
@@ -81,7 +82,7 @@ def members() -> list[Member]:
         function = getattr(Flow, name)
         begins = isinstance(inspect.getattr_static(Flow, name), staticmethod)
         module = function.__module__.rpartition(".")[2].lstrip("_")
-        ends = module in ("sinks", "flow") or name == "to_spark"
+        ends = module in ("terminal", "flow") or name == "to_spark"
         kind = "source" if begins else "sink" if ends else "operator"
         theme = {"source": "sources", "sink": "sinks"}.get(kind, module)
         found.append(Member(name, theme, kind, function))
@@ -134,13 +135,9 @@ def _is_an_implementation(entry: Module) -> bool:
 
 
 def _module_names() -> list[str]:
-    """The package first, then what lies directly in it, then the modules of operators."""
+    """The package first, then what lies directly in it, then the public modules of its packages."""
     top = [it.name for it in pkgutil.iter_modules(reactive_runtime.__path__, f"{ROOT}.")]
-    operators = f"{ROOT}.operators"
-    deeper = [*DEEPER]
-    if operators in top:
-        deeper += [it.name for it in pkgutil.iter_modules(importlib.import_module(operators).__path__, f"{operators}.")]
-    names = [ROOT, *top, *deeper]
+    names = [ROOT, *top, *DEEPER]
     return [
         name
         for name in names

@@ -20,8 +20,8 @@ from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase
+    from reactive_runtime._operators.sharing import ConnectableSource
     from reactive_runtime.flow import ConnectableFlow, Flow
-    from reactive_runtime.operators.sharing import ConnectableSource
 
 __all__ = [
     "Boundary",

@@ -33,8 +33,8 @@ __all__ = ["NOT_THE_SAME", "Points", "Session"]
 Points = Literal["sync", "shared", "line", "opcode"]
 
 NOT_THE_SAME: Final = (
-    "does not do the same each time the schedule is the same; look for random numbers, for clocks other than `time`'s, for"
-    " the order of a set (PYTHONHASHSEED), or for state that outlives a run"
+    "does not do the same each time the schedule is the same; look for random numbers, for clocks other than `time`'s,"
+    " for the order of a set (PYTHONHASHSEED), or for state that outlives a run"
 )
 """What is to be said of a scenario that does something else the second time."""
 

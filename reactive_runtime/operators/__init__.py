@@ -1,1 +1,1 @@
-"""The operators, by theme. Each is a method of the theme's class, with its step below; `Flow` inherits the classes."""
+"""The paths that public names had before they were exported by `reactive_runtime`; see its `__all__`."""

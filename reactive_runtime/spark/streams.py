@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.arguments import one_of
+from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
-from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.spark.errors import a_dataframe, not_stopped, spark_error
 from reactive_runtime.spark.frames import Rows, flow_of_rows
 

@@ -158,8 +158,7 @@ class Recorder:
         elements: int | None = None,
         late_signals: int | None = None,
     ) -> RecordedPublisher[T]:
-        """`publisher`, each subscription of which is recorded; the other arguments are those of `SubscriptionMetadata`.
-        """
+        """`publisher`, each subscription of which is recorded; the rest is `SubscriptionMetadata`'s."""
         facts = SubscriptionMetadata(
             -1,
             scenario,

@@ -13,11 +13,10 @@ import pytest
 from sinks import PATIENCE, Sink
 
 from connections.parties import Listener
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Emitter, Flow, hooks
 from reactive_runtime.executors import TrampolineExecutor
 from reactive_runtime.explore import explore
 from reactive_runtime.hot import EmitResult, SubmissionPublisher
-from reactive_runtime.operators.pushing import Emitter
 
 # -- create --------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from explore.racing import Hand
 
-from reactive_runtime import Flow
+from reactive_runtime import Disposable, Flow
 from reactive_runtime.explore import call, cancel, explore_publisher
 from reactive_runtime.explore.publisher import Driven, subscribe
 from reactive_runtime.flow import ConnectableFlow
@@ -22,7 +22,6 @@ from reactive_runtime.hot import (
     ReplayProcessor,
     UnicastProcessor,
 )
-from reactive_runtime.operators.sinks import Disposable
 from reactive_runtime.spec import MAX_DEMAND, Subscription
 
 

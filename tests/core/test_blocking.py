@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, KillSwitch, Listener, ParallelFlow, hooks
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import (
     ScheduledExecutor,
@@ -23,8 +23,6 @@ from reactive_runtime.executors import (
     VirtualTimeExecutor,
     blocking_allowed,
 )
-from reactive_runtime.operators.looking import Listener
-from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow
 from reactive_runtime.picklable import Threads, Timers
 
 # -- the guard ------------------------------------------------------------------------------------------------
@@ -482,5 +480,5 @@ def test_a_flow_that_ends_at_the_moment_of_the_timeout_has_its_result(monkeypatc
         future.set_result(7)
         return "a look"
 
-    monkeypatch.setattr("reactive_runtime.operators.sinks.waited_for", looking)
+    monkeypatch.setattr("reactive_runtime._operators.terminal.waited_for", looking)
     assert Flow.from_future(future).block(timeout=0.01) == 7

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, KillSwitch, hooks
 from reactive_runtime._core import primitives
 from reactive_runtime.executors import (
     ScheduledExecutor,
@@ -22,7 +22,6 @@ from reactive_runtime.executors import (
     clock_of,
 )
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.operators.pacing import KillSwitch
 
 TIMED: dict[str, Callable[..., Flow[Any]]] = {
     "timer": lambda *clock: Flow.timer(2, *clock),

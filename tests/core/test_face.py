@@ -12,9 +12,9 @@ import pytest
 
 from reactive_runtime import Flow
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._operators.spark_bridge import SparkOperators
+from reactive_runtime._operators.terminal import TerminalOperators
 from reactive_runtime.flow import Operators
-from reactive_runtime.operators.bridging import SparkOperators
-from reactive_runtime.operators.sinks import TerminalOperators
 from reactive_runtime.pipeline import Pipeline
 
 PUBLIC = [name for name in dir(Flow) if not name.startswith("_")]

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from sinks import PATIENCE
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, Valve
 from reactive_runtime._core.assembly import note_assembly
 from reactive_runtime._core.step import Each, Step
 from reactive_runtime.errors import ProtocolError
 from reactive_runtime.hot import PublishProcessor, SubmissionPublisher
-from reactive_runtime.operators.pacing import Valve
 
 
 def raised_by(flow: Flow[Any], kind: type[BaseException] = TypeError) -> BaseException:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_runtime import Flow
+from reactive_runtime import Emitter, Flow, KillSwitch, ParallelFlow, Valve
 from reactive_runtime._core.arguments import PREFETCH
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
@@ -19,8 +19,6 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
-from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.testing import StepVerifier
 
 HOT = [BehaviorProcessor, PublishProcessor, ReplayProcessor, SubmissionPublisher, UnicastProcessor]

@@ -20,10 +20,9 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, Listener, hooks
 from reactive_runtime.executors import ScheduledExecutor
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.operators.looking import Listener
 
 
 class Own(BaseException):

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from explore.racing import Applied, cancel, complete, complete_2, emit, fail, fail_2, request
-from reactive_runtime import Flow
+from reactive_runtime import Flow, Valve
 from reactive_runtime.explore import explore_publisher
 from reactive_runtime.explore.publisher import Driven
-from reactive_runtime.operators.pacing import Valve
 from reactive_runtime.spec import MAX_DEMAND
 
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from reactive_runtime import MAX_DEMAND, Flow, Subscriber, Subscription
+from reactive_runtime import MAX_DEMAND, Flow, Notification, Subscriber, Subscription
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.operators.transforming import Notification
 
 __all__ = ["FailedError", "Given", "Item", "Keeping", "Made", "Script", "numbers", "scripts"]
 

@@ -9,9 +9,7 @@ from typing import Any
 
 from models.running import Entry, Items, Place
 from models.scripts import Item, Made
-from reactive_runtime import Flow
-from reactive_runtime.operators.looking import Listener, Metrics
-from reactive_runtime.operators.pacing import KillSwitch, Valve
+from reactive_runtime import Flow, KillSwitch, Listener, Metrics, Valve
 
 __all__ = ["TABLE"]
 

@@ -16,10 +16,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from models.scripts import FailedError, Item
-from reactive_runtime import Flow
+from reactive_runtime import Emitter, Flow, KillSwitch, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.operators.pacing import KillSwitch, Valve
-from reactive_runtime.operators.pushing import Emitter
 
 __all__ = ["TIMED", "Events", "Stage", "Timed", "events"]
 

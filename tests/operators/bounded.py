@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, Literal
 
-from reactive_runtime import Flow
+from reactive_runtime import Emitter, Flow, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import (
     BehaviorProcessor,
@@ -19,8 +19,6 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.operators.pacing import Valve
-from reactive_runtime.operators.pushing import Emitter
 
 __all__ = ["BOUNDARIES", "HOT", "PREFETCH"]
 

@@ -13,10 +13,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, KillSwitch, Listener, Metrics, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.operators.looking import Listener, Metrics
-from reactive_runtime.operators.pacing import KillSwitch, Valve
 
 __all__ = ["CASES", "FAILED", "SINKS", "SOURCES", "Case", "Place", "failing", "numbers"]
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, KillSwitch
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
-from reactive_runtime.operators.pacing import KillSwitch
 
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="none")
 

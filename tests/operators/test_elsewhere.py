@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 from sinks import PATIENCE, Sink
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, KillSwitch, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.operators.pacing import KillSwitch
 
 
 class Held:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from sinks import Sink
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, KillSwitch, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
-from reactive_runtime.operators.pacing import KillSwitch, Valve
 
 
 class Interrupted(Sink):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sinks import Sink
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, KillSwitch
 from reactive_runtime.explore import explore
-from reactive_runtime.operators.pacing import KillSwitch
 
 
 class ThrownWhileItEnds:
@@ -30,5 +29,5 @@ class ThrownWhileItEnds:
 
 def test_two_threads_that_find_the_last_flow_ended_settle_the_future_once() -> None:
     explore(
-        ThrownWhileItEnds, strategy="bounded", bound=2, modules=["reactive_runtime.operators.pacing"]
+        ThrownWhileItEnds, strategy="bounded", bound=2, modules=["reactive_runtime._operators.backpressure"]
     ).assert_holds()

@@ -12,12 +12,11 @@ import pytest
 from sinks import Sink, wait_until
 
 from operators.catalogue import CASES, Place
-from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime import MAX_DEMAND, Flow, Notification
 from reactive_runtime._core import fuse
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import BehaviorProcessor
-from reactive_runtime.operators.transforming import Notification
 
 PUBLIC = {name: it for name, it in inspect.getmembers(Flow, callable) if not name.startswith("_")}
 

@@ -21,13 +21,12 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from operators.bounded import BOUNDARIES, HOT, PREFETCH
-from reactive_runtime import MAX_DEMAND, Flow, hooks
+from reactive_runtime import MAX_DEMAND, Flow, KillSwitch, Valve, hooks
 from reactive_runtime._core import eventloop
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor, blocking_allowed
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import EmitResult, PublishProcessor, SubmissionPublisher, UnicastProcessor
-from reactive_runtime.operators.pacing import KillSwitch, Valve
 from reactive_runtime.testing import Probe, TestPublisher
 
 

@@ -12,13 +12,9 @@ from typing import Any, assert_type
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 
-from reactive_runtime import Flow
+from reactive_runtime import Disposable, Flow, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.flow import ConnectableFlow
-from reactive_runtime.operators.looking import Listener, Metrics
-from reactive_runtime.operators.pacing import KillSwitch, ParallelFlow, Valve
-from reactive_runtime.operators.sinks import Disposable
-from reactive_runtime.operators.transforming import Notification
 from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark.sinks import SparkSink
 

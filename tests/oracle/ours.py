@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, Listener, Notification, hooks
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.operators.looking import Listener
-from reactive_runtime.operators.transforming import Notification
 
 __all__ = ["OPERATORS", "SOURCES", "run"]
 

@@ -12,9 +12,10 @@ from functools import cache, partial
 from threading import Barrier
 from typing import Any
 
-from reactive_runtime import MAX_DEMAND, Flow
+from reactive_runtime import MAX_DEMAND, Disposable, Emitter, Flow
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime._operators import terminal
 from reactive_runtime.executors import ScheduledExecutor, SerialExecutor, TrampolineExecutor
 from reactive_runtime.hot import (
     BehaviorProcessor,
@@ -23,8 +24,6 @@ from reactive_runtime.hot import (
     SubmissionPublisher,
     UnicastProcessor,
 )
-from reactive_runtime.operators import sinks
-from reactive_runtime.operators.pushing import Emitter
 from reactive_runtime.processors import FlowProcessor
 from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, BufferedSubscriber
 from reactive_runtime.tck import HelperPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
@@ -248,14 +247,14 @@ def nothing(*_: object) -> None:
 def receiving_end() -> Any:
     """The receiving end of a boundary: what `publish_on` subscribes with."""
     queue = PrefetchQueue(nothing, 4)
-    subscription = PulledSubscription(sinks._Functions(nothing, nothing, nothing, HUGE), queue)
+    subscription = PulledSubscription(terminal._Functions(nothing, nothing, nothing, HUGE), queue)
     subscription.start()
     return queue
 
 
 SUBSCRIBERS: dict[str, Callable[[], Any]] = {
-    "subscribe(functions)": lambda: sinks._Functions(nothing, nothing, nothing, 3),
-    "to_future": sinks._Last,
+    "subscribe(functions)": lambda: terminal._Functions(nothing, nothing, nothing, 3),
+    "to_future": terminal._Last,
     "BaseSubscriber": BaseSubscriber,
     "AsyncSubscriber": lambda: AsyncSubscriber(pool(), 2),
     "BufferedSubscriber": lambda: BufferedSubscriber(4),
@@ -267,16 +266,16 @@ class Told:
     """A subscriber of functions that a probe pulls the strings of: `Flow.subscribe(functions)`, and its handle."""
 
     def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
-        self.inner = sinks._Functions(probe.register_on_next, probe.register_on_error, probe.register_on_complete, 0)
+        self.inner = terminal._Functions(probe.register_on_next, probe.register_on_error, probe.register_on_complete, 0)
         self.on_next, self.on_error, self.on_complete = self.inner.on_next, self.inner.on_error, self.inner.on_complete
         self.probe = probe
 
     def on_subscribe(self, subscription: Any, /) -> None:
         self.inner.on_subscribe(subscription)
-        self.probe.register_on_subscribe(Handle(sinks.Disposable(subscription)))
+        self.probe.register_on_subscribe(Handle(Disposable(subscription)))
 
 
 class Handle(SubscriberPuppet):
-    def __init__(self, handle: sinks.Disposable) -> None:
+    def __init__(self, handle: Disposable) -> None:
         self.trigger_request = handle.request  # type: ignore[method-assign]
         self.signal_cancel = handle.cancel  # type: ignore[method-assign]

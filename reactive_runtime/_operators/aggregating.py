@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
-from reactive_runtime.operators.filtering import MISSING
+from reactive_runtime._operators.filtering import MISSING
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core.combinator import PENDING, InnerSubscription
-from reactive_runtime.operators.combining import Delaying
+from reactive_runtime._operators.combining import Delaying
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

@@ -20,9 +20,9 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.step import describe
+from reactive_runtime._operators._coroutines import Coroutines
+from reactive_runtime._operators._tasks import Flight, Tasks
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators._coroutines import Coroutines
-from reactive_runtime.operators._tasks import Flight, Tasks
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import eventloop
 from reactive_runtime._core.assembly import an_exception
+from reactive_runtime._operators._tasks import Flight, Tasks
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators._tasks import Flight, Tasks
 
 if TYPE_CHECKING:
     import asyncio

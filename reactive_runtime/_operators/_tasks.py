@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from reactive_runtime._core import hooks
 from reactive_runtime._core.combinator import END, PENDING, Elements
 from reactive_runtime._core.exits import contained
+from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators._concurrency import Bounded
 
 if TYPE_CHECKING:
     from reactive_runtime._core.flow_base import FlowBase

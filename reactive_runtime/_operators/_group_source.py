@@ -1,4 +1,4 @@
-"""The source's side of groups and windows: its drain deals the elements out; see `operators.splitting`."""
+"""The source's side of groups and windows: its drain deals the elements out; see `operators.grouping`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime.operators._group_buffer import Box, way_of
-from reactive_runtime.operators._group_flow import Group
+from reactive_runtime._operators._group_buffer import Box, way_of
+from reactive_runtime._operators._group_flow import Group
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.step import describe
-from reactive_runtime.operators._group_flow import Given, Group
-from reactive_runtime.operators._group_source import Split
+from reactive_runtime._operators._group_flow import Given, Group
+from reactive_runtime._operators._group_source import Split
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow

@@ -14,7 +14,7 @@ from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.pollable import Pollable
 
 if TYPE_CHECKING:
-    from reactive_runtime.operators._group_source import Split
+    from reactive_runtime._operators._group_source import Split
 
 __all__ = ["Box", "way_of"]
 

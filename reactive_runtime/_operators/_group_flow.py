@@ -15,13 +15,13 @@ from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime._operators._group_buffer import Box
 from reactive_runtime.errors import RejectedError
-from reactive_runtime.operators._group_buffer import Box
 from reactive_runtime.spec import Subscription
 
 if TYPE_CHECKING:
+    from reactive_runtime._operators._group_source import Split
     from reactive_runtime.flow import Flow
-    from reactive_runtime.operators._group_source import Split
 
 __all__ = ["Given", "Group"]
 

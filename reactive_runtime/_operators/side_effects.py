@@ -43,8 +43,7 @@ class SideEffectOperators(FlowBase[T_co]):
         Demand and cancellation pass through. One listener serves all subscriptions, each of which calls it on its own
         thread. Origin: `tap` of Reactor.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.operators.looking import Listener
+        >>> from reactive_runtime import Flow, Listener
         >>> class Count(Listener):
         ...     elements = 0
         ...     def on_next(self, element):
@@ -205,8 +204,7 @@ class SideEffectOperators(FlowBase[T_co]):
     def metrics(self, counts: Metrics) -> Flow[T_co]:
         """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.operators.looking import Metrics
+        >>> from reactive_runtime import Flow, Metrics
         >>> counts = Metrics()
         >>> _ = Flow.range(3).metrics(counts).block()
         >>> counts.counts()["elements"]

@@ -20,8 +20,8 @@ from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubsc
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.step import describe
-from reactive_runtime.operators._concurrency import Bounded
-from reactive_runtime.operators._coroutines import Coroutines
+from reactive_runtime._operators._concurrency import Bounded
+from reactive_runtime._operators._coroutines import Coroutines
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:

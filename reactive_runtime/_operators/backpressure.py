@@ -1,0 +1,550 @@
+"""Demand, changed on its way: in portions, held back, let through without, or shared out.
+
+The three of `on_overflow` are for sources that push: each asks its source for everything. A source that is pulled never
+overflows, since it is pulled by demand; what they do then is nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import (
+    PREFETCH,
+    at_least,
+    check_callable,
+    check_clock,
+    check_executor,
+    one_of,
+    seconds_of,
+)
+from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription, ReadySet
+from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._core.exits import contained, each
+from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.prefetch_queue import Overflow
+from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime.executors import clock_in
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+S = TypeVar("S")
+
+BUSY = 256
+"""How many elements may wait, beyond demand, while the subscriber is at work."""
+
+
+class BackpressureOperators(FlowBase[T_co]):
+    """Demand, changed on its way: in portions, held back, let through without, or shared out."""
+
+    __slots__ = ()
+
+    def limit_rate(self, n: int) -> Flow[T_co]:
+        """The source is asked for `n` elements at a time (1 or more), first, and again when three quarters are through.
+
+        So a demand without bound becomes one that the source can plan for. At most `n` wait here. A source that is
+        pulled is pulled by demand. Cancellation passes through. Origin: `limitRate` of Reactor, `rebatchRequests` of
+        RxJava.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).limit_rate(2))
+        [0, 1, 2]
+        """
+        at_least("limit_rate", "n", 1, n)
+        return combinator_flow(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
+
+    def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
+        """What comes without demand is kept, up to `n` elements (1 or more).
+
+        One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with
+        an OverflowError ("error"), and what waits is dropped. While the subscriber is at work, as many again may wait.
+        An error of the source itself comes after what waits.
+        Origin: `onBackpressureBuffer` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
+        >>> for n in range(5):
+        ...     _ = numbers.emit(n)
+        >>> handle.request(9)
+        3
+        4
+        """
+        at_least("on_overflow_buffer", "n", 1, n)
+        one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
+        title = f"on_overflow_buffer({n}, {drop})"
+        return combinator_flow(title, lambda: _Buffer(self, Overflow(n, drop)), self)
+
+    def on_overflow_drop(self) -> Flow[T_co]:
+        """What comes without demand is dropped, to the hook.
+
+        While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureDrop` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
+        >>> for n in range(3):
+        ...     _ = numbers.emit(n)
+        0
+        >>> handle.request(1)
+        >>> _ = numbers.emit(9)
+        9
+        """
+        return combinator_flow("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
+
+    def on_overflow_latest(self) -> Flow[T_co]:
+        """What comes without demand takes the place of what came before: only the latest is kept.
+
+        The others go to the hook. While the subscriber is at work, up to 256 elements wait. Origin:
+        `onBackpressureLatest` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
+        >>> for n in range(3):
+        ...     _ = numbers.emit(n)
+        >>> handle.request(1)
+        2
+        """
+        return combinator_flow("on_overflow_latest()", lambda: _Latest(self, Overflow(BUSY, "oldest")), self)
+
+    def pausable(self, valve: Valve) -> Flow[T_co]:
+        """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
+
+        What was asked for before may still come, and waits: at most as much as was demanded. The end, and cancellation,
+        pass always. Origin: RxJava extensions' `valve`.
+
+        >>> from reactive_runtime import Flow, Valve
+        >>> valve = Valve(paused=True)
+        >>> _ = Flow.range(2).pausable(valve).subscribe(print)
+        >>> valve.resume()
+        0
+        1
+        """
+        if not isinstance(valve, Valve):
+            raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
+        return combinator_flow("pausable()", lambda: _Pausable(self, valve), self)
+
+    def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
+        """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
+
+        What has passed here is drained: put it near the source. Demand and cancellation pass through. Origin:
+        `KillSwitches` of Akka and Pekko Streams.
+
+        >>> from reactive_runtime import Flow, KillSwitch
+        >>> switch = KillSwitch()
+        >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
+        >>> switch.throw().result()
+        drained
+        """
+        if not isinstance(switch, KillSwitch):
+            raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
+        return combinator_flow("kill_switch()", lambda: _Switched(self, switch), self)
+
+    def serialize(self) -> Flow[T_co]:
+        """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
+
+        `from_publisher` does so by itself; this says it. Demand passes exactly, cancellation too. Origin: `serialize`
+        of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).serialize())
+        [0, 1, 2]
+        """
+        return combinator_flow("serialize()", lambda: _Relaying(self), self)
+
+    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
+        """Deals the elements out to `n` rails (1 or more), which work at the same time.
+
+        Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
+        `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A
+        rail that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
+        Origin: `parallel` of RxJava and Reactor.
+
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime import Flow
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
+        ...     sorted(squares)
+        [0, 1, 4, 9]
+        """
+        at_least("parallel", "n", 1, n)
+        at_least("parallel", "prefetch", 1, prefetch)
+        return ParallelFlow(self, n, prefetch, None, ())
+
+
+class _Passing(Combinator):
+    """Has one source."""
+
+    def __init__(self, source: FlowBase[Any]) -> None:
+        super().__init__()
+        self.source = source
+
+
+class _Relaying(_Passing):
+    def elements(self) -> Elements:
+        yield from self.relay(self.inner(self.source))
+
+
+class _LimitRate(_Passing):
+    def __init__(self, source: FlowBase[Any], n: int) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def elements(self) -> Elements:
+        yield from self.relay(self.inner(self.source, self.n))
+
+
+class _Buffer(_Passing):
+    def __init__(self, source: FlowBase[Any], overflow: Overflow) -> None:
+        super().__init__(source)
+        self.overflow = overflow
+        self.waiting: deque[Any] = deque()
+
+    def elements(self) -> Elements:
+        # A source that pushes is asked for everything, whatever is demanded further down: through a drain of its own,
+        # where operators stand in between. One that is pulled is pulled by demand, and never overflows.
+        pulled = self.source._source.free()
+        inner = self.inner(self.source, MAX_DEMAND, self.overflow, apart=not pulled)
+        while True:
+            try:
+                element = PENDING if self.waiting and self.drain.demanded else self._next(inner)
+            except Exception as error:
+                element = END
+                self.put_off(error)
+            if element is END and not self.waiting:
+                return
+            if element is not PENDING and element is not END:
+                self.keep(element)
+            elif self.waiting and self.drain.demanded:
+                yield self.waiting.popleft()
+            else:
+                yield PENDING
+
+    def _next(self, inner: Any) -> Any:
+        """Without demand, what has come by itself; a source that is pulled is left alone."""
+        return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
+
+    def keep(self, element: Any) -> None:
+        """There is one more."""
+        self.waiting.append(element)
+        if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
+            if self.overflow.drop == "error":
+                raise self.fault(OverflowError(f"{self.title}: one more element has no room"))
+            self.discard(self.waiting.popleft() if self.overflow.drop == "oldest" else self.waiting.pop(), wanted=True)
+
+    def closed(self) -> None:
+        self.discard(*self.waiting)
+
+
+class _Drop(_Buffer):
+    def keep(self, element: Any) -> None:
+        if self.drain.demanded:
+            self.waiting.append(element)
+        else:
+            self.discard(element, wanted=True)
+
+
+class _Latest(_Buffer):
+    def keep(self, element: Any) -> None:
+        if self.waiting and not self.drain.demanded:
+            self.discard(self.waiting.popleft(), wanted=True)
+        self.waiting.append(element)
+
+
+class _Handle:
+    """Knows the streams that go through it, and wakes them."""
+
+    def __init__(self) -> None:
+        self._lock = primitives.Lock()
+        self._gathers: dict[Combinator, DrainContext] = {}  # _lock; and the drain at the end of the tree of each
+
+    def _enter(self, combinator: Combinator) -> None:
+        with self._lock:
+            self._gathers[combinator] = combinator.drain.root()
+
+    def _leave(self, combinator: Combinator) -> None:
+        with self._lock:
+            self._gathers.pop(combinator, None)
+
+    def _hosts(self) -> list[DrainContext]:
+        with self._lock:
+            return [combinator.drain for combinator in self._gathers]
+
+    def _wake(self) -> None:
+        each([partial(drain._add, 0) for drain in self._hosts()])
+
+
+class Valve(_Handle):
+    """Holds the demand of flows back, and lets it go; see `pausable`. From any thread."""
+
+    def __init__(self, *, paused: bool = False) -> None:
+        super().__init__()
+        self._paused = paused  # _lock
+
+    def pause(self) -> None:
+        """Ask for nothing more."""
+        with self._lock:
+            self._paused = True
+
+    def resume(self) -> None:
+        """Go on."""
+        with self._lock:
+            self._paused = False
+        self._wake()
+
+    def is_paused(self) -> bool:
+        """Whether demand is held back."""
+        with self._lock:
+            return self._paused
+
+
+class _Pausable(_Passing):
+    def __init__(self, source: FlowBase[Any], valve: Valve) -> None:
+        super().__init__(source)
+        self.valve = valve
+
+    def elements(self) -> Elements:
+        self.valve._enter(self)
+        inner = self.inner(self.source)
+        while True:
+            element = inner.peek_end() if self.valve.is_paused() else inner.next_if_demanded()
+            if element is END:
+                return
+            yield element
+
+    def waits_for(self) -> str:
+        """See `Combinator.waits_for`."""
+        return "its valve, which is paused" if self.valve.is_paused() else super().waits_for()
+
+    def request(self, n: int) -> None:
+        if not self.valve.is_paused():
+            super().request(n)
+
+    def closed(self) -> None:
+        self.valve._leave(self)
+
+
+class KillSwitch(_Handle):
+    """Ends the flows that go through it, in good order; see `kill_switch`. From any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thrown = False  # _lock; final
+        self._over: Future[None] = Future()
+
+    def throw(self, within: float | None = None, clock: Clock | None = None) -> Future[None]:
+        """Cancel the sources and complete; what is under way downstream is drained.
+
+        The future is done when all flows have ended, each as far as its next boundary. Those that have not, `within`
+        seconds by `clock`, fail with a TimeoutError. Without `clock`, by that of this context: see
+        `executors.clock_of`.
+        """
+        if within is not None:
+            seconds_of("KillSwitch.throw", "within", within)
+            check_clock("KillSwitch.throw", clock)
+        with self._lock:
+            self._thrown = True
+        try:
+            self._wake()
+        finally:  # an exit on its way up out of one flow does not keep the others from ending in time
+            self._check()
+            if within is not None and not self._over.done():
+                timer = (clock_in() if clock is None else clock).schedule(within, partial(contained, self._too_late))
+                self._over.add_done_callback(lambda _: timer.cancel())
+        return self._over
+
+    def is_thrown(self) -> bool:
+        """Whether it was."""
+        with self._lock:
+            return self._thrown
+
+    def _too_late(self) -> None:
+        with self._lock:
+            roots = dict.fromkeys(self._gathers.values())
+        late = TimeoutError("kill_switch: the flow had not ended in time")
+        runs: list[tuple[DrainContext, Callable[..., Any]]] = [(drain, drain._context.copy().run) for drain in roots]
+        each([partial(run, drain.fail, late) for drain, run in runs])
+
+    def _check(self) -> None:
+        with self._lock:
+            over = self._thrown and not self._gathers and not self._over.running() and not self._over.done()
+            if over:  # the thread that sets it running sets its result
+                over = self._over.set_running_or_notify_cancel()
+        if over:
+            self._over.set_result(None)
+
+
+class _Switched(_Passing):
+    hears = True
+    calls = False
+
+    def __init__(self, source: FlowBase[Any], switch: KillSwitch) -> None:
+        super().__init__(source)
+        self.switch = switch
+
+    def elements(self) -> Elements:
+        self.switch._enter(self)
+        self.drain.root().at_end(self._ended)
+        inner = self.inner(self.source)
+        while not self.switch.is_thrown():
+            element = inner.next_if_demanded()
+            if element is END:
+                return
+            yield element
+        self.leave(inner)
+
+    def _ended(self) -> None:
+        """All that hangs on the same drain has, what follows as far as the next boundary too."""
+        self.switch._leave(self)
+        self.switch._check()
+
+
+class ParallelFlow(Generic[T, R]):
+    """A flow on several rails; see `Flow.parallel`. Immutable: each method returns another one."""
+
+    __slots__ = ("_executor", "_n", "_prefetch", "_source", "_work")
+
+    def __init__(
+        self,
+        source: FlowBase[T],
+        n: int,
+        prefetch: int,
+        executor: Executor | None,
+        work: tuple[Callable[[Flow[Any]], Flow[Any]], ...],
+    ) -> None:
+        """For `parallel`; `work` is what is done with each rail, one after the other."""
+        self._source = source
+        self._n = n
+        self._prefetch = prefetch
+        self._executor = executor
+        self._work = work
+
+    def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
+        """Each rail works on `executor`, in tasks of its own."""
+        check_executor("run_on", executor)
+        return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
+
+    def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
+        """`fn(rail)`, for each rail: any operators."""
+        check_callable("rails", "fn", fn)
+        return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
+
+    def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
+        """`map` on each rail."""
+        check_callable("map", "fn", fn)
+        return self.rails(lambda rail: rail.map(fn))
+
+    def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
+        """`filter` on each rail."""
+        check_callable("filter", "predicate", predicate)
+        return self.rails(lambda rail: rail.filter(predicate))
+
+    def sequential(self) -> Flow[R]:
+        """The elements of all rails, as they come. An error of one cancels the others and ends the flow."""
+        executor = self._executor
+        if executor is None:
+            raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")
+        source, n, prefetch, work = self._source, self._n, self._prefetch, self._work
+        title = f"parallel({n}) sequential()"
+        return combinator_flow(title, lambda: _Rails(source, n, prefetch, executor, work), source, uses=(executor,))
+
+
+def _itself(buffer: SubscriberBuffer) -> SubscriberBuffer:
+    return buffer
+
+
+class _Rails(_Passing):
+    hears = True  # from the rails
+
+    def __init__(
+        self,
+        source: FlowBase[Any],
+        n: int,
+        prefetch: int,
+        executor: Executor,
+        work: Sequence[Callable[[Flow[Any]], Flow[Any]]],
+    ) -> None:
+        super().__init__(source)
+        self.n = n
+        self.prefetch = prefetch
+        self.workers = executor
+        self.work = work
+        # All of it belongs to the drain's owner.
+        self.buffers: list[SubscriberBuffer] = []  # one for each rail
+        self.ended = False  # the rails know that the source has
+        self.held: Any = PENDING  # an element that no rail has had room for
+
+    def _wake(self) -> None:
+        self.drain._add(0)
+
+    def elements(self) -> Elements:
+        ready_set = ReadySet(self)
+        for _ in range(self.n):
+            buffer = SubscriberBuffer(self.prefetch, self._wake, self._wake)
+            self.buffers.append(buffer)
+            rail: FlowBase[Any] = flow_of(Hot("rail", partial(_itself, buffer), self.workers))
+            for fn in self.work:
+                rail = self.call(fn, rail)
+            ready_set.add(self.inner(rail, self.prefetch, apart=False, made=True))
+        outer = self.inner(self.source, self.prefetch)
+        begun = False
+        while len(ready_set):
+            begun = begun or self.drain.demanded
+            if not begun:
+                outer.peek_end()
+            dealt = (begun or outer.over) and not self.drain._stop and self._deal(outer)
+            element = ready_set.next_if_demanded()
+            if element is not END and not (dealt and element is PENDING):
+                yield element
+
+    def _deal(self, outer: InnerSubscription) -> bool:
+        """Give the next element to the rail with the most room. False: there is none, or no room."""
+        best, most = None, -1
+        for buffer in self.buffers:
+            if not buffer.has_cancelled() and (room := buffer.room()) > most:
+                best, most = buffer, room
+        if best is None:  # each rail has cancelled: what they still give needs no source
+            self.leave(outer)
+            return False
+        if not most:
+            return False
+        element, self.held = self.held, PENDING
+        if element is PENDING:
+            element = outer.next_signal()
+        if element is PENDING:
+            return False
+        if element is END:
+            if not self.ended:
+                self.ended = True
+                for buffer in self.buffers:
+                    buffer.end()
+                    buffer.wake()
+            return False
+        if best.put(element):
+            best.wake()
+        else:  # it cancelled just now: the next one gets it
+            self.held = element
+        return True
+
+    def closed(self) -> None:
+        for buffer in self.buffers:
+            buffer.end()
+            self.discard(*buffer.abandoned())
+        if self.held is not PENDING:
+            self.discard(self.held)

@@ -1,0 +1,507 @@
+"""One element to one, or to several: what an element becomes."""
+
+from __future__ import annotations
+
+import builtins
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from reactive_runtime._core.arguments import at_least, check_callable
+from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._core.flow_source import flow_type
+from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime.spec import MAX_DEMAND
+
+if TYPE_CHECKING:
+    from reactive_runtime.flow import Flow
+
+__all__ = ["Notification", "TransformingOperators"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class TransformingOperators(FlowBase[T_co]):
+    """One element to one, or to several: what an element becomes."""
+
+    __slots__ = ()
+
+    def map(self, fn: Callable[[T_co], R]) -> Flow[R]:
+        """Each element becomes `fn(element)`.
+
+        An error of `fn` ends the flow with `on_error` after all that came before; a result of None is a TypeError
+        (2.13). Runs where the source's part runs, one element for one: demand and cancellation pass through.
+        Origin: `map` of Rx and of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(3).map(lambda n: n * 10))
+        [0, 10, 20]
+        """
+        return self._then(_Map(check_callable("map", "fn", fn)))
+
+    def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]:
+        """Each element, a tuple, becomes `fn(*element)`.
+
+        Errors, demand and cancellation are those of `map`; an element that can't be unpacked is a TypeError.
+        Origin: `itertools.starmap`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
+        [32, 9]
+        """
+        return self._then(_StarMap(check_callable("starmap", "fn", fn)))
+
+    def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
+        """Each element becomes `fn(element)`, and is dropped where that is None.
+
+        Errors are those of `map`. For each element it drops, one more is asked for upstream, within the demand that
+        is still owed; cancellation passes through. Origin: `mapNotNull` of Reactor and Kotlin.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
+        [1, 3]
+        """
+        return self._then(_MapNotNone(check_callable("map_not_none", "fn", fn)))
+
+    def handle(self, fn: Callable[[T_co, Callable[[R], None]], object]) -> Flow[R]:
+        """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
+
+        What it emitted goes on when it has returned, by demand; where it raises, what it had emitted is dropped, to the
+        hook. `emit(None)` is a TypeError. Cancellation passes through. Origin: `handle` of Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> def halves(n, emit):
+        ...     if n % 2 == 0:
+        ...         emit(n // 2)
+        >>> list(Flow.range(6).handle(halves))
+        [0, 1, 2]
+        """
+        return self._then(_Handle(check_callable("handle", "fn", fn)))
+
+    def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
+        """Each element becomes the elements of `fn(element)`, in order.
+
+        They are pulled by demand, one by one; the iterator is closed if the flow is cancelled meanwhile. What is not
+        iterable is a TypeError that names the function, a None in it a TypeError too.
+        Origin: `flatMapIterable` of RxJava and Reactor.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
+        ['A', 'B', 'C']
+        """
+        return self._then(_FlatMapIterable(check_callable("flat_map_iterable", "fn", fn)))
+
+    def flatten(self: FlowBase[Iterable[R]]) -> Flow[R]:
+        """The elements of each element, which is iterable.
+
+        Pulled by demand, as `flat_map_iterable` does. Origin: `itertools.chain.from_iterable`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just([1, 2], (3,), []).flatten())
+        [1, 2, 3]
+        """
+        return self._then(_Flatten())
+
+    def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
+        """Each element with its number, counted from `start`.
+
+        One for one: demand and cancellation pass through. Origin: `enumerate` of Python.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just("a", "b").enumerate(1))
+        [(1, 'a'), (2, 'b')]
+        """
+        if type(start) is not int:
+            raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
+        return self._then(_Enumerate(start))
+
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Each element with the one before it; nothing where there are fewer than two.
+
+        Asks for one more than is wanted, once. Cancellation passes through. Origin: `itertools.pairwise`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 4, 9).pairwise())
+        [(1, 4), (4, 9)]
+        """
+        return self._then(_Pairwise())
+
+    def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
+        """The running fold: `initial` is folded with each element by `fn(so_far, element)`, and each result goes on.
+
+        `initial` itself does not go on. Errors, demand and cancellation are those of `map`. Origin: `scan` of Rx,
+        `itertools.accumulate`.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
+        [1, 3, 6, 10]
+        """
+        return self._then(_Scan(check_callable("scan", "fn", fn), initial))
+
+    def batch(self, n: int) -> Flow[list[T_co]]:
+        """Lists of `n` elements, 1 <= n; the last one may be shorter.
+
+        Asks for `n` for each list that is wanted. A list that is half full when the flow fails, or is cancelled, is
+        dropped, to the hook. `batch_by` also looks at the clock. Origin: `itertools.batched`, `buffer` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(5).batch(2))
+        [[0, 1], [2, 3], [4]]
+        """
+        return self._then(_Batch(at_least("batch", "n", 1, n)))
+
+    def end_with(self: FlowBase[T], *elements: T) -> Flow[T]:
+        """The source, and then `elements`, by demand.
+
+        An error of the source comes instead of them. Cancellation passes through. Origin: `endWith` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(2).end_with(7, 8))
+        [0, 1, 7, 8]
+        """
+        if builtins.any(element is None for element in elements):
+            raise TypeError("end_with: None is not an element (2.13)")
+        return self._then(_EndWith(elements))
+
+    def materialize(self) -> Flow[Notification[T_co]]:
+        """Each signal as a `Notification`, the end included: the flow then completes, also where the source failed.
+
+        The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> [notice.signal for notice in Flow.just(1).materialize()]
+        ['on_next', 'on_complete']
+        """
+        return self._then(_Noticed()).on_error_return(lambda error: Notification("on_error", error=error))
+
+    def dematerialize(self: FlowBase[Notification[T]]) -> Flow[T]:
+        """Each `Notification` as the signal it stands for: the opposite of `materialize`.
+
+        Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
+        Origin: `dematerialize` of Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.just(1, 2).materialize().dematerialize())
+        [1, 2]
+        """
+        return self._then(_Denoticed())
+
+    def transform(self, fn: Callable[[Flow[T_co]], Flow[R]]) -> Flow[R]:
+        """`fn(source)`, for a piece of a flow that has a name.
+
+        `fn` is called here and now, and returns a flow (TypeError otherwise). Origin: `transform` of Reactor, `pipe` of
+        Rx.
+
+        >>> from reactive_runtime import Flow
+        >>> def squares_of_odd(numbers):
+        ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
+        >>> list(Flow.range(6).transform(squares_of_odd))
+        [1, 9, 25]
+        """
+        flow = check_callable("transform", "fn", fn)(self._flow())
+        if not isinstance(flow, flow_type()):
+            raise TypeError(f"transform: {describe(fn)} must return a Flow, not {type(flow).__name__}")
+        return flow
+
+    buffer = batch
+
+
+class _OfFunction(Step[T, R]):
+    """A step with one function, drawn as `name(function)`."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+
+    def __str__(self) -> str:
+        return f"{self.name}({describe(self.fn)})"
+
+
+class _Map(_OfFunction[T, R]):
+    name = "map"
+
+    def on_next(self, element: T) -> Each[R]:
+        result = self.fn(element)
+        if result is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        yield result
+
+
+class _StarMap(_OfFunction[tuple[Any, ...], R]):
+    name = "starmap"
+
+    def on_next(self, element: tuple[Any, ...]) -> Each[R]:
+        result = self.fn(*element)
+        if result is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        yield result
+
+
+class _MapNotNone(_OfFunction[T, R]):
+    name = "map_not_none"
+
+    def on_next(self, element: T) -> Each[R]:
+        result = self.fn(element)
+        if result is not None:
+            yield result
+
+
+NO_ITEMS: Iterator[Any] = iter(())
+"""None is under way."""
+
+
+class _Many(Step[T, R]):
+    """An element becomes those of an iterator, which is closed if the stream ends before it."""
+
+    expands = True
+    iterator: Iterator[Any] = NO_ITEMS
+
+    def holds(self) -> bool:
+        return self.iterator is not NO_ITEMS
+
+    def dispose(self) -> Iterable[object]:
+        close = getattr(self.iterator, "close", None)
+        self.iterator = NO_ITEMS
+        if close is not None:
+            close()
+        return ()
+
+
+class _Handle(Step[T, R]):
+    name = "handle"
+    expands = True
+
+    def __init__(self, fn: Callable[[T, Callable[[R], None]], object]) -> None:
+        self.fn = fn
+
+    def reset(self) -> None:
+        self.emitted: list[R] = []  # in reverse once the function has returned: the next one is the last
+
+    def on_next(self, element: T) -> Each[R]:
+        self.fn(element, self.emit)
+        self.emitted.reverse()
+        while self.emitted:
+            yield self.emitted.pop()
+
+    def holds(self) -> bool:
+        return bool(self.emitted)
+
+    def emit(self, element: R) -> None:
+        if element is None:
+            raise TypeError(f"{self}: emit(None): None is not an element (2.13)")
+        self.emitted.append(element)
+
+    def dispose(self) -> Iterable[object]:
+        emitted, self.emitted = self.emitted, []
+        return reversed(emitted)
+
+    def __str__(self) -> str:
+        return f"handle({describe(self.fn)})"
+
+
+class _FlatMapIterable(_Many[T, R]):
+    name = "flat_map_iterable"
+
+    def __init__(self, fn: Callable[[T], Iterable[R]]) -> None:
+        self.fn = fn
+
+    def on_next(self, element: T) -> Each[R]:
+        items = self.fn(element)
+        try:
+            self.iterator = iter(items)
+        except TypeError as error:
+            raise _not_iterable(f"{self}", items, error) from error
+        for item in self.iterator:
+            if item is None:
+                raise _none_among(f"{self}", items, self.iterator, element)
+            yield item
+        self.iterator = NO_ITEMS
+
+    def __str__(self) -> str:
+        return f"flat_map_iterable({describe(self.fn)})"
+
+
+class _Flatten(_Many[Iterable[R], R]):
+    name = "flatten"
+
+    def on_next(self, element: Iterable[R]) -> Each[R]:
+        try:
+            self.iterator = iter(element)
+        except TypeError as error:
+            raise _not_iterable(f"{self}", element, error) from error
+        for item in self.iterator:
+            if item is None:
+                raise _none_among(f"{self}", element, self.iterator, element)
+            yield item
+        self.iterator = NO_ITEMS
+
+    def __str__(self) -> str:
+        return "flatten()"
+
+
+def _none_among(step: str, items: Any, iterator: Iterator[Any], element: object) -> TypeError:
+    """The error of an iterable that has None; where it has a length, and its iterator knows how much is left: where."""
+    left = length_hint(iterator, -1)
+    there = isinstance(items, Sized) and iterator is not items and left >= 0
+    at = f" at index {len(items) - left - 1}" if there else ""
+    return TypeError(f"{step}: None came out{at} for {reprlib.repr(element)}, and None is not an element (2.13)")
+
+
+def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:
+    return TypeError(f"{step}: an iterable is needed, not {type(value).__name__} ({error})")
+
+
+class _Enumerate(Step[T, tuple[int, T]]):
+    name = "enumerate"
+
+    def __init__(self, start: int) -> None:
+        self.number = start - 1
+
+    def on_next(self, element: T) -> Each[tuple[int, T]]:
+        number = self.number + 1
+        self.number = number
+        yield number, element
+
+    def __str__(self) -> str:
+        return "enumerate()"
+
+
+class _None:
+    """The type of `NO_ELEMENT`."""
+
+
+NO_ELEMENT: Any = _None()
+
+
+class _Pairwise(Step[T, tuple[T, T]]):
+    name = "pairwise"
+
+    def __init__(self) -> None:
+        self.before: Any = NO_ELEMENT
+
+    def on_next(self, element: T) -> Each[tuple[T, T]]:
+        before = self.before
+        self.before = element
+        if before is not NO_ELEMENT:
+            yield before, element
+
+    def upstream_demand(self, n: int) -> int:
+        return n + 1 if self.before is NO_ELEMENT else n
+
+    def __str__(self) -> str:
+        return "pairwise()"
+
+
+class _Scan(Step[T, S]):
+    name = "scan"
+
+    def __init__(self, fn: Callable[[S, T], S], initial: S) -> None:
+        self.fn = fn
+        self.so_far = initial
+
+    def on_next(self, element: T) -> Each[S]:
+        so_far = self.fn(self.so_far, element)
+        if so_far is None:
+            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+        self.so_far = so_far
+        yield so_far
+
+    def __str__(self) -> str:
+        return f"scan({describe(self.fn)})"
+
+
+class _Batch(Step[T, list[T]]):
+    name = "batch"
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def reset(self) -> None:
+        self.elements: list[T] = []
+
+    def on_next(self, element: T) -> Each[list[T]]:
+        elements = self.elements
+        elements.append(element)
+        if len(elements) == self.n:
+            self.elements = []
+            yield elements
+
+    def on_complete(self) -> Iterator[list[T]]:
+        elements = self.elements
+        self.elements = []
+        if elements:
+            yield elements
+
+    def upstream_demand(self, n: int) -> int:
+        return n * self.n - len(self.elements)
+
+    def dispose(self) -> Iterable[object]:
+        elements, self.elements = self.elements, []
+        return elements
+
+    def __str__(self) -> str:
+        return f"batch({self.n})"
+
+
+class _EndWith(Step[T, T]):
+    name = "end_with"
+
+    def __init__(self, elements: tuple[T, ...]) -> None:
+        self.elements = elements
+
+    def on_next(self, element: T) -> Each[T]:
+        yield element
+
+    def on_complete(self) -> Iterator[T]:
+        for element in self.elements:  # noqa: UP028 - a step writes its loops
+            yield element
+
+    def __str__(self) -> str:
+        return f"end_with({', '.join(builtins.map(repr, self.elements))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification(Generic[T]):
+    """A signal as an element; see `materialize`."""
+
+    signal: Literal["on_next", "on_error", "on_complete"]
+    element: T | None = None
+    error: BaseException | None = None
+
+
+class _Noticed(Step[T, Notification[T]]):
+    name = "materialize"
+
+    def on_next(self, element: T) -> Each[Notification[T]]:
+        yield Notification("on_next", element)
+
+    def on_complete(self) -> Iterator[Notification[T]]:
+        yield Notification("on_complete")
+
+    def __str__(self) -> str:
+        return "materialize()"
+
+
+class _Denoticed(Step[Notification[T], T]):
+    name = "dematerialize"
+
+    def on_next(self, element: Notification[T]) -> Each[T]:
+        if not isinstance(element, Notification):
+            raise TypeError(f"{self}: a Notification is needed, not {type(element).__name__}")
+        if element.signal == "on_complete":
+            return STOP
+        if element.error is not None:
+            raise element.error
+        if element.element is None:
+            raise TypeError(f"{self}: {element!r} has no element")
+        yield element.element
+
+    def upstream_demand(self, n: int) -> int:
+        return min(n + 1, MAX_DEMAND)  # the end is an element there
+
+    def __str__(self) -> str:
+        return "dematerialize()"
