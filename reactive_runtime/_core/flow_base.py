@@ -61,7 +61,7 @@ class FlowBase(Generic[T_co]):
 
     def _then(self, step: Step[Any, R]) -> Flow[R]:
         """This flow, and one step more. TypeError where an instance has been given a method of its own."""
-        if "each" in step.__dict__ or "end" in step.__dict__:
+        if "on_next" in step.__dict__ or "on_complete" in step.__dict__:
             raise own_method(step)
         step.location = assembly_location()
         flow: Flow[R] = _new(_flow_type[0])  # written out, as `flow_of` does it

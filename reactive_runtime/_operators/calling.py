@@ -159,7 +159,7 @@ class _Calls(Tasks):
 
     def launch(self, flight: Flight) -> None:
         if self.far:
-            task: Callable[[], Any] = partial(_apply, self.fn, flight.element, far=True)
+            task: Any = partial(_apply, self.fn, flight.element, far=True)
         else:
             task = partial(self.drain._context.copy().run, self._work, flight)
         try:

@@ -251,7 +251,7 @@ def scenario(
     """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
     not known how many), `ascending` unless it says otherwise.
 
-    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of `workloads`, see `WORKLOADS`.
+    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the `WORKLOADS`.
     `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
     threads that are not the context's.
     `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
