@@ -30,6 +30,7 @@ from side_by_side import console
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.spark import explain, judge_files, judge_frame, session
 from reactive_runtime.spark.judging import Way
+from reactive_runtime.spark.session import JUDGING
 from reactive_runtime.testing.rules import RULES
 from reactive_runtime.testing.trace import check_files
 
@@ -233,7 +234,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records = made(folder, asked.records)
-        spark = session("local[2]")
+        spark = session("local[2]", JUDGING)
         console.print(explain(spark, [folder]))
         ways: dict[str, Callable[[], Rows]] = {
             "Spark, ranges": lambda: by_spark(spark, folder, "ranges"),

@@ -182,7 +182,7 @@ class Came:
 def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> Came:
     """Judge the runs below these folders, each that can be, and print the verdict."""
     from reactive_runtime.spark import verify as judge
-    from reactive_runtime.spark.session import BRIEF
+    from reactive_runtime.spark.session import BRIEF, JUDGING
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came()
@@ -203,7 +203,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str])
     begin = primitives.monotonic()
     files = [file for _, of in readable for file in of]
     brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
-    spark = _session(master, {**brief, **settings})
+    spark = _session(master, {**JUDGING, **brief, **settings})
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
     verdict = judge(spark, runs, to, unreadable=came.skipped)
     if verdict.summary:

@@ -17,11 +17,15 @@ from reactive_runtime.errors import MissingDependencyError, ReactiveError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "java_home", "session", "settings_of"]
+__all__ = ["BRIEF", "JUDGING", "java_home", "session", "settings_of"]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
 three quarters of the time; a long one would be slower."""
+
+JUDGING: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100000"}
+"""Settings for a session that judges any DataFrame: each batch that goes to a worker has its cost, and records are
+narrow."""
 
 _LEAST_JAVA: Final = 17
 
