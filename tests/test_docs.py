@@ -91,3 +91,14 @@ def test_the_links_of_the_docs_lead_somewhere() -> None:
             found = page.parent / target
             made = found.resolve().is_relative_to(Path("docs").resolve()) and MADE & set(found.parts)
             assert made or found.exists(), f"{page}: {target}"  # those that are made are looked at in tests/docs
+
+
+def test_the_glossary_is_short_and_names_what_there_is() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", Path("docs/glossary.md").read_text(), re.MULTILINE)[1:]
+    terms = [term for term, _ in rows]
+    assert 40 <= len(terms) <= 60
+    assert len(set(terms)) == len(terms)
+    named = {name for term in terms for name in re.findall(r"\(`(\w+)`\)", term)}
+    modules = [file.read_text() for file in Path("reactive_runtime").rglob("*.py")]
+    classes = {name for module in modules for name in re.findall(r"^class (\w+)", module, re.MULTILINE)}
+    assert named - classes == set()

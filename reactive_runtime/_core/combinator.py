@@ -8,7 +8,7 @@ definition. It runs only as the drain's owner, so that its state needs no lock. 
 is nothing it yields PENDING, and is resumed when somebody has left a note.
 
     def elements(self):                          # take_until
-        main, other = self.lane(self.source), self.lane(self.other, prefetch=1)
+        main, other = self.inner(self.source), self.inner(self.other, prefetch=1)
         while other.next_signal() is PENDING:
             element = main.poll()
             if element is END: return

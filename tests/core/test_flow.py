@@ -564,8 +564,8 @@ SLOW: dict[str, Callable[[Slow], Flow[Any]]] = {
     "a function": lambda slow: Flow.range(9).map(slow.wait),
     "a function, and an end": lambda slow: Flow.range(9).map(slow.wait).default_if_empty(0),
     "an iterator of a step": lambda slow: Flow.just(1).flat_map_iterable(lambda n: slow),
-    "a gather": lambda slow: Flow.from_supplier(lambda: slow).do_on_complete(lambda: None),
-    "a gather, and a step": lambda slow: Flow.from_supplier(lambda: slow).retry(1).map(lambda n: n),
+    "a combinator": lambda slow: Flow.from_supplier(lambda: slow).do_on_complete(lambda: None),
+    "a combinator, and a step": lambda slow: Flow.from_supplier(lambda: slow).retry(1).map(lambda n: n),
     "a boundary": lambda slow: Flow.from_supplier(lambda: slow).retry(1).publish_on(SAME_THREAD),
 }
 SAME_THREAD = TrampolineExecutor()

@@ -339,7 +339,9 @@ def test_an_inner_flow_hears_of_its_own_only() -> None:
     assert outer == [0, 10, 1, 11, 2, 12]
 
 
-@pytest.mark.parametrize("through", ["nothing", "an executor", "a publisher", "a foreign publisher", "a gather", "all"])
+@pytest.mark.parametrize(
+    "through", ["nothing", "an executor", "a publisher", "a foreign publisher", "a combinator", "all"]
+)
 def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
     through: str, pool: Executor, dropped: list[Dropped]
 ) -> None:
@@ -353,7 +355,7 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
         flow = flow.do_on_request(lambda n: None)
     if through in ("a foreign publisher", "all"):
         flow = Flow.from_publisher(Passing(flow))
-    if through in ("a gather", "all"):
+    if through in ("a combinator", "all"):
         flow = flow.retry(0)
     sink = Sink()
     flow.do_on_discard(lambda it: heard.append(("far", it))).subscribe(sink)
