@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from examples.hazards.exercises import batches
-from examples.hazards.lock_order import CodePatcher
+from examples.hazards.lock_order import Exchange
 from examples.hazards.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from reactive_runtime.explore import Failure, ScheduleFailed, explore
@@ -43,7 +43,7 @@ def test_the_picture_shows_lines_values_and_the_rule() -> None:
 
 
 def test_a_deadlock_shows_where_each_thread_waits() -> None:
-    text = failure_of(CodePatcher).diagram()
+    text = failure_of(Exchange).diagram()
     assert text.count("◆") == 2
     assert "with target.lock:   # waits" in text
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bugs import classics
 
-from examples.hazards.lock_order import CodePatcher
+from examples.hazards.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
 from reactive_runtime.explore.bounded import Bounded
@@ -53,7 +53,7 @@ def test_the_reduced_search_and_brute_force_come_to_the_same(it: Named) -> None:
         assert reduced[1] <= brute[1]
 
 
-@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, CodePatcher], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, Exchange], ids=lambda it: it.__name__)
 def test_equivalent_schedules_run_once(program: Any) -> None:
     reduced = outcomes(program, None, reduced=True)
     brute = outcomes(program, None, reduced=False)
