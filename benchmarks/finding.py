@@ -47,7 +47,10 @@ def worker() -> None:
         told = {"seconds": 0.0, "rounds": 0, "found": False}
         judging = 0.0
 
-        @scenario(elements=kind.count, live=24, **({"workload": kind.workload} if hasattr(kind, "workload") else {}))
+        # `mix`: what earlier versions call it.
+        only = {word: getattr(kind, word) for word in ("workload", "mix") if hasattr(kind, word)}
+
+        @scenario(elements=kind.count, live=24, **only)
         def planted(context: Any) -> Any:
             return Planted(kind, context.pool(3))
 
