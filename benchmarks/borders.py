@@ -134,7 +134,9 @@ def cancel(spark: Any) -> str:
     tracker = spark.sparkContext.statusTracker()
     taken = []
     for _ in range(5):
-        stuck = spark.range(0, 8, 1, 8).mapInArrow(lambda batches: (time.sleep(60) or it for it in batches), "id long")
+        stuck = spark.range(0, 8, 1, 8).mapInArrow(
+            lambda batches: (time.sleep(60) or batch for batch in batches), "id long"
+        )
         handle = Flow.from_dataframe(stuck).subscribe(print)
         while not tracker.getActiveJobsIds():
             time.sleep(0.01)

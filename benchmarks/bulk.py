@@ -60,7 +60,7 @@ def main() -> None:
                 begin = time.process_time()
                 verdicts.append(check(records))
                 took[way].append(time.process_time() - begin)
-        assert all(it == verdicts[0] for it in verdicts)
+        assert all(verdict == verdicts[0] for verdict in verdicts)
         alone, first = (statistics.median(took[way]) for way in (ALONE, FIRST))
         table.add_row(said, f"{len(records) / alone:,.0f}", f"{len(records) / first:,.0f}", f"{alone / first:.2f}")
     console.print(table)

@@ -28,16 +28,18 @@ class Cancels:
 
     def add(self, records: list[Record]) -> None:
         """All of one subscription."""
-        records.sort(key=lambda it: it.begin)
-        ended = [it for it in records if it.signal == Signal.CANCEL and it.end is not None]
+        records.sort(key=lambda item: item.begin)
+        ended = [record for record in records if record.signal == Signal.CANCEL and record.end is not None]
         if not ended:
             return
-        cancel = min(ended, key=lambda it: it.end or 0)
-        before = [it for it in records if it.signal in SIGNALS and it.begin < cancel.begin]
-        inside = any(it.end is None or it.end > cancel.begin for it in before) and before[-1].thread == cancel.thread
-        late = [it for it in records if it.signal in SIGNALS and it.begin > (cancel.end or 0)]
+        cancel = min(ended, key=lambda item: item.end or 0)
+        before = [record for record in records if record.signal in SIGNALS and record.begin < cancel.begin]
+        inside = (
+            any(item.end is None or item.end > cancel.begin for item in before) and before[-1].thread == cancel.thread
+        )
+        late = [record for record in records if record.signal in SIGNALS and record.begin > (cancel.end or 0)]
         self.late["own" if inside else "other"].append(len(late))
-        self.silence.append(max((it.begin_ns - (cancel.end_ns or 0) for it in late), default=0))
+        self.silence.append(max((item.begin_ns - (cancel.end_ns or 0) for item in late), default=0))
 
 
 def percentile(values: list[int], p: float) -> int:
@@ -51,7 +53,7 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     hooks.set_handler(lambda _: None)
     scenarios = find("stress")
-    kinds = {it.name: Path(it.file).stem.replace("_", " ") for it in scenarios}
+    kinds = {scenario.name: Path(scenario.file).stem.replace("_", " ") for scenario in scenarios}
     chunks: list[Chunk] = []
     recorder = Recorder("cancels", chunks.append)
     cancels: dict[str, Cancels] = defaultdict(Cancels)
@@ -74,9 +76,9 @@ def main() -> None:
     head += ("cancel → silence, p99", "at most", "pools idle, at most", "iterators closed, at most", "subscribers kept")
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for kind, found in cancels.items():
-        left = [it for name, it in result.cancellation_metrics.items() if kinds[name] == kind]
-        idle = max((s for it in left for s in it.idle), default=0.0)
-        closed = [s for it in left for s in it.closed]
+        left = [metric for name, metric in result.cancellation_metrics.items() if kinds[name] == kind]
+        idle = max((s for rest in left for s in rest.idle), default=0.0)
+        closed = [s for rest in left for s in rest.closed]
         cells = (
             kind,
             f"{len(found.silence):,}",
@@ -86,7 +88,7 @@ def main() -> None:
             f"{max(found.silence, default=0) / 1e6:.1f} ms",
             f"{1e3 * idle:.1f} ms",
             f"{1e3 * max(closed):.1f} ms" if closed else "-",
-            f"{sum(it.kept for it in left)} of {sum(it.subscribers for it in left):,}",
+            f"{sum(rest.kept for rest in left)} of {sum(rest.subscribers for rest in left):,}",
         )
         lines.append("| " + " | ".join(cells) + " |")
     console.print(escape("\n".join(lines)), soft_wrap=True)

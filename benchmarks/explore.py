@@ -35,7 +35,7 @@ def programs(*, fixed: bool = False) -> dict[str, Any]:
     from examples.hazards import COURSE, lesson
     from reactive_runtime.explore.scenario import scenario_of
 
-    pairs = [(it.broken, it.fixed) for it in map(lesson, COURSE)] + [tuple(pair) for pair in ALL]
+    pairs = [(item.broken, item.fixed) for item in map(lesson, COURSE)] + [tuple(pair) for pair in ALL]
     return {scenario_of(pair[0]).name: scenario_of(pair[1 if fixed else 0]) for pair in pairs}
 
 
@@ -44,9 +44,9 @@ def speed_program() -> Any:
     from examples.hazards.lost_demand import TextbookSubscription
     from reactive_runtime.explore import Scenario
 
-    def three(it: TextbookSubscription) -> None:
+    def three(item: TextbookSubscription) -> None:
         for _ in range(3):
-            it.request(1)
+            item.request(1)
 
     return Scenario(TextbookSubscription, {"a": [three], "b": [three]}, name="speed")
 

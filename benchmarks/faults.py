@@ -33,7 +33,7 @@ def named(fault: str, seed: int, seconds: float) -> tuple[float | None, set[str]
         taken = chunks[:]
         del chunks[: len(taken)]
         records = [recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows]
-        broken.update(it.rule for it in check(records))  # no subscription outlives its round
+        broken.update(item.rule for item in check(records))  # no subscription outlives its round
         if FAULTS[fault].rule in broken:
             found = result.seconds - judging
         judging += monotonic() - begin
@@ -41,7 +41,7 @@ def named(fault: str, seed: int, seconds: float) -> tuple[float | None, set[str]
 
     with planted(fault):
         result = run(answered(find("stress"))[0], Load(12, seconds, seed), recorder, judge)
-    broken.update(f"{it.scenario}: {it.why}" for it in result.failures)
+    broken.update(f"{failure.scenario}: {failure.why}" for failure in result.failures)
     return found, broken
 
 
@@ -67,7 +67,7 @@ def main() -> int:
             besides |= broken - {kind.rule}
             if found is None:
                 wrong.append(f"{fault} was not named with seed {seed}")
-        wrong += [f"{fault}: {it} is no consequence" for it in sorted(besides - kind.wake.keys())]
+        wrong += [f"{fault}: {item} is no consequence" for item in sorted(besides - kind.wake.keys())]
         row = (f"`{fault}`", kind.rule, *cells, ", ".join(sorted(besides)) or "-")
         print("| " + " | ".join(row) + " |", flush=True)
     print(f"\n{'; '.join(wrong) or 'each was named, and nothing was broken that is no consequence'}")

@@ -64,7 +64,9 @@ def worker() -> None:
             del chunks[: len(taken)]
             records = [recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows]
             told.update(seconds=now - begin - judging, rounds=told["rounds"] + 1)
-            told["found"] = any(it.rule in kind.rules for it in check(records))  # no subscription outlives its round
+            told["found"] = any(
+                item.rule in kind.rules for item in check(records)
+            )  # no subscription outlives its round
             if told["found"] or told["seconds"] > limit:
                 raise FoundError
             judging += process_time() - now
@@ -150,7 +152,7 @@ def main() -> int:
             again.append(name)
     print("| all | " + " | ".join(f"{total:.1f}" for total in totals.values()) + (" | |" if given.against else " |"))
     more = range(given.seeds + 1, 5 * given.seeds + 1)
-    still = [it for it in again if slower(measured(it, more, f"{it}, {len(more)} other seeds"))]
+    still = [item for item in again if slower(measured(item, more, f"{item}, {len(more)} other seeds"))]
     print(f"\nnot found within {given.limit:g} s: {', '.join(lost) or 'none'}")
     if given.against:
         print(f"slower by half, and by more than {NOISE:g} s: {', '.join(still) or 'none'}")

@@ -30,14 +30,15 @@ SIGNALS = 1_000_000  # in 30 s
 def all_have_their_least(scenarios: Sequence[Scenario], result: Result, seconds: float) -> bool:
     """Whether all have it, but for those whose subscribers are slow; says which have not."""
     few = short(result.load, seconds)
-    slow = {it.name for it in scenarios if it.subscribers == "slow"}
+    slow = {scenario.name for scenario in scenarios if scenario.subscribers == "slow"}
     per = seconds / PER
     for what, names in (
         (f"fewer than {LEAST_ROUNDS * per:.0f} rounds or {LEAST_SIGNALS * per:,.0f} signals", set(few) - slow),
         ("the same, since their subscribers are slow", set(few) & slow),
     ):
         told = [
-            f"{it} ({result.load[it].rounds:,} rounds, {result.load[it].signals:,} signals)" for it in sorted(names)
+            f"{name} ({result.load[name].rounds:,} rounds, {result.load[name].signals:,} signals)"
+            for name in sorted(names)
         ]
         print(f"{what}: {', '.join(told) or 'none'}")
     return slow.issuperset(few)

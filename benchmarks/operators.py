@@ -103,9 +103,9 @@ def pushed() -> None:
         bare = Flow.range(N).subscribe_on(one).publish_on(two)
         flow = bare.map(add).filter(odd).map(add)
 
-        def run(it: Flow[int]) -> None:
+        def run(item: Flow[int]) -> None:
             total = Sum()
-            it.subscribe(total.on_next, on_complete=total.done.set)
+            item.subscribe(total.on_next, on_complete=total.done.set)
             total.done.wait()
 
         ways = {

@@ -146,9 +146,9 @@ def busy(processes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        for it in others:
-            it.kill()
-            it.wait()
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 @dataclass
@@ -167,8 +167,10 @@ class Used:
 
 
 def clock_of_writer() -> float:
-    threads = [it for it in threading.enumerate() if it.name == "trace writer"]
-    return sum(time.clock_gettime(time.pthread_getcpuclockid(it.ident)) for it in threads if it.ident is not None)
+    threads = [item for item in threading.enumerate() if item.name == "trace writer"]
+    return sum(
+        time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) for thread in threads if thread.ident is not None
+    )
 
 
 def one_round(folder: str, number: int) -> Used:
@@ -218,8 +220,8 @@ def beside(counts: list[int], rounds: int = 5) -> None:
         table.add_column(column, justify="right")
     for count, of in found.items():
         median = [
-            statistics.median(it)
-            for it in zip(
+            statistics.median(item)
+            for item in zip(
                 *(
                     (
                         one.signals / one.seconds,
@@ -249,7 +251,7 @@ def main() -> None:
     parser.add_argument("--beside", help="numbers of busy processes, with commas between them")
     asked = parser.parse_args()
     if asked.beside is not None:
-        beside([int(it) for it in asked.beside.split(",")])
+        beside([int(item) for item in asked.beside.split(",")])
         return
     signals = asked.signals
     with tempfile.TemporaryDirectory() as folder:

@@ -36,8 +36,8 @@ def history(
     noises = [noise, *(noise * math.exp(rng.gauss(0, 0.4)) for _ in range(scenarios - 1))]
 
     def error() -> float:
-        it = rng.gauss(0, 1)
-        return it / math.sqrt(sum(rng.gauss(0, 1) ** 2 for _ in range(4)) / 4) if heavy else it
+        item = rng.gauss(0, 1)
+        return item / math.sqrt(sum(rng.gauss(0, 1) ** 2 for _ in range(4)) / 4) if heavy else item
 
     made = []
     for night in range(nights):
@@ -60,7 +60,7 @@ def slowed(nights: list[Night], times: float, begin: int, end: int, scenarios: r
 
 def named(said: dict[tuple[str, str], Seen]) -> set[str]:
     """The scenarios that are slower."""
-    return {scenario for (scenario, _), it in said.items() if it.slower}
+    return {scenario for (scenario, _), item in said.items() if item.slower}
 
 
 def alarms(rng: random.Random, noise: float, heavy: bool, histories: int) -> tuple[int, int]:
@@ -82,7 +82,7 @@ def nights_to(
         history(rng, noise, heavy, begin + lasts), times, begin, begin + lasts, range(SCENARIOS if everything else 1)
     )
     on = [(ALL if everything else "scenario 0") in named(said) for said in gone_through(nights)][begin:]
-    since = next((at for at, it in enumerate(on) if it), None)
+    since = next((at for at, item in enumerate(on) if item), None)
     return (None, False) if since is None else (since + 1, all(on[since:]))
 
 
@@ -113,14 +113,16 @@ def main() -> None:
     ):
         for heavy in (False, True):
             found = [nights_to(rng, times, noise, heavy, everything) for _ in range(5 * histories)]
-            shares = [sum(it is not None and it <= most for it, _ in found) / len(found) for most in (1, 3, 10)]
-            lasting = [it for since, it in found if since is not None]
+            shares = [
+                sum(finding is not None and finding <= most for finding, _ in found) / len(found) for most in (1, 3, 10)
+            ]
+            lasting = [finding for since, finding in found if since is not None]
             table.add_row(
                 f"{times:g} times",
                 "all" if everything else "one",
                 f"{noise:.0%}",
                 "heavy" if heavy else "normal",
-                *(f"{it:.1%}" for it in (*shares, sum(lasting) / len(lasting))),
+                *(f"{item:.1%}" for item in (*shares, sum(lasting) / len(lasting))),
             )
     console.print(table)
     console.print(f"a series is judged when it has {FEWEST} usual nights")

@@ -69,8 +69,8 @@ class Data:
 
 def with_one_broken(what: str, runs: Sequence[Run], which: int, *numbers: int) -> Data:
     """`numbers`: the subscriptions of that run that break a rule in the other version."""
-    it = runs[which]
-    broken = Run(it.name, it.subscriptions, it.first, it.long, numbers, it.length)
+    item = runs[which]
+    broken = Run(item.name, item.subscriptions, item.first, item.long, numbers, item.length)
     return Data(what, runs, [*runs[:which], broken, *runs[which + 1 :]])
 
 
@@ -104,7 +104,7 @@ class Verdict:
     @classmethod
     def due(cls, runs: Sequence[Run]) -> Verdict:
         """What the records say."""
-        found = sorted(it for run in runs for it in run.findings())
+        found = sorted(finding for run in runs for finding in run.findings())
         return cls(sum(len(run.numbers) for run in runs), sum(run.elements for run in runs), found)
 
 
@@ -113,7 +113,7 @@ class Written:
 
     def __init__(self, data: Iterable[Data]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="scale-")
-        runs = list(dict.fromkeys(run for it in data for run in (*it.clean, *it.broken)))
+        runs = list(dict.fromkeys(run for datum in data for run in (*datum.clean, *datum.broken)))
         begin = time.perf_counter()
         folders = [Path(self._folder.name) / f"{number:04}" for number in range(len(runs))]
         try:
@@ -154,7 +154,7 @@ def serve(master: str) -> None:
     """Judge the folders on each line of the standard input."""
     spark = session(master, {"spark.driver.memory": "2g", "spark.executor.memory": "1g"})
     for line in sys.stdin:
-        made, plan = verdict(spark, [Path(it) for it in json.loads(line)])
+        made, plan = verdict(spark, [Path(load) for load in json.loads(line)])
         told = {"plan": plan, "verdict": [made.subscriptions, made.elements, made.violations]}
         print(SERVED + json.dumps(told), flush=True)
     spark.stop()
@@ -172,12 +172,12 @@ class Judge:
     def judge(self, folders: Sequence[Path]) -> tuple[Verdict, str]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        print(json.dumps([str(it) for it in folders]), file=self.process.stdin, flush=True)
+        print(json.dumps([str(folder) for folder in folders]), file=self.process.stdin, flush=True)
         for line in self.process.stdout:
             if line.startswith(SERVED):
                 told = json.loads(line.removeprefix(SERVED))
                 subscriptions, elements, violations = told["verdict"]
-                return Verdict(subscriptions, elements, [tuple(it) for it in violations]), told["plan"]
+                return Verdict(subscriptions, elements, [tuple(violation) for violation in violations]), told["plan"]
         raise SystemExit(f"{self.name}: the session has ended, with status {self.process.wait()}")
 
     def used(self) -> float:
@@ -241,7 +241,7 @@ def cluster(scratch: Path, workers: int = 2) -> Iterator[tuple[str, list[int]]]:
             worker = stack.enter_context(_spark_class(log, scratch, "worker.Worker", *of))
             begun.append(worker)
             _logged(log, worker, r"(Successfully registered with master)")
-        yield address, [it.pid for it in begun]
+        yield address, [item.pid for item in begun]
 
 
 # -- how long it takes ----------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def shown(title: str, against: str, rows: Sequence[Row]) -> None:
 
 def status(took: Iterable[Took]) -> int:
     """Of the process: 1 where a verdict was wrong."""
-    right = all(it.right for it in took)
+    right = all(item.right for item in took)
     console.print(f"every verdict is right: {right}")
     return 0 if right else 1
 
@@ -355,22 +355,22 @@ def main() -> int:
 
         def done(data: Sequence[Data], rounds: int) -> None:
             with Written(data) as written:
-                for it in data * rounds:
+                for item in data * rounds:
                     for judge in judges:
-                        take(judge, it, written, took.setdefault((judge.name, id(it)), Took()))
+                        take(judge, item, written, took.setdefault((judge.name, id(item)), Took()))
 
         for judge in judges:
             warm_up(judge)
         done(even, asked.rounds)
         shown("more records", "from linear", [row(judge, data, least) for judge in judges for data in even])
-        for data, rounds in ((many, 1), (tall, asked.rounds), *((it, 1) for it in slow)):
+        for data, rounds in ((many, 1), (tall, asked.rounds), *((item, 1) for item in slow)):
             done([data], rounds)
             shown("skew", "beside alike", [row(judge, data, most) for judge in judges])
     console.print("in brackets: by processor time, of all processes, which other work on the machine changes less")
     for data in (most, many, tall):
         for judge in judges:
-            it = took[judge.name, id(data)]
-            seconds, used = (of / data.records * 1e9 for of in (it.wall, it.processor))
+            entry = took[judge.name, id(data)]
+            seconds, used = (of / data.records * 1e9 for of in (entry.wall, entry.processor))
             by = f"as {data.records:,} of {data.what}"
             console.print(f"100 runs of 10 million, {by}, {judge.name}: {seconds:,.0f} s, {used:,.0f} core-seconds")
     for judge in judges:

@@ -41,7 +41,7 @@ def part(seconds: float, seed: int) -> tuple[Result, list[str], int]:
     violations = check(records)
     for violation in violations[:3]:
         console.print(str(violation), markup=False)
-    return result, sorted({it.rule for it in violations}), len(records)
+    return result, sorted({item.rule for item in violations}), len(records)
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def main() -> int:
     threads, size = threading.active_count(), memory()
     while time.monotonic() - begin < seconds:
         result, rules, signals = part(min(PART, seconds), number)
-        wrong += [*rules, *(it.why for it in result.failures)]
+        wrong += [*rules, *(failure.why for failure in result.failures)]
         total += signals
         number += 1
         threads, size = threading.active_count(), memory()

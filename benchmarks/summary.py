@@ -19,11 +19,15 @@ def table(results: list[dict[str, Any]]) -> Table:
     shown = Table("work", title="reached", title_justify="left")
     for title in ("must reach", "reached", ""):
         shown.add_column(title, justify="right")
-    for it in results:
-        aim = f"at most {it['at_most']:g}" if it["at_least"] is None else f"at least {it['at_least']:g}"
-        missed = share(it) < 1
+    for result in results:
+        aim = f"at most {result['at_most']:g}" if result["at_least"] is None else f"at least {result['at_least']:g}"
+        missed = share(result) < 1
         shown.add_row(
-            it["work"], aim, f"{it['value']:.3g}", "not reached" if missed else "", style="red" if missed else ""
+            result["work"],
+            aim,
+            f"{result['value']:.3g}",
+            "not reached" if missed else "",
+            style="red" if missed else "",
         )
     return shown
 
@@ -37,10 +41,10 @@ def picture(results: list[dict[str, Any]], path: str) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(9, 0.4 * len(results) + 1))
-    for at, it in enumerate(reversed(results)):
-        axes.barh(at, share(it) - 1, left=1, color="#4878a8" if share(it) >= 1 else "#c05a4a")
-        axes.text(max(share(it), 1) * 1.03, at, f"{it['value']:.3g}", va="center")
-    axes.set_yticks(range(len(results)), [it["work"] for it in reversed(results)])
+    for at, item in enumerate(reversed(results)):
+        axes.barh(at, share(item) - 1, left=1, color="#4878a8" if share(item) >= 1 else "#c05a4a")
+        axes.text(max(share(item), 1) * 1.03, at, f"{item['value']:.3g}", va="center")
+    axes.set_yticks(range(len(results)), [result["work"] for result in reversed(results)])
     axes.set_xscale("log")
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xlabel("share of the aim, which is the line: to the right of it, it is reached")

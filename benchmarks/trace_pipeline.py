@@ -260,7 +260,14 @@ def main() -> None:
     spark.stop()
     table = Table(title=f"{records:,} records, all checks, warm, in turn", title_justify="left")
     peers = {"DuckDB": "DuckDB, 2 threads", "before": "before, Spark"}
-    for column in ("way", "seconds", "processor s", "records a second", *(f"{it} = 1" for it in peers), "must reach"):
+    for column in (
+        "way",
+        "seconds",
+        "processor s",
+        "records a second",
+        *(f"{item} = 1" for item in peers),
+        "must reach",
+    ):
         table.add_column(column, justify="left" if column == "way" else "right")
     for way, (seconds, used) in took.items():
         shown = []

@@ -575,8 +575,8 @@ def clock_used(clock: Clock | None) -> object:
 def _begin_anew() -> None:
     global _sharing
     _sharing = primitives.Lock()
-    for it in list(_with_threads):
-        it._begin_anew()
+    for thread in list(_with_threads):
+        thread._begin_anew()
 
 
 if hasattr(os, "register_at_fork"):

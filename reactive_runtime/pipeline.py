@@ -38,10 +38,10 @@ class Pipeline(Generic[A, B]):
 
     def __call__(self, flow: Flow[A], /) -> Flow[B]:
         """The flow, through the operators. `flow.transform(pipeline)` is the same."""
-        it: Any = flow
+        item: Any = flow
         for name, arguments, named in self._calls:
-            it = getattr(it, name)(*arguments, **named)
-        return it  # type: ignore[no-any-return]
+            item = getattr(item, name)(*arguments, **named)
+        return item  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
         if name.startswith("_") or not _is_operator(name):

@@ -355,8 +355,8 @@ class _Using(_Defer):
         yield from self.home()
         passed: BaseException | None = None
         try:
-            with self.call(self.resource) as it:
-                inner = self.made(it)
+            with self.call(self.resource) as item:
+                inner = self.made(item)
                 try:
                     yield from self.relay(inner)
                 except BaseException as error:

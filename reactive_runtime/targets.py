@@ -23,12 +23,12 @@ def import_string(target: str) -> Any:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        it: Any = importlib.import_module(module_name)
+        item: Any = importlib.import_module(module_name)
     except Exception as error:
         raise TargetError(f"{target}: importing {module_name} raised {type(error).__name__}: {error}") from error
     for name in path.split("."):
         try:
-            it = getattr(it, name)
+            item = getattr(item, name)
         except AttributeError as error:
             raise TargetError(f"{target}: {error}") from error
-    return it
+    return item

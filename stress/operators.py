@@ -110,13 +110,13 @@ def lanes(context: Context) -> Publisher[int]:
 @scenario(elements=100, live=4, ascending=False)
 def groups(context: Context) -> Publisher[int]:
     """`group_by`, and together again."""
-    return Flow.range(100).subscribe_on(context.pool(2, "A")).group_by(lambda n: n % 3).flat_map(lambda it: it[1])
+    return Flow.range(100).subscribe_on(context.pool(2, "A")).group_by(lambda n: n % 3).flat_map(lambda item: item[1])
 
 
 @scenario(elements=100, live=4)
 def windows(context: Context) -> Publisher[int]:
     """`window`, one after the other."""
-    return Flow.range(100).subscribe_on(context.pool(2, "A")).window(7).concat_map(lambda it: it)
+    return Flow.range(100).subscribe_on(context.pool(2, "A")).window(7).concat_map(lambda item: item)
 
 
 @scenario(elements=None, live=4, ascending=False)

@@ -21,15 +21,15 @@ Rows = dict[str, Counter[tuple[Any, ...]]]
 def rows_of(judged: Judged | Mapping[str, pa.Table]) -> Rows:
     """All rows of the three tables, in no order, each as often as it is there."""
     tables = judged._asdict() if isinstance(judged, Judged) else judged
-    return {name: Counter(zip(*it.to_pydict().values(), strict=True)) for name, it in tables.items()}
+    return {name: Counter(zip(*table.to_pydict().values(), strict=True)) for name, table in tables.items()}
 
 
 def by_reference(records: Sequence[Record], late_signals: int = 1, upto: Mapping[str, int] | None = None) -> Rows:
     """What the reference finds."""
     upto = upto or {}
-    mine = [it for it in records if it.run not in upto]
+    mine = [record for record in records if record.run not in upto]
     for run, ticket in upto.items():
-        mine += cut([it for it in records if it.run == run], ticket)
+        mine += cut([record for record in records if record.run == run], ticket)
     return rows_of(judge_in_order(in_order(mine), late_signals))
 
 
@@ -39,6 +39,6 @@ def same(found: Rows, expected: Rows, records: Sequence[Record]) -> None:
         missing, more = rows - found[name], found[name] - rows
         if missing or more:
             run, _, number = next(iter(missing or more))[:3]
-            of = [it for it in in_order(records) if it.run == run and it.subscription == number]
+            of = [item for item in in_order(records) if item.run == run and item.subscription == number]
             shown = "\n".join(map(str, of[:60]))
             raise AssertionError(f"{name}: not found {list(missing)[:5]}, found besides {list(more)[:5]}\n{shown}")

@@ -433,7 +433,7 @@ class HalvesSideBySide(Sound):
         if not batch:
             self.step()
         for half in (range(first, first + batch // 2), range(first + batch // 2, first + batch)):
-            self.executor.submit(lambda half=half: [self.subscriber.on_next(it + 1) for it in half])
+            self.executor.submit(lambda half=half: [self.subscriber.on_next(item + 1) for item in half])
         self.executor.submit(self.drain)
 
 
@@ -658,9 +658,9 @@ class PeekedThenTaken(Sound):
 
 
 PLANTED: dict[str, type[Sound]] = {
-    name: it
-    for name, it in vars(sys.modules[__name__]).items()
-    if isinstance(it, type) and issubclass(it, Sound) and it is not Sound
+    name: item
+    for name, item in vars(sys.modules[__name__]).items()
+    if isinstance(item, type) and issubclass(item, Sound) and item is not Sound
 }
 
 

@@ -26,18 +26,18 @@ def likely(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
     edges: list[tuple[float, int, str]] = []
     found: list[Record] = []
     for number in range(rng.randint(1, most)):
-        for it in _subscription(rng, run, number):
+        for entry in _subscription(rng, run, number):
             at = len(found)
-            found.append(it)
-            edges.append((it.begin + rng.random() / 2, at, "begin"))
-            if it.end is not None:
-                edges.append((it.end + rng.random() / 2, at, "end"))
+            found.append(entry)
+            edges.append((entry.begin + rng.random() / 2, at, "begin"))
+            if entry.end is not None:
+                edges.append((entry.end + rng.random() / 2, at, "end"))
     tickets: list[dict[str, int]] = [{} for _ in found]
     now = 0
     for ticket, (_, at, edge) in enumerate(sorted(edges), start=1):
         now += rng.choice([1, 10, 100, 1_000, 100_000])
         tickets[at].update({edge: ticket, f"{edge}_ns": now})
-    return [it._replace(**mine) for it, mine in zip(found, tickets, strict=True)]
+    return [item._replace(**mine) for item, mine in zip(found, tickets, strict=True)]
 
 
 def _subscription(rng: random.Random, run: str, number: int) -> list[Record]:
@@ -84,10 +84,10 @@ def dirty(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
     if rng.random() < 0.3:  # many records begin, or end, at one ticket
         by = rng.choice([2, 4, 10])
         records = [
-            it._replace(begin=it.begin // by, end=None if it.end is None else it.end // by, scenario="one")
-            for it in records
+            item._replace(begin=item.begin // by, end=None if item.end is None else item.end // by, scenario="one")
+            for item in records
         ]
-    begins = [it.begin for it in records]
+    begins = [item.begin for item in records]
     numbers = {name: lambda: rng.choice(_HUGE) for name in ("begin", "end", "begin_ns", "end_ns", "value", "n")}
     changes: dict[str, Any] = {
         **numbers,
@@ -103,15 +103,15 @@ def dirty(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
         "subscription": lambda: rng.choice([0, 1, -1, 2**63 - 1, -(2**63)]),
     }
 
-    def soiled(it: Record) -> Record:
+    def soiled(item: Record) -> Record:
         fields: dict[str, Any] = {name: change() for name, change in changes.items() if rng.random() < share}
         if rng.random() < share:
-            fields |= {"begin": rng.choice(begins), "end": rng.choice([None, it.end, it.begin, *begins[:2]])}
+            fields |= {"begin": rng.choice(begins), "end": rng.choice([None, item.end, item.begin, *begins[:2]])}
         if rng.random() < share:
             fields |= dict.fromkeys(rng.sample(("end", "end_ns", "n", "value"), 2))
-        return it._replace(**fields)
+        return item._replace(**fields)
 
-    records = [soiled(it) for it in records]
+    records = [soiled(item) for item in records]
     return records + rng.choices(records, k=rng.choice([0, 0, 2]))
 
 
@@ -129,8 +129,8 @@ def written(
     """The records as files: `layout` says how they lie there."""
     rng = random.Random(seed)
     of: dict[str, list[Record]] = {}
-    for it in records:
-        of.setdefault(it.run, []).append(it)
+    for entry in records:
+        of.setdefault(entry.run, []).append(entry)
     parts: list[tuple[str, list[Record]]] = []
     if layout == "one file":
         parts = [("all", list(records))]
@@ -142,7 +142,7 @@ def written(
             if layout == "overlapping":
                 parts += [(run, mine[at::3]) for at in range(3)]
             else:
-                mine.sort(key=lambda it: (it.subscription, it.begin))
+                mine.sort(key=lambda item: (item.subscription, item.begin))
                 parts += [(run, mine[at : at + 40]) for at in range(0, len(mine), 40)]
     options: dict[str, Any] = {"row_group_size": row_group_size}
     if layout == "no statistics":

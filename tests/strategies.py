@@ -86,16 +86,16 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
 def traces(draw: st.DrawFn, run: str = "run", most: int = 3) -> list[Record]:
     """A trace of 1 to `most` subscriptions, in order of `begin`; tickets are unique in the run."""
     count = draw(st.integers(1, most))
-    records = [it for number in range(count) for it in draw(_subscription(run, number))]
+    records = [item for number in range(count) for item in draw(_subscription(run, number))]
     return _ranked(records)
 
 
 def _ranked(records: list[Record]) -> list[Record]:
     """The same order of beginnings and ends within each subscription, with tickets from one dispenser."""
-    edges = [(it.begin, place, "begin") for place, it in enumerate(records)]
-    edges += [(it.end, place, "end") for place, it in enumerate(records) if it.end is not None]
+    edges = [(item.begin, place, "begin") for place, item in enumerate(records)]
+    edges += [(item.end, place, "end") for place, item in enumerate(records) if item.end is not None]
     tickets: list[dict[str, int]] = [{} for _ in records]
     for ticket, (_, place, edge) in enumerate(sorted(edges), start=1):
         tickets[place].update({edge: ticket, f"{edge}_ns": ticket * 10})
-    ranked = [it._replace(**mine) for it, mine in zip(records, tickets, strict=True)]
-    return sorted(ranked, key=lambda it: it.begin)
+    ranked = [item._replace(**mine) for item, mine in zip(records, tickets, strict=True)]
+    return sorted(ranked, key=lambda item: item.begin)

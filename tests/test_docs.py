@@ -46,7 +46,7 @@ def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output:
 
 def test_what_the_docs_show_of_a_file_is_in_it() -> None:
     shown = [
-        it for page in PAGES for it in re.findall(r"```python from=(\S+)\n(.*?)\n```", page.read_text(), re.DOTALL)
+        item for page in PAGES for item in re.findall(r"```python from=(\S+)\n(.*?)\n```", page.read_text(), re.DOTALL)
     ]
     assert len(shown) >= 3
     for path, text in shown:
@@ -62,7 +62,11 @@ WITH_SPARK = "reactive_runtime._operators.spark_bridge"
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(it, marks=pytest.mark.xdist_group("spark") if it == WITH_SPARK else ()) for it in MODULES]
+    "name",
+    [
+        pytest.param(module, marks=pytest.mark.xdist_group("spark") if module == WITH_SPARK else ())
+        for module in MODULES
+    ],
 )
 def test_the_examples_in_docstrings_are_true(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
@@ -81,8 +85,8 @@ def test_all_names_what_there_is(name: str) -> None:
     names = getattr(module, "__all__", None)
     if names is None:
         return
-    assert list(names) == sorted(names, key=lambda it: (not it.isupper(), not it[0].isupper(), it))
-    assert [it for it in names if not hasattr(module, it)] == []
+    assert list(names) == sorted(names, key=lambda item: (not item.isupper(), not item[0].isupper(), item))
+    assert [item for item in names if not hasattr(module, item)] == []
 
 
 def test_the_links_of_the_docs_lead_somewhere() -> None:

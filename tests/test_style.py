@@ -63,7 +63,7 @@ def test_a_part_of_a_word_and_a_block_are_not(text: str) -> None:
     assert found(prose(text)) == []
 
 
-@pytest.mark.parametrize("page", [it for it in PAGES if it.name != "style.md"], ids=str)
+@pytest.mark.parametrize("page", [item for item in PAGES if item.name != "style.md"], ids=str)
 def test_a_page_has_none_of_the_words(page: Path) -> None:
     assert found(prose(page.read_text())) == []
 

@@ -25,7 +25,7 @@ def test_the_workflow_makes_what_there_is_to_be_made() -> None:
 
 def test_whatever_is_for_the_night_is_in_the_workflow() -> None:
     (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
-    assert {it for it in targets() if it.endswith("nightly")} == set(works.split(", "))
+    assert {target for target in targets() if target.endswith("nightly")} == set(works.split(", "))
 
 
 @pytest.mark.parametrize(("stress", "prune", "fails"), [(0, 0, False), (1, 0, True), (2, 0, True), (0, 2, True)])

@@ -136,7 +136,7 @@ def _is_an_implementation(entry: Module) -> bool:
 
 def _module_names() -> list[str]:
     """The package first, then what lies directly in it, then the public modules of its packages."""
-    top = [it.name for it in pkgutil.iter_modules(reactive_runtime.__path__, f"{ROOT}.")]
+    top = [item.name for item in pkgutil.iter_modules(reactive_runtime.__path__, f"{ROOT}.")]
     names = [ROOT, *top, *DEEPER]
     return [
         name

@@ -138,7 +138,7 @@ def _theme_page(theme: str, of_theme: list[Member], public: list[Module]) -> str
 
 def _member_page(member: Member, found: list[Member]) -> str:
     """In no table of contents: with a line for each member in the side bar, every page would take twice as long."""
-    same = [it.name for it in found if it.function is member.function and it.name != member.name]
+    same = [finding.name for finding in found if finding.function is member.function and finding.name != member.name]
     also = "".join(f"\nThe same as :doc:`{name} <{name}>`.\n" for name in same)
     return f""":orphan:
 

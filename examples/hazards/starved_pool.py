@@ -21,7 +21,7 @@ class WaitingInThePool:
         return self.pool.submit(lambda: n * n).result()
 
     def at_end(self) -> None:
-        assert [it.result() for it in self.results] == [1, 4]
+        assert [result.result() for result in self.results] == [1, 4]
 
 
 class HandedOn(WaitingInThePool):

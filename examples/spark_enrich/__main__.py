@@ -22,14 +22,14 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--conf", action="append", help="a Spark setting, spark.key=value; may be given many times")
     parser.add_argument("--packages", action="append", help="group:artifact:version; may be given many times")
-    it = parser.parse_args()
-    it.out.mkdir(parents=True, exist_ok=True)
-    spark = session(it.master, settings_of(it.conf, it.packages))
+    item = parser.parse_args()
+    item.out.mkdir(parents=True, exist_ok=True)
+    spark = session(item.master, settings_of(item.conf, item.packages))
     with service() as address, Progress() as progress:
-        bar = progress.add_task("parts", total=it.parts)
-        metrics = run(spark, address, it.rows, it.out, it.parts, it.rate, lambda part: progress.advance(bar))
+        bar = progress.add_task("parts", total=item.parts)
+        metrics = run(spark, address, item.rows, item.out, item.parts, item.rate, lambda part: progress.advance(bar))
     print(f"{metrics.given:,} rows, {metrics.retries:,} retries, at most {metrics.in_flight} calls in flight in a task")
-    print(f"{spark.read.parquet(str(it.out)).count():,} rows in {it.out}")
+    print(f"{spark.read.parquet(str(item.out)).count():,} rows in {item.out}")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def a_value(operator: str, argument: str, value: V) -> V:
 def failures(operator: str, when: When) -> Callable[[Exception], object]:
     """`when` as a function of the failure; TypeError where it is neither a class, nor a tuple of them, or function."""
     classes = when if isinstance(when, tuple) else (when,)
-    if all(isinstance(it, type) and issubclass(it, BaseException) for it in classes):
+    if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in classes):
         return lambda failure: isinstance(failure, classes)  # type: ignore[arg-type]  # they are classes
     if isinstance(when, type | tuple) or not callable(when):
         raise TypeError(

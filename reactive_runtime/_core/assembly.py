@@ -90,7 +90,7 @@ def _note_as(error: BaseException, fault: BaseException) -> None:
 def raised_over(error: BaseException, failure: BaseException) -> None:
     """Note on `error` that it came up while `failure` was being dealt with, as Python does inside of `except`."""
     first = _chain(error)
-    if not {id(it) for it in first} & {id(it) for it in _chain(failure)}:  # or it would be a circle
+    if not {id(item) for item in first} & {id(item) for item in _chain(failure)}:  # or it would be a circle
         first[-1].__context__ = failure
 
 
@@ -141,7 +141,9 @@ def _name_as_written(error: NameError) -> None:
     frames = list(_frames(error.__traceback__))
     if not frames or not frames[-1].tb_frame.f_code.co_filename.startswith("<fused"):
         return
-    error.args = tuple(_VARIABLE.sub(r"\1", it) if isinstance(it, str) else it for it in error.args)
+    error.args = tuple(
+        _VARIABLE.sub(r"\1", argument) if isinstance(argument, str) else argument for argument in error.args
+    )
     if isinstance(error.name, str):
         error.name = _VARIABLE.sub(r"\1", error.name)
 

@@ -105,6 +105,6 @@ def _no_source(kind: type[object], *given: object) -> TypeError:
         wanted = "just"
     title = kind.__name__
     return TypeError(
-        f"{title}({', '.join(type(it).__name__ for it in given)}): a flow begins with one of the sources,"
+        f"{title}({', '.join(type(item).__name__ for item in given)}): a flow begins with one of the sources,"
         f" here perhaps {title}.{wanted}(...); they are {', '.join(sources)}"
     )

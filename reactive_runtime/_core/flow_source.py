@@ -302,7 +302,7 @@ LOOPS: Final = 48
 def lengthened(flow: FlowBase[Any], step: Step[Any, Any]) -> tuple[FlowSource[Any], tuple[Step[Any, Any], ...]]:
     """What the flow begins with, and its steps, when `step` has come to them."""
     steps = (*flow._steps, step)
-    if len(steps) > LOOPS and sum(it.loops() for it in steps) > LOOPS:
+    if len(steps) > LOOPS and sum(item.loops() for item in steps) > LOOPS:
         return Long(flow), (step,)
     return flow._source, steps
 
@@ -402,7 +402,7 @@ def combinator_flow(
     shown = sources if inline else sources[1:]
     if shown:
         title = f"{title}({', '.join(map(str, shown))})"
-    own = [use for it in uses for use in (uses_of(it) if isinstance(it, _flow_type[0]) else (Use(title, it),))]
+    own = [use for item in uses for use in (uses_of(item) if isinstance(item, _flow_type[0]) else (Use(title, item),))]
     return flow_of(CombinatorSource(title, make, sources, inline=inline, beside=(*own, *uses_of(*shown))))
 
 

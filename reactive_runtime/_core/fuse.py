@@ -350,7 +350,7 @@ class _Stage:
             return False
         # Where one of them ends the stream, what `on_complete` yields is due: the loop is left, which must be the outer
         # one.
-        return self.on_complete is None or not (any(it.stops for it in run) and any(it.loops for it in run))
+        return self.on_complete is None or not (any(item.stops for item in run) and any(item.loops for item in run))
 
     @staticmethod
     @functools.cache
@@ -724,5 +724,5 @@ def _handed(variables: list[str], function: ast.expr) -> ast.expr:
     """A lambda that has the variables as they are now: `(lambda v0_x: function)(v0_x)`."""
     if not variables:
         return function
-    arguments = ast.arguments([], [ast.arg(it) for it in variables], None, [], [], None, [])
-    return ast.Call(ast.Lambda(arguments, function), [ast.Name(it, ast.Load()) for it in variables], [])
+    arguments = ast.arguments([], [ast.arg(variable) for variable in variables], None, [], [], None, [])
+    return ast.Call(ast.Lambda(arguments, function), [ast.Name(variable, ast.Load()) for variable in variables], [])

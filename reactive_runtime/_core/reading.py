@@ -77,14 +77,14 @@ def refuse(kind: type[Step[Any, Any]]) -> None:
     for name, function in _methods(kind):
         stores: list[ast.Attribute] = []
         with suppress(OSError):  # of a function that does not stand alone nothing is known
-            stores = [it for it in _attribute_stores(_tree(function)) if is_attribute_of_self(it)]
+            stores = [item for item in _attribute_stores(_tree(function)) if is_attribute_of_self(item)]
         for store in stores:
             if store.attr in ("on_next", "on_complete"):
                 fault = f"assigns `self.{store.attr}`, and what is put into a loop is the method of the class"
                 _refuse(kind, name, fault, function.__code__.co_filename, store.lineno)
         if name == "reset":
-            for it in _handed_out(_tree(function)):
-                _refuse(kind, name, _HANDED_OUT, function.__code__.co_filename, it.lineno)
+            for entry in _handed_out(_tree(function)):
+                _refuse(kind, name, _HANDED_OUT, function.__code__.co_filename, entry.lineno)
     _refuse_late_attributes(kind, methods)
 
 
@@ -170,8 +170,8 @@ def _not_plain(function: Any, name: str) -> str | None:
         return f"must have the parameters ({', '.join(expected)}), and no others"
     tree = _tree(function)
     if isinstance(tree, ast.FunctionDef):
-        for it in tree.decorator_list:
-            if getattr(it, "id", getattr(it, "attr", None)) != "override":
+        for item in tree.decorator_list:
+            if getattr(item, "id", getattr(item, "attr", None)) != "override":
                 return "is decorated: the loop would run what stands below the decorator"
     return None
 
@@ -229,7 +229,7 @@ def _names(node: ast.AST) -> set[str]:
         "name": (ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
         "rest": ast.MatchMapping,
     }
-    found = (getattr(it, field) for it in ast.walk(node) for field, kind in kinds.items() if isinstance(it, kind))
+    found = (getattr(item, field) for item in ast.walk(node) for field, kind in kinds.items() if isinstance(item, kind))
     return {name for name in found if name is not None}
 
 
@@ -239,20 +239,20 @@ def _bound_first(name: str, block: list[ast.stmt]) -> bool:
     first = mentions[0]
     if isinstance(first, ast.Assign | ast.AnnAssign):
         listed = first.targets if isinstance(first, ast.Assign) else [first.target]
-        reads = {it.id for it in ast.walk(first) if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Load)}
+        reads = {node.id for node in ast.walk(first) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         return first.value is not None and name in targets(listed) and name not in reads
     if len(mentions) > 1:
         return False
     if isinstance(first, ast.For):
-        if name in _names(first.iter) or any(name in _names(it) for it in first.orelse):
+        if name in _names(first.iter) or any(name in _names(item) for item in first.orelse):
             return False
         return name in targets([first.target]) or _bound_first(name, first.body)
     if isinstance(first, ast.Try):
         handlers = [handler for handler in first.handlers if name in _names(handler)]
-        others = (*first.body, *first.orelse, *first.finalbody, *(it.type for it in handlers if it.type))
-        return all(it.name == name for it in handlers) and not any(name in _names(it) for it in others)
+        others = (*first.body, *first.orelse, *first.finalbody, *(item.type for item in handlers if item.type))
+        return all(item.name == name for item in handlers) and not any(name in _names(other) for other in others)
     if isinstance(first, ast.If | ast.While):
-        branches = [branch for branch in (first.body, first.orelse) if any(name in _names(it) for it in branch)]
+        branches = [branch for branch in (first.body, first.orelse) if any(name in _names(item) for item in branch)]
         return name not in _names(first.test) and all(_bound_first(name, branch) for branch in branches)
     return False
 
@@ -285,15 +285,18 @@ def _look_for_none(block: Sequence[ast.stmt], known: set[str], sure: set[tuple[i
 def targets(nodes: Sequence[ast.expr]) -> set[str]:
     """The names that an assignment to these gives a value."""
     return {
-        it.id for node in nodes for it in ast.walk(node) if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)
+        item.id
+        for node in nodes
+        for item in ast.walk(node)
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
     }
 
 
 def own_names(node: ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp) -> set[str]:
     """The names that are a lambda's or a comprehension's own."""
     if isinstance(node, ast.Lambda):
-        it = node.args
-        arguments = [*it.posonlyargs, *it.args, *it.kwonlyargs, *filter(None, (it.vararg, it.kwarg))]
+        item = node.args
+        arguments = [*item.posonlyargs, *item.args, *item.kwonlyargs, *filter(None, (item.vararg, item.kwarg))]
         return {argument.arg for argument in arguments}
     return targets([generator.target for generator in node.generators])
 
@@ -305,7 +308,7 @@ def captured(node: ast.Lambda | ast.GeneratorExp, names: frozenset[str]) -> set[
     else:
         first, *others = node.generators  # its first iterable is evaluated at once
         deferred = [node.elt, first.target, *first.ifs, *others]
-    return {name for it in deferred for name in _names(it)} & names - own_names(node)
+    return {name for item in deferred for name in _names(item)} & names - own_names(node)
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------
@@ -333,7 +336,7 @@ def _handed_out(tree: ast.AST) -> list[ast.Name]:
             harmless.add(node.value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _LOOKING:
             harmless.update(node.args)
-    names = (it for it in ast.walk(tree) if isinstance(it, ast.Name) and it.id == "self")
+    names = (item for item in ast.walk(tree) if isinstance(item, ast.Name) and item.id == "self")
     return [name for name in names if name not in harmless or not isinstance(name.ctx, ast.Load)]
 
 
@@ -378,9 +381,9 @@ class _Faults(ast.NodeVisitor):
         for name in sorted(captured(node, self.method.names)):
             if not self._settled(name):
                 self.fault(node, f"changes `{name}`, which {what} reads, perhaps later: give it a variable of its own")
-        for it in ast.walk(node):
-            if isinstance(it, ast.NamedExpr):
-                self.fault(it, f"assigns `{it.target.id}` inside of {what}")
+        for item in ast.walk(node):
+            if isinstance(item, ast.NamedExpr):
+                self.fault(item, f"assigns `{item.target.id}` inside of {what}")
         self.generic_visit(node)
 
     visit_GeneratorExp = visit_Lambda  # noqa: N815
@@ -388,12 +391,12 @@ class _Faults(ast.NodeVisitor):
     def _settled(self, name: str) -> bool:
         """Whether the name has one value only: it can be handed over when the lambda is made."""
         body = self.method.tree.body
-        loops = [it for statement in body for it in ast.walk(statement) if isinstance(it, ast.For | ast.While)]
+        loops = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For | ast.While)]
         stores = [
-            it
+            node
             for statement in body
-            for it in ast.walk(statement)
-            if isinstance(it, ast.Name) and it.id == name and not isinstance(it.ctx, ast.Load)
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
         ]
         if name in _parameters(self.method.tree):
             return not stores
@@ -456,7 +459,7 @@ def _refuse_late_attributes(kind: type[Step[Any, Any]], methods: list[Method]) -
     stores = [node for method in methods for node in _attribute_stores(method.tree) if is_attribute_of_self(node)]
     if not stores:
         return
-    before = {node.attr for _, it in _methods(kind) if it not in own for node in _attribute_stores(_tree(it))}
+    before = {node.attr for _, item in _methods(kind) if item not in own for node in _attribute_stores(_tree(item))}
     declared = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())}
     for method in methods:
         for node in _attribute_stores(method.tree):
@@ -482,13 +485,15 @@ def _kept(kind: type[Step[Any, Any]], methods: list[Method]) -> tuple[frozenset[
     others = [(name, function) for name, function in _methods(kind) if function not in own]
     # A method that is called by its name, from anywhere but where all of them are, may run at any time.
     running = [*own, *(function for name, function in others if name not in (*_BEFORE, *_AFTER))]
-    called = {it.attr for function in running for it in ast.walk(_tree(function)) if isinstance(it, ast.Attribute)}
+    called = {
+        item.attr for function in running for item in ast.walk(_tree(function)) if isinstance(item, ast.Attribute)
+    }
     elsewhere: set[str] = set()
     afterwards: set[str] = set()
     for name, function in others:
         tree = _tree(function)
         if name in _BEFORE and name not in called:
-            elsewhere |= {node.attr for it in _nested(tree) for node in _attribute_stores(it)}
+            elsewhere |= {node.attr for item in _nested(tree) for node in _attribute_stores(item)}
             continue
         if _handed_out(tree):
             return nothing, nothing
@@ -515,13 +520,13 @@ def _methods(kind: type[Step[Any, Any]]) -> Iterator[tuple[str, FunctionType]]:
         if base is Step or base.__module__ in ("builtins", "typing", "abc"):
             continue
         for name, value in vars(base).items():
-            found = [getattr(value, it, None) for it in ("__func__", "fget", "fset", "fdel", "func", "__wrapped__")]
-            yield from ((name, it) for it in (value, *found) if inspect.isfunction(it))
+            found = [getattr(value, item, None) for item in ("__func__", "fget", "fset", "fdel", "func", "__wrapped__")]
+            yield from ((name, item) for item in (value, *found) if inspect.isfunction(item))
 
 
 def _attribute_stores(tree: ast.AST) -> list[ast.Attribute]:
     """The assignments to an attribute, of whichever object."""
-    return [it for it in ast.walk(tree) if isinstance(it, ast.Attribute) and not isinstance(it.ctx, ast.Load)]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)]
 
 
 def _nested(tree: ast.AST) -> list[ast.AST]:

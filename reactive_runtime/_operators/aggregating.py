@@ -128,7 +128,7 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.just(3, 1, 2).min().block()
         1
         """
-        return self._then(_Best("min", _a_key("min", key), lambda it, best: it < best))
+        return self._then(_Best("min", _a_key("min", key), lambda item, best: item < best))
 
     def max(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
         """The largest element (by `key`), the first of several; none where there are none.
@@ -140,7 +140,7 @@ class AggregatingOperators(FlowBase[T_co]):
         >>> Flow.just("a", "ccc", "bb").max(key=len).block()
         'ccc'
         """
-        return self._then(_Best("max", _a_key("max", key), lambda it, best: it > best))
+        return self._then(_Best("max", _a_key("max", key), lambda item, best: item > best))
 
     def all(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
         """Whether `predicate(element)` is true for every element: False with the first that fails it, True at the end.

@@ -234,5 +234,5 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
 def _note(error: BaseException, note: str) -> None:
     """In place of the one before it, where one instance is raised again and again."""
     kind = note.split(maxsplit=2)[:2]
-    others = [it for it in getattr(error, "__notes__", ()) if it.split(maxsplit=2)[:2] != kind]
+    others = [item for item in getattr(error, "__notes__", ()) if item.split(maxsplit=2)[:2] != kind]
     error.__notes__ = [*others, note]

@@ -512,7 +512,7 @@ class _CombineLatest(Combinator):
                     continue
                 latest[inner] = element
                 if len(latest) == len(inners):
-                    yield tuple(latest[it] for it in inners)
+                    yield tuple(latest[item] for item in inners)
             if idle:
                 yield PENDING
 

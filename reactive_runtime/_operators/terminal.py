@@ -226,10 +226,10 @@ class Disposable:
         self.cancel()
 
 
-def _no_subscriber(it: object) -> TypeError:
-    missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(it, name)]
+def _no_subscriber(item: object) -> TypeError:
+    missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(item, name)]
     return TypeError(
-        f"subscribe: a Subscriber or a function is needed, not {type(it).__name__} (1.9);"
+        f"subscribe: a Subscriber or a function is needed, not {type(item).__name__} (1.9);"
         f" it has no {', '.join(missing)}"
     )
 

@@ -74,16 +74,16 @@ def _run_checks(target: str, verification: Verification) -> None:
         counts[outcome.status] += 1
         if outcome.status == "failed":
             failures.append(outcome)
-        it = outcome.check
-        kind = it.kind if it.original else f"{it.kind}, extra"
-        table.add_row(it.rule, it.sentence, kind, _why(outcome), style=STYLES[outcome.status])
+        entry = outcome.check
+        kind = entry.kind if entry.original else f"{entry.kind}, extra"
+        table.add_row(entry.rule, entry.sentence, kind, _why(outcome), style=STYLES[outcome.status])
     out.print(table)
     for failure in failures:
         out.print(f"{failure.check.name}\n{failure.why}\n", soft_wrap=True)
     seconds = primitives.monotonic() - begin
     out.print(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
     if failures:
-        rules = sorted({it.check.rule for it in failures}, key=lambda rule: [int(part) for part in rule.split(".")])
+        rules = sorted({item.check.rule for item in failures}, key=lambda rule: [int(part) for part in rule.split(".")])
         out.print(f"BROKEN   rule {', '.join(rules)}", style="bold red")
         raise typer.Exit(BROKEN)
     out.print("CONFORMS no check failed", style="green")

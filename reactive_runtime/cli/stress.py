@@ -230,7 +230,11 @@ class _Asked:
             raise
         self._write_junit(self.unable)
         _print_given_up(self.given_up)
-        if self.broken or any(it.stuck or it.rule for it in self.given_up) or (self.slower and self.fail_on_regression):
+        if (
+            self.broken
+            or any(item.stuck or item.rule for item in self.given_up)
+            or (self.slower and self.fail_on_regression)
+        ):
             raise typer.Exit(BROKEN)
         if self.given_up or self.unable:
             raise typer.Exit(UNABLE)
@@ -255,7 +259,7 @@ class _Asked:
             return
         to = self.runs[0].parent.parent / "verdict"
         came = judged(self.runs, to, self.master, self.settings)
-        self.unable += [it for it in came.unable if it not in self.unable]
+        self.unable += [item for item in came.unable if item not in self.unable]
         self.slower += came.slower
         self.broken = _joined(self.broken, _broken_by(to, self.runs))
         if not (came.unable or here.unable):
@@ -358,7 +362,7 @@ class _Load:
         from reactive_runtime.stress import Load
         from reactive_runtime.stress.processes import Order, Processes, run_in_processes
 
-        names = [it.name for it in self.scenarios]
+        names = [scenario.name for scenario in self.scenarios]
         groups = [[name] for name in names] if self.in_processes else [names]
         at_once = max(1, (os.cpu_count() or 1) // len(writers)) if self.in_processes else 1
         seconds = self.seconds * min(at_once, len(groups)) / len(groups)
@@ -380,11 +384,13 @@ class _Load:
 
         tallies: dict[str, Any] = {}
         with self.stop.heard(processes.stop), ThreadPoolExecutor(len(writers)) as pool:
-            for python, result in zip(writers, pool.map(lambda it: carried_out(*it), writers.items()), strict=True):
+            for python, result in zip(writers, pool.map(lambda item: carried_out(*item), writers.items()), strict=True):
                 tallies[python] = result
         for python, writer in writers.items():
             self._close(writer, tallies[python], skipped)
-        return [it.path for it in writers.values()], [it for result in tallies.values() for it in result.failures]
+        return [item.path for item in writers.values()], [
+            failure for result in tallies.values() for failure in result.failures
+        ]
 
     def _close(self, writer: TraceWriter, result: Result, skipped: list[Failure], left: Sequence[str] = ()) -> None:
         """The end of a run: what it amounted to, on paper and on the terminal. `left`: threads that still run."""
@@ -394,10 +400,12 @@ class _Load:
                 "stopped": stopped,
                 "threads_left": list(left),
                 "seconds": round(result.seconds, 3),
-                "load": {name: it.facts() for name, it in result.load.items()},
-                "given_up": {it.scenario: it.why for it in (*skipped, *result.failures)},
+                "load": {name: item.facts() for name, item in result.load.items()},
+                "given_up": {item.scenario: item.why for item in (*skipped, *result.failures)},
                 "dropped": dict(result.dropped),
-                "leaving": {name: it.facts() for name, it in result.cancellation_metrics.items() if it.idle},
+                "leaving": {
+                    name: metric.facts() for name, metric in result.cancellation_metrics.items() if metric.idle
+                },
             }
         )
         if stopped:
@@ -407,25 +415,27 @@ class _Load:
             out.print(f"threads  {len(left)} that scenarios have started still run: {shown}", soft_wrap=True)
         for what, count in result.dropped.most_common():
             out.print(f"dropped  {count:,} x {what}", soft_wrap=True)
-        stacks = "\n".join(f"{it.scenario}: {it.why}\n\n{it.stacks}" for it in result.failures if it.stuck)
+        stacks = "\n".join(
+            f"{failure.scenario}: {failure.why}\n\n{failure.stacks}" for failure in result.failures if failure.stuck
+        )
         if stacks:
             (writer.path / "stuck.txt").write_text(stacks, encoding="utf-8")
             out.print(f"stuck    what all threads were at: {writer.path / 'stuck.txt'}", style="red", soft_wrap=True)
-        measured = [it for it in result.cancellation_metrics.values() if it.idle]
+        measured = [metric for metric in result.cancellation_metrics.values() if metric.idle]
         if measured:
-            idle = 1e3 * max(seconds for it in measured for seconds in it.idle)
-            closed = 1e3 * max((seconds for it in measured for seconds in it.closed), default=0.0)
+            idle = 1e3 * max(seconds for item in measured for seconds in item.idle)
+            closed = 1e3 * max((seconds for item in measured for seconds in item.closed), default=0.0)
             out.print(
-                f"left     {sum(it.subscribers for it in measured):,} subscribers in mid-stream: nothing of them was"
-                f" left on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
-                f" {sum(it.kept for it in measured)} could not be collected",
+                f"left     {sum(item.subscribers for item in measured):,} subscribers in mid-stream: nothing of them"
+                f" was left on a pool after {idle:.1f} ms, every iterator closed after {closed:.1f} ms,"
+                f" {sum(item.kept for item in measured)} could not be collected",
                 soft_wrap=True,
             )
         if writer.waited > 0.01 * self.threads * result.seconds:
             out.print(f"recorder held the load up: its threads waited {writer.waited:.1f} s for the files")
         if len(result.load) > 1:
-            least = min(result.load.items(), key=lambda it: it[1].signals)
-            fewest = min(it.rounds for it in result.load.values())
+            least = min(result.load.items(), key=lambda item: item[1].signals)
+            fewest = min(item.rounds for item in result.load.values())
             out.print(
                 f"shared   each scenario had {fewest:,} rounds or more, and {least[1].signals:,} signals or more"
                 f" (fewest: {least[0]})",
@@ -444,9 +454,11 @@ def _still_running(before: set[primitives.Thread]) -> list[str]:
     """The threads that the load has left behind, after a moment in which they may come to their end."""
     patience = primitives.monotonic() + 1.0
     while True:
-        left = [it for it in primitives.running_threads() if it not in before and it.name != "trace writer"]
+        left = [
+            thread for thread in primitives.running_threads() if thread not in before and thread.name != "trace writer"
+        ]
         if not left or primitives.monotonic() > patience:
-            return sorted(it.name for it in left)
+            return sorted(rest.name for rest in left)
         primitives.Event().wait(0.01)
 
 
@@ -490,7 +502,7 @@ def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scena
 
     planted = fault_of(fault)
     found, left_out = answered(scenarios)
-    names = ", ".join(it.name for it in left_out)
+    names = ", ".join(item.name for item in left_out)
     if not found:
         raise ReactiveError(f"--fault {fault}: can't be planted in {names}: {NO_ANSWER}")
     lines = [f"fault    {fault}, of rule {planted.rule}: {planted.summary}"]
@@ -503,8 +515,8 @@ def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scena
 
 def _list(scenarios: list[Scenario]) -> None:
     table = Table("scenario", "what it is", "live", "tags")
-    for it in scenarios:
-        table.add_row(it.name, it.summary, str(it.live), " ".join(sorted(it.tags)))
+    for scenario in scenarios:
+        table.add_row(scenario.name, scenario.summary, str(scenario.live), " ".join(sorted(scenario.tags)))
     out.print(table)
 
 
@@ -524,10 +536,10 @@ def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:
 
 
 def _print_given_up(failures: list[Failure]) -> None:
-    for it in failures:
-        word = "BROKEN" if it.rule else "STUCK" if it.stuck else "UNABLE"
-        rule = f"rule {it.rule}, " if it.rule else ""
-        out.print(f"{word:8} {it.scenario}: {rule}{it.why}", style="bold red", soft_wrap=True)
+    for failure in failures:
+        word = "BROKEN" if failure.rule else "STUCK" if failure.stuck else "UNABLE"
+        rule = f"rule {failure.rule}, " if failure.rule else ""
+        out.print(f"{word:8} {failure.scenario}: {rule}{failure.why}", style="bold red", soft_wrap=True)
 
 
 # -- the verdict ----------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ class Came:
     def add(self, verdict: Verdict) -> None:
         """A verdict was made, and is shown."""
         self.broken = self.broken or not verdict.clean
-        self.slower += [_slower(it) for it in verdict.regressions]
+        self.slower += [_slower(regression) for regression in verdict.regressions]
 
 
 def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> Came:
@@ -232,7 +232,7 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
     def tell(verdict: Verdict) -> None:
-        runs = sorted({it["run"] for it in verdict.summary})
+        runs = sorted({item["run"] for item in verdict.summary})
         out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
         came.add(verdict)
         _told(verdict, to, None)
@@ -244,22 +244,22 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
 def _told(verdict: Verdict, to: Path, begin: float | None) -> None:
     _print_summary(verdict)
     _print_verdict(verdict)
-    for it in verdict.regressions:
-        out.print(f"slower   {_slower(it)}", style="yellow", soft_wrap=True)
+    for regression in verdict.regressions:
+        out.print(f"slower   {_slower(regression)}", style="yellow", soft_wrap=True)
     out.print(f"plan     {verdict.plan}", soft_wrap=True)
     took = "" if begin is None else f", {primitives.monotonic() - begin:.0f} s"
     out.print(f"verdict  {to}{took}", soft_wrap=True)
     if verdict.clean:
         out.print("clean    no rule was broken", style="green")
     else:
-        rules = ", ".join(it["rule"] for it in verdict.violations)
+        rules = ", ".join(violation["rule"] for violation in verdict.violations)
         out.print(f"BROKEN   rule {rules}", style="bold red")
 
 
-def _slower(it: Mapping[str, Any]) -> str:
-    since = f", since run {it['since']}" if it["since"] else ""
-    what = f", {it['what']}: {it['now'] / 1000:,.0f} µs" if it["what"] else ""
-    return f"{it['scenario']}{what}, {it['ratio']:.1f} times the usual{since}"
+def _slower(item: Mapping[str, Any]) -> str:
+    since = f", since run {item['since']}" if item["since"] else ""
+    what = f", {item['what']}: {item['now'] / 1000:,.0f} µs" if item["what"] else ""
+    return f"{item['scenario']}{what}, {item['ratio']:.1f} times the usual{since}"
 
 
 def _print_summary(verdict: Verdict) -> None:
@@ -292,7 +292,7 @@ def _cell(key: str, value: object) -> str:
 def _print_verdict(verdict: Verdict) -> None:
     from reactive_runtime.testing.rules import RULES
 
-    broken = {it["rule"]: it for it in verdict.violations}
+    broken = {violation["rule"]: violation for violation in verdict.violations}
     table = Table(title="rule by rule", title_justify="left")
     for title in ("rule", "asks", "broken", "subscriptions"):
         table.add_column(title, justify="right" if title in ("broken", "subscriptions") else "left")

@@ -85,34 +85,34 @@ class Bounded:
         at = len(scheduler.schedule)
         if at < len(self._prefix):
             wanted = self._prefix[at]
-            for it in ready:
-                if it.index == wanted:
-                    return it
+            for task in ready:
+                if task.index == wanted:
+                    return task
             scheduler.abort(Stop("diverged", f"step {at + 1}: thread {wanted} should go on, and can't"))
         goes_on = me in ready
         here = self._state(scheduler)
         chosen: Task | None = None
         chosen_cost = 0
-        for it in ready:
-            cost = self.preemptions + (goes_on and it is not me)
-            key = self._key(scheduler, here, it)
+        for task in ready:
+            cost = self.preemptions + (goes_on and task is not me)
+            key = self._key(scheduler, here, task)
             seen = self._seen.get(key)
             if seen is not None and seen <= cost:
                 continue
             if cost > self.bound:
                 if self._most is None or cost <= self._most:
-                    self._deferred.append((scheduler.schedule, at, it.index, cost, key))
+                    self._deferred.append((scheduler.schedule, at, task.index, cost, key))
                 else:
                     self._beyond = True
                 continue
             self._seen[key] = cost
             if chosen is None:
-                chosen, chosen_cost = it, cost
-            elif it is me or (chosen is not me and it.index < chosen.index):  # the one that runs is preferred
+                chosen, chosen_cost = task, cost
+            elif task is me or (chosen is not me and task.index < chosen.index):  # the one that runs is preferred
                 self._stack.append((scheduler.schedule, at, chosen.index, chosen_cost, 0))
-                chosen, chosen_cost = it, cost
+                chosen, chosen_cost = task, cost
             else:
-                self._stack.append((scheduler.schedule, at, it.index, cost, 0))
+                self._stack.append((scheduler.schedule, at, task.index, cost, 0))
         if chosen is None:
             scheduler.abort(Stop(CUT, "equivalent to a schedule that has run"))
         self.preemptions = chosen_cost
@@ -123,10 +123,10 @@ class Bounded:
         if not (self._reduced and scheduler.tracking):
             return hash(tuple(scheduler.schedule))
         state = 0
-        for it in scheduler.threads:
-            state ^= hash((it.index, it.chain))
+        for thread in scheduler.threads:
+            state ^= hash((thread.index, thread.chain))
         if scheduler.resting:
-            state ^= hash(tuple(sorted(it.index for it in scheduler.resting)))
+            state ^= hash(tuple(sorted(item.index for item in scheduler.resting)))
         return state
 
     def _key(self, scheduler: Scheduler, here: int, thread: Task) -> int:

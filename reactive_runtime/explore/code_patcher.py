@@ -15,26 +15,26 @@ from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site, compiled, 
 __all__ = ["CodePatcher", "functions_in", "sites_of", "source_of"]
 
 
-def _store(value: Any, it: Any, name: str, site: int) -> None:
-    setattr(it, name, value)
+def _store(value: Any, item: Any, name: str, site: int) -> None:
+    setattr(item, name, value)
 
 
-def _set_item(value: Any, it: Any, key: Any, site: int) -> None:
-    it[key] = value
+def _set_item(value: Any, item: Any, key: Any, site: int) -> None:
+    item[key] = value
 
 
-def _delete_item(it: Any, key: Any, site: int) -> None:
-    del it[key]
+def _delete_item(item: Any, key: Any, site: int) -> None:
+    del item[key]
 
 
 PLAIN: Final[dict[str, Any]] = {
-    "load": lambda it, name, site: getattr(it, name),
-    "call": lambda it, name, site: getattr(it, name),
-    "use": lambda it, name, site: getattr(it, name),
-    "give": lambda it, name, site: getattr(it, name),
+    "load": lambda item, name, site: getattr(item, name),
+    "call": lambda item, name, site: getattr(item, name),
+    "use": lambda item, name, site: getattr(item, name),
+    "give": lambda item, name, site: getattr(item, name),
     "store": _store,
-    "delete": lambda it, name, site: delattr(it, name),
-    "item": lambda it, key, site: it[key],
+    "delete": lambda item, name, site: delattr(item, name),
+    "item": lambda item, key, site: item[key],
     "set_item": _set_item,
     "delete_item": _delete_item,
     "next_of": lambda site, *arguments: next(*arguments),
@@ -109,35 +109,35 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
     seen: set[int] = set()
     stack = list(roots)
     while stack:
-        it = stack.pop()
-        if id(it) in seen:
+        item = stack.pop()
+        if id(item) in seen:
             continue
-        seen.add(id(it))
-        if isinstance(it, FunctionType):
-            if it.__module__ in modules and not it.__code__.co_qualname.startswith("__create_fn__"):
-                found.append(it)
-            stack.extend(cell.cell_contents for cell in it.__closure__ or () if _filled(cell))
-            stack.extend(it.__dict__.values())
-            stack.extend(it.__defaults__ or ())
-        elif isinstance(it, ModuleType):
-            if it.__name__ in modules:
-                stack.extend(vars(it).values())
-        elif isinstance(it, type):
-            if it.__module__ in modules:
-                stack.extend(vars(it).values())
-                stack.extend(it.__mro__[1:-1])
-        elif isinstance(it, staticmethod | classmethod | MethodType):
-            stack.append(it.__func__)
-        elif isinstance(it, property):
-            stack.extend(one for one in (it.fget, it.fset, it.fdel) if one is not None)
-        elif isinstance(it, functools.partial):
-            stack.extend((it.func, *it.args, *it.keywords.values()))
-        elif isinstance(it, functools.cached_property):
-            stack.append(it.func)
-        elif isinstance(it, list | tuple):
-            stack.extend(it[:50])
-        elif isinstance(it, dict):
-            stack.extend(list(it.values())[:50])
+        seen.add(id(item))
+        if isinstance(item, FunctionType):
+            if item.__module__ in modules and not item.__code__.co_qualname.startswith("__create_fn__"):
+                found.append(item)
+            stack.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
+            stack.extend(item.__dict__.values())
+            stack.extend(item.__defaults__ or ())
+        elif isinstance(item, ModuleType):
+            if item.__name__ in modules:
+                stack.extend(vars(item).values())
+        elif isinstance(item, type):
+            if item.__module__ in modules:
+                stack.extend(vars(item).values())
+                stack.extend(item.__mro__[1:-1])
+        elif isinstance(item, staticmethod | classmethod | MethodType):
+            stack.append(item.__func__)
+        elif isinstance(item, property):
+            stack.extend(one for one in (item.fget, item.fset, item.fdel) if one is not None)
+        elif isinstance(item, functools.partial):
+            stack.extend((item.func, *item.args, *item.keywords.values()))
+        elif isinstance(item, functools.cached_property):
+            stack.append(item.func)
+        elif isinstance(item, list | tuple):
+            stack.extend(item[:50])
+        elif isinstance(item, dict):
+            stack.extend(list(item.values())[:50])
     return found
 
 

@@ -45,13 +45,13 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     ]
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         results = list(pool.map(_run, parts))
-    failed = [it for it in results if it.failure is not None]
+    failed = [result for result in results if result.failure is not None]
     if failed:
         return failed[0]
-    if any(it.verdict.kind == "exhausted" for it in results):
-        return next(it for it in results if it.verdict.kind == "exhausted")
-    schedules = sum(it.schedules for it in results)
-    longest = max(it.seconds for it in results)
+    if any(result.verdict.kind == "exhausted" for result in results):
+        return next(result for result in results if result.verdict.kind == "exhausted")
+    schedules = sum(result.schedules for result in results)
+    longest = max(result.seconds for result in results)
     return replace(results[0], schedules=schedules, seconds=longest, verdict=Verdict("sampled", schedules))
 
 

@@ -41,7 +41,7 @@ class Row:
 def columns_of(failure: Failure) -> list[str]:
     """The names of the threads that did something, in order of their creation."""
     names = {step.thread: step.name for step in failure.steps if step.thread}
-    return [names[it] for it in sorted(names)]
+    return [names[name] for name in sorted(names)]
 
 
 def rows_of(failure: Failure) -> list[Row]:

@@ -93,23 +93,23 @@ def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (
     Raises ExploreError, naming the step, where that can't be: the source has changed, the interpreter is another, or
     the scenario does not do the same each time.
     """
-    it = Token.parse(token)
+    item = Token.parse(token)
     program = scenario_of(scenario)
-    it.check(program)
-    calls = [(name, list(numbers)) for name, numbers in it.program]
+    item.check(program)
+    calls = [(name, list(numbers)) for name, numbers in item.program]
     program = program.reduced(calls)
-    with Session(program, it.points, modules, limit=it.limit, hang=hang) as session:  # type: ignore[arg-type]
-        session.resume(it)
+    with Session(program, item.points, modules, limit=item.limit, hang=hang) as session:  # type: ignore[arg-type]
+        session.resume(item)
         began = _seconds()
-        steps, stop = session.show(program, it.schedule, it)
+        steps, stop = session.show(program, item.schedule, item)
         seconds = _seconds() - began
         failure = (
             None
             if stop is None
-            else _failure(session, program, calls, stop, steps, it.strategy, it.seed, it.index, False)
+            else _failure(session, program, calls, stop, steps, item.strategy, item.seed, item.index, False)
         )
         return Result(
-            program.name, Verdict("sampled", 1), 1, seconds, "replay", it.points, it.seed, failure, session.notes
+            program.name, Verdict("sampled", 1), 1, seconds, "replay", item.points, item.seed, failure, session.notes
         )
 
 
@@ -145,7 +145,7 @@ def _search(
     shrink: bool,
 ) -> Result:
     began = _seconds()
-    bounded = next((it for it in searching if isinstance(it, Bounded)), None)
+    bounded = next((item for item in searching if isinstance(item, Bounded)), None)
     count = complete = 0
     failure = None
     turn = 0

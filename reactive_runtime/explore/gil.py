@@ -36,10 +36,10 @@ def happens_under_a_gil(steps: Sequence[Step], code_of: Callable[[Site], CodeTyp
     """Whether every preemption of these steps is possible with a GIL; `code_of` finds the code that has a site."""
     last: dict[int, Step] = {}
     before: Step | None = None
-    for step in (it for it in steps if it.point):
+    for step in (item for item in steps if item.point):
         if step.preempts and before is not None:
             left = before.thread
-            coming = next((it for it in _after(steps, step) if it.thread == left), None)
+            coming = next((item for item in _after(steps, step) if item.thread == left), None)
             if coming is not None and not _lets_in(last[left], coming, code_of):
                 return False
         last[step.thread] = before = step
@@ -47,7 +47,7 @@ def happens_under_a_gil(steps: Sequence[Step], code_of: Callable[[Site], CodeTyp
 
 
 def _after(steps: Sequence[Step], step: Step) -> Sequence[Step]:
-    return [it for it in steps[steps.index(step) :] if it.point]
+    return [item for item in steps[steps.index(step) :] if item.point]
 
 
 def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None]) -> bool:
@@ -61,20 +61,20 @@ def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None
     first, last = _offset(code, one), _offset(code, other)
     if first is None or last is None or last <= first:
         return True  # round a loop
-    between = (it for it in dis.get_instructions(code) if first < it.offset < last)
-    return any(it.opname.startswith(_LOOKS) for it in between)
+    between = (instruction for instruction in dis.get_instructions(code) if first < instruction.offset < last)
+    return any(item.opname.startswith(_LOOKS) for item in between)
 
 
 def _offset(code: CodeType, site: Site) -> int | None:
     """Where the access is in the code: the last instruction of its expression."""
     stores = site.what.startswith(("store", "delete"))
     found = None
-    for it in dis.get_instructions(code):
-        place = it.positions
+    for instruction in dis.get_instructions(code):
+        place = instruction.positions
         if place is None or (place.lineno, place.col_offset) != (site.line, site.column):
             continue
-        if it.opname.startswith(("STORE_", "DELETE_")) == stores:
-            found = it.offset
+        if instruction.opname.startswith(("STORE_", "DELETE_")) == stores:
+            found = instruction.offset
             if not stores:
                 break
     return found

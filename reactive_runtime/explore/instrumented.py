@@ -62,7 +62,7 @@ def foreign() -> bool:
     """
     scheduler = _scheduler
     return scheduler is None or all(
-        it is None or real_ident() != it.ident for it in (scheduler.main, scheduler.current)
+        item is None or real_ident() != item.ident for item in (scheduler.main, scheduler.current)
     )
 
 
@@ -79,28 +79,30 @@ class Location:
         self.vc: list[int] = []  # the vector clock of whoever let it go last
 
 
-def _met(scheduler: Scheduler, me: Task, it: Location, writes: bool = True) -> None:
+def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
     """`me` has come after all that was done to `it`."""
-    if scheduler.races and it.vc:
-        scheduler.join(me, it.vc)
+    if scheduler.races and item.vc:
+        scheduler.join(me, item.vc)
     if scheduler.tracking:
-        scheduler.note(me, it, writes)
+        scheduler.note(me, item, writes)
 
 
-def _left(scheduler: Scheduler, me: Task, it: Location) -> None:
+def _left(scheduler: Scheduler, me: Task, item: Location) -> None:
     """Whoever meets `it` later comes after what `me` has done so far."""
     if scheduler.races:
         vc = scheduler.leave(me)
-        if it.vc:  # others have left it as well: a semaphore, an event
+        if item.vc:  # others have left it as well: a semaphore, an event
             vc = [
                 max(a, b)
-                for a, b in zip(vc + [0] * (len(it.vc) - len(vc)), it.vc + [0] * (len(vc) - len(it.vc)), strict=True)
+                for a, b in zip(
+                    vc + [0] * (len(item.vc) - len(vc)), item.vc + [0] * (len(vc) - len(item.vc)), strict=True
+                )
             ]
-        it.vc = vc
+        item.vc = vc
 
 
-def _point(scheduler: Scheduler, me: Task, it: Location | None, what: str, writes: bool = True) -> None:
-    me.location, me.writes, me.what = it, writes, what
+def _point(scheduler: Scheduler, me: Task, item: Location | None, what: str, writes: bool = True) -> None:
+    me.location, me.writes, me.what = item, writes, what
     scheduler.step(me)
 
 
@@ -176,9 +178,9 @@ class Lock(Location):
             return
         wanted.remove(me)
         self.owner = me
-        for it in wanted:
-            if not it.timed_out:
-                scheduler.ready.remove(it)
+        for item in wanted:
+            if not item.timed_out:
+                scheduler.ready.remove(item)
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)
         if scheduler.tracking:
@@ -189,9 +191,9 @@ class Lock(Location):
         _point(scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
         if self.owner is None:
             self.wanted.append(me)
-            for it in self.wanted:
-                if it is not me and not it.timed_out:
-                    scheduler.ready.remove(it)
+            for item in self.wanted:
+                if item is not me and not item.timed_out:
+                    scheduler.ready.remove(item)
             self.wanted.remove(me)
             self.owner = me
             _met(scheduler, me, self)
@@ -235,8 +237,8 @@ class Lock(Location):
             _point(scheduler, me, self, "release")
         self.owner = None
         if self.wanted:
-            for it in self.wanted:
-                scheduler.wake(it)
+            for item in self.wanted:
+                scheduler.wake(item)
         if scheduler.races:
             self.left_by = index = me.index
             self.vc = vc = me.vc

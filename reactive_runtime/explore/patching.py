@@ -47,9 +47,9 @@ _REAL_RLOCK: Final = type(threading.RLock())
 
 def _changes() -> Iterator[tuple[Any, str, Any]]:
     """Which name of which module or class becomes what."""
-    for name, it in _NAMES.items():
-        yield threading, name, it
-        yield primitives, name, it
+    for name, item in _NAMES.items():
+        yield threading, name, item
+        yield primitives, name, item
     yield threading, "BoundedSemaphore", waiting.bounded
     yield threading, "_allocate_lock", _for_waiting
     yield threading, "_time", threads.monotonic
@@ -110,9 +110,9 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
 def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
     """A run that is taken down may reach a thread inside of a finaliser, which can't pass that on."""
 
-    def unraisable(it: Any) -> None:
-        if it.exc_type is not Aborted:
-            hook(it)
+    def unraisable(item: Any) -> None:
+        if item.exc_type is not Aborted:
+            hook(item)
 
     return unraisable
 
@@ -164,10 +164,12 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
     try:
         changes = list(_changes())
         if scheduler.carriers.greenlets:
-            changes += [(it, "get_ident", threads.get_ident) for it in (threading, primitives)]
+            changes += [(item, "get_ident", threads.get_ident) for item in (threading, primitives)]
             changes += [(threading, "local", threads.Local), (primitives, "ThreadLocal", threads.Local)]
             changes += [(exits, "here", threads.Local()), (trampoline, "here", threads.Local())]
-        renamed = {id(vars(owner)[name]): it for owner, name, it in changes if name in vars(owner) and _is_api(owner)}
+        renamed = {
+            id(vars(owner)[name]): change for owner, name, change in changes if name in vars(owner) and _is_api(owner)
+        }
         renamed |= {id(_REAL_LOCK): instrumented.Lock}
         for module in modules:
             for name, value in list(vars(module).items()):
@@ -178,8 +180,8 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
                     undo.set(module, name, _lasting(scheduler, instrumented.Lock()))
                 elif isinstance(value, _REAL_RLOCK):
                     undo.set(module, name, _lasting(scheduler, instrumented.RLock()))
-        for owner, name, it in changes:
-            undo.set(owner, name, it)
+        for owner, name, entry in changes:
+            undo.set(owner, name, entry)
         fuse.forget()
         gc.disable()
         if freezes:

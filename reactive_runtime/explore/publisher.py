@@ -130,8 +130,8 @@ class Driven:
     def judge(self) -> None:
         """Raise BrokenRule for the first rule that was broken."""
         checker = RuleChecker(self._options.late_signals, context=8)
-        for it in self.subscribers:
-            it.note(Signal.SETTLED)
+        for subscriber in self.subscribers:
+            subscriber.note(Signal.SETTLED)
         for record in sorted(self.records, key=lambda record: record.begin):
             checker.feed(record)
         for violation in checker.violations:
@@ -249,9 +249,9 @@ def publisher_scenario(
     parts: Sequence[Any] = (),
 ) -> Scenario[Driven]:
     """The scenario that `explore_publisher` explores."""
-    named = actors if isinstance(actors, Mapping) else {_name(n): it for n, it in enumerate(actors)}
-    calls = {name: [it] if isinstance(it, Call) else list(it) for name, it in named.items()}
-    within = {n: [it] if isinstance(it, Call) else list(it) for n, it in (inside or {}).items()}
+    named = actors if isinstance(actors, Mapping) else {_name(n): actor for n, actor in enumerate(actors)}
+    calls = {name: [item] if isinstance(item, Call) else list(item) for name, item in named.items()}
+    within = {n: [item] if isinstance(item, Call) else list(item) for n, item in (inside or {}).items()}
     options = _Options(demand, elements, ascending, late_signals, within)
 
     def judged(driven: Driven) -> None:

@@ -94,10 +94,10 @@ class _Rewriter(ast.NodeTransformer):
     def _function(self, node: Any) -> ast.AST:
         outermost = not self._functions
         if outermost:
-            shared = {name for it in ast.walk(node) if isinstance(it, ast.Nonlocal) for name in it.names}
+            shared = {name for item in ast.walk(node) if isinstance(item, ast.Nonlocal) for name in item.names}
             self._functions.append(shared)
         else:
-            node.decorator_list = [self.visit(it) for it in node.decorator_list]
+            node.decorator_list = [self.visit(item) for item in node.decorator_list]
         self._names.append(node.name)
         node.body = self._block(node.body)
         self._names.pop()
@@ -182,12 +182,12 @@ class _Rewriter(ast.NodeTransformer):
         function = node.func
         if isinstance(function, ast.Name) and function.id == "next" and node.args and not node.keywords:
             site = self._site(node, "next")
-            arguments = [self._load(it, "load") for it in node.args]
+            arguments = [self._load(argument, "load") for argument in node.args]
             return self._at(self._call("next_of", site, *arguments), node)  # type: ignore[no-any-return]
         pure = isinstance(function, ast.Name) and function.id in _PURE
         node.func = self._load(function, "call")
-        node.args = [self._load(it, "use" if pure else "give") for it in node.args]
-        node.keywords = [self.visit(it) for it in node.keywords]
+        node.args = [self._load(argument, "use" if pure else "give") for argument in node.args]
+        node.keywords = [self.visit(keyword) for keyword in node.keywords]
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -223,7 +223,7 @@ class _Rewriter(ast.NodeTransformer):
     def _simple(self, target: ast.expr, later: list[ast.stmt]) -> ast.expr:
         """`target` with its attributes and items replaced by temporary names, which are stored `later`."""
         if isinstance(target, ast.Tuple | ast.List):
-            target.elts = [self._simple(it, later) for it in target.elts]
+            target.elts = [self._simple(element, later) for element in target.elts]
             return target
         if isinstance(target, ast.Starred):
             target.value = self._simple(target.value, later)
@@ -325,7 +325,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def _block(self, statements: Iterable[ast.stmt]) -> list[ast.stmt]:
-        return [one for it in statements for one in _many(self.visit(it))]
+        return [one for statement in statements for one in _many(self.visit(statement))]
 
     # -- what is left alone ------------------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self.visit(node.iter)
-        node.ifs = [self.visit(it) for it in node.ifs]
+        node.ifs = [self.visit(item) for item in node.ifs]
         return node
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:

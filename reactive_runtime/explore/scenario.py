@@ -67,7 +67,7 @@ class Scenario(Generic[S]):
 
     def reduced(self, program: Sequence[tuple[str, Sequence[int]]]) -> Scenario[S]:
         """The same with fewer calls: for each actor that is kept, the numbers of the calls that are."""
-        return replace(self, actors={name: [self.actors[name][it] for it in calls] for name, calls in program})
+        return replace(self, actors={name: [self.actors[name][call] for call in calls] for name, calls in program})
 
     @property
     def program(self) -> list[tuple[str, list[int]]]:
@@ -82,19 +82,19 @@ class Scenario(Generic[S]):
         return found
 
 
-def scenario_of(it: Any) -> Scenario[Any]:
+def scenario_of(item: Any) -> Scenario[Any]:
     """`it` as a scenario; ScenarioError where it is none."""
-    if isinstance(it, Scenario):
-        scenario: Scenario[Any] = it
-    elif inspect.isclass(it):
-        scenario = _of_class(it)
-    elif inspect.iscoroutinefunction(it):
-        raise ScenarioError(f"{it.__qualname__} is a coroutine function: the explorer orders threads, not coroutines")
-    elif callable(it):
-        name = getattr(it, "__qualname__", type(it).__name__)
-        scenario = Scenario(lambda: None, {"main": [lambda _: it()]}, name=name, parts=[it])
+    if isinstance(item, Scenario):
+        scenario: Scenario[Any] = item
+    elif inspect.isclass(item):
+        scenario = _of_class(item)
+    elif inspect.iscoroutinefunction(item):
+        raise ScenarioError(f"{item.__qualname__} is a coroutine function: the explorer orders threads, not coroutines")
+    elif callable(item):
+        name = getattr(item, "__qualname__", type(item).__name__)
+        scenario = Scenario(lambda: None, {"main": [lambda _: item()]}, name=name, parts=[item])
     else:
-        raise ScenarioError(f"a scenario is a class with methods {ACTOR}…, a Scenario, or a function; not {it!r}")
+        raise ScenarioError(f"a scenario is a class with methods {ACTOR}…, a Scenario, or a function; not {item!r}")
     for name, calls in scenario.actors.items():
         for call in calls:
             if inspect.iscoroutinefunction(call):
@@ -126,41 +126,41 @@ def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
 
     With the modules of bases, and without the standard library's.
     """
-    roots = [_plain(it) for it in parts]
-    home = {module.__name__.partition(".")[0] for it in roots if (module := _module(it)) is not None}
+    roots = [_plain(part) for part in parts]
+    home = {module.__name__.partition(".")[0] for root in roots if (module := _module(root)) is not None}
     seen: set[int] = set()
     stack = list(roots)
     while stack:
-        it = stack.pop(0)
-        module = _module(it)
-        if id(it) in seen or module is None or module.__name__.partition(".")[0] not in home:
+        item = stack.pop(0)
+        module = _module(item)
+        if id(item) in seen or module is None or module.__name__.partition(".")[0] not in home:
             continue
-        seen.add(id(it))
+        seen.add(id(item))
         yield module
-        stack.extend(_plain(other) for other in _referred(it))
+        stack.extend(_plain(other) for other in _referred(item))
 
 
-def _plain(it: Any) -> Any:
+def _plain(item: Any) -> Any:
     """The function or the class in it."""
-    while isinstance(it, functools.partial):
-        it = it.func
-    it = getattr(it, "__func__", it)
-    return inspect.unwrap(it) if callable(it) else it
+    while isinstance(item, functools.partial):
+        item = item.func
+    item = getattr(item, "__func__", item)
+    return inspect.unwrap(item) if callable(item) else item
 
 
-def _module(it: Any) -> ModuleType | None:
-    module = sys.modules.get(getattr(it, "__module__", None) or "")
+def _module(item: Any) -> ModuleType | None:
+    module = sys.modules.get(getattr(item, "__module__", None) or "")
     return None if module is None or module.__name__ in {*sys.stdlib_module_names, __name__} else module
 
 
-def _referred(it: Any) -> Iterator[Any]:
+def _referred(item: Any) -> Iterator[Any]:
     """The classes and functions that it is made of."""
     found: list[Any] = []
-    if inspect.isclass(it):
-        found = [*it.__mro__[1:-1], *vars(it).values()]
-    elif isinstance(it, FunctionType):
-        names = {name for code in _codes(it.__code__) for name in code.co_names}
-        found = [*(it.__globals__.get(name) for name in names), *inspect.getclosurevars(it).nonlocals.values()]
+    if inspect.isclass(item):
+        found = [*item.__mro__[1:-1], *vars(item).values()]
+    elif isinstance(item, FunctionType):
+        names = {name for code in _codes(item.__code__) for name in code.co_names}
+        found = [*(item.__globals__.get(name) for name in names), *inspect.getclosurevars(item).nonlocals.values()]
     yield from (other for other in found if isinstance(other, FunctionType | type))
 
 

@@ -94,8 +94,8 @@ class Scheduler:
         main.vc = [1]
         self.current = main
         self.ready.append(main)
-        for it in self.lasting:
-            it.forget()
+        for item in self.lasting:
+            item.forget()
         self.active = True
 
     def settle(self) -> None:
@@ -121,7 +121,7 @@ class Scheduler:
     def end(self) -> None:
         """End the run: threads that are left, daemons and such that wait for ever, are unwound."""
         self.watching = False
-        if any(not it.ended for it in self.threads if it is not self.main):
+        if any(not thread.ended for thread in self.threads if thread is not self.main):
             self._unwind()
         self.active = False
 
@@ -141,11 +141,11 @@ class Scheduler:
             self.current = self.main
 
     def _to_unwind(self) -> Task:
-        for it in self.threads:
-            if not it.ended and it is not self.main:
-                if it.started:
-                    return it
-                it.ended = True
+        for thread in self.threads:
+            if not thread.ended and thread is not self.main:
+                if thread.started:
+                    return thread
+                thread.ended = True
         return self.main
 
     def abort(self, stop: Stop) -> NoReturn:
@@ -343,8 +343,12 @@ class Scheduler:
             self.ready.append(self.main)
             return True
         main = self.main if self.settling else None
-        waiting = [it for it in self.threads if it.started and not it.ended and it is not main and not it.daemon]
-        names = ", ".join(f"{it.name} ({it.what})" for it in waiting)
+        waiting = [
+            thread
+            for thread in self.threads
+            if thread.started and not thread.ended and thread is not main and not thread.daemon
+        ]
+        names = ", ".join(f"{item.name} ({item.what})" for item in waiting)
         if self.step_log is not None:
             self.step_log.stuck()
         return self.abort(Stop("deadlock", f"nobody can go on: {names}"))
@@ -373,9 +377,9 @@ class Scheduler:
 
     def _unfinished(self) -> Task | None:
         """A thread whose end the run has to wait for."""
-        for it in self.threads:
-            if not it.ended and not it.daemon and it is not self.main:
-                return it
+        for thread in self.threads:
+            if not thread.ended and not thread.daemon and thread is not self.main:
+                return thread
         return None
 
     def _look(self, me: Task) -> None:

@@ -84,10 +84,10 @@ class Session:
         self._job = job
         self.modules: list[ModuleType] = list(_watched(program, modules))
         """What is looked into."""
-        names = frozenset(it.__name__ for it in [*self.modules, *modules_of(program.roots())])
+        names = frozenset(item.__name__ for item in [*self.modules, *modules_of(program.roots())])
         functions = code_patcher.functions_in([*self.modules, *program.roots()], names)
-        self._functions = [it for it in functions if not it.__code__.co_filename.startswith(_HERE)]
-        self._files = frozenset(it.__code__.co_filename for it in self._functions) - {_NO_FILE}
+        self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
+        self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
         self._stack = contextlib.ExitStack()
         self.scheduler: Scheduler
         self.watcher: Watcher
@@ -109,7 +109,11 @@ class Session:
                 if exchanged.unreadable:
                     names = ", ".join(sorted(exchanged.unreadable))
                     self.notes.append(f"no source of {names}: instructions are points there")
-                    hidden = [it for it in self._functions if it.__code__.co_filename in exchanged.unreadable]
+                    hidden = [
+                        function
+                        for function in self._functions
+                        if function.__code__.co_filename in exchanged.unreadable
+                    ]
                     scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), hidden, "opcode"))
                 stack.enter_context(exchanged)
                 self.watcher.prepare()
@@ -230,11 +234,18 @@ class Session:
     ) -> str:
         """What has this schedule again."""
         hot = [
-            (it, [site - code_patcher.sites_of(it)[0] for site in code_patcher.sites_of(it) if self.watcher.hot[site]])
-            for it in sorted(self._files)
-            if code_patcher.sites_of(it)
+            (
+                file,
+                [
+                    site - code_patcher.sites_of(file)[0]
+                    for site in code_patcher.sites_of(file)
+                    if self.watcher.hot[site]
+                ],
+            )
+            for file in sorted(self._files)
+            if code_patcher.sites_of(file)
         ]
-        named = [(_short(it), sites) for it, sites in hot if sites]
+        named = [(_short(item), sites) for item, sites in hot if sites]
         return Token(
             scenario=program.name,
             strategy=strategy,
@@ -253,7 +264,7 @@ class Session:
 
     def _codes(self) -> list[CodeType]:
         """Of functions that have no file."""
-        return [it.__code__ for it in self._functions if it.__code__.co_filename == _NO_FILE]
+        return [function.__code__ for function in self._functions if function.__code__.co_filename == _NO_FILE]
 
     def _own_files(self) -> list[str]:
         return sorted(self._files)
@@ -271,10 +282,10 @@ class Session:
             )
         self.scheduler.releases = token.releases
         self.watcher.frozen = True
-        by_name = {_short(it): it for it in self._files}
+        by_name = {_short(file): file for file in self._files}
         for name, sites in token.hot:
             numbers = code_patcher.sites_of(by_name[name])
-            self.watcher.heat([numbers[0] + it for it in sites])
+            self.watcher.heat([numbers[0] + site for site in sites])
 
 
 def _short(filename: str) -> str:
@@ -303,20 +314,20 @@ def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Ite
     seen: set[str] = set()
     package = reactive_runtime.__name__
     named: list[ModuleType] = []
-    for it in modules:
-        if isinstance(it, ModuleType):
-            named.append(it)
+    for entry in modules:
+        if isinstance(entry, ModuleType):
+            named.append(entry)
             continue
-        found = [module for name, module in sys.modules.items() if name == it or name.startswith(f"{it}.")]
+        found = [module for name, module in sys.modules.items() if name == entry or name.startswith(f"{entry}.")]
         if not found:
-            raise ScenarioError(f"no module {it!r} is imported: import it before it is explored")
+            raise ScenarioError(f"no module {entry!r} is imported: import it before it is explored")
         named.extend(found)
     own = [
         module
         for name, module in sys.modules.items()
         if (name == package or name.startswith(f"{package}.")) and not _in_room(name, package)
     ]
-    scenario = [it for it in modules_of(program.roots()) if not _in_room(it.__name__, package)]
+    scenario = [item for item in modules_of(program.roots()) if not _in_room(item.__name__, package)]
     for module in [*scenario, *named, *own]:
         if module.__name__ not in seen:
             seen.add(module.__name__)

@@ -39,15 +39,15 @@ def shrunk(
     session: Session, program: Scenario[Any], stop: Stop, schedule: list[int]
 ) -> tuple[_Program, list[int], bool]:
     """The calls that are left, a schedule of theirs, and whether no schedule of them with fewer preemptions fails."""
-    it = _Shrinking(session, program, stop, schedule)
-    it.learn()
-    it.fewer_calls(_seconds() + SECONDS / 3)
-    it.fewer_switches(_seconds() + SECONDS / 4)
+    item = _Shrinking(session, program, stop, schedule)
+    item.learn()
+    item.fewer_calls(_seconds() + SECONDS / 3)
+    item.fewer_switches(_seconds() + SECONDS / 4)
     end = _seconds() + SECONDS / 2
-    minimal = it.certify(end)
-    while it.learn():
-        minimal = it.certify(end)
-    return it.calls, it.schedule, minimal
+    minimal = item.certify(end)
+    while item.learn():
+        minimal = item.certify(end)
+    return item.calls, item.schedule, minimal
 
 
 class _Shrinking:
@@ -121,8 +121,10 @@ class _Shrinking:
         again = True
         while again:
             again = False
-            for name, kept in [(name, it) for name, calls in self.calls for it in reversed(calls)]:
-                fewer = [(actor, [it for it in calls if (actor, it) != (name, kept)]) for actor, calls in self.calls]
+            for name, kept in [(name, call) for name, calls in self.calls for call in reversed(calls)]:
+                fewer = [
+                    (actor, [call for call in calls if (actor, call) != (name, kept)]) for actor, calls in self.calls
+                ]
                 fewer = [(actor, calls) for actor, calls in fewer if calls]
                 if fewer and (found := self._fails(self._whole.reduced(fewer), raced, until)) is not None:
                     self.calls = fewer
@@ -147,14 +149,14 @@ class _Shrinking:
         program = self._program
         at = 0
         while _seconds() < until:
-            pieces = [(it, len(list(run))) for it, run in groupby(self.schedule)]
+            pieces = [(item, len(list(run))) for item, run in groupby(self.schedule)]
             if at >= len(pieces):
                 return
             thread = pieces[at][0]
             later = next((n for n in range(at + 1, len(pieces)) if pieces[n][0] == thread), None)
             if later is not None:
                 moved = [*pieces[: at + 1], pieces[later], *pieces[at + 1 : later], *pieces[later + 1 :]]
-                found = self._try(program, [it for it, n in moved for _ in range(n)])
+                found = self._try(program, [item for item, n in moved for _ in range(n)])
                 if found is not None and found[1] < self._preemptions:
                     self.schedule, self._preemptions = found
                     at = 0

@@ -81,9 +81,9 @@ class StepLog:
         self._numbers: dict[str, dict[int, int]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
 
-    def about(self, me: Task, it: Any, name: str, writes: bool, value: Any) -> None:
+    def about(self, me: Task, item: Any, name: str, writes: bool, value: Any) -> None:
         """Before a step at a load or a store: what it is about."""
-        me.said = (it, name, writes, value)
+        me.said = (item, name, writes, value)
 
     def say(self, me: Task, text: str) -> None:
         """Before a step: what it is, in words."""
@@ -107,23 +107,23 @@ class StepLog:
         value = ""
         held: tuple[Any, str, str] | None = None
         if atomic is not None:
-            it, method = atomic
-            before = self._text(it._value)
+            item, method = atomic
+            before = self._text(item._value)
             text, value = method, before
-            held = (it, "_value", before)
+            held = (item, "_value", before)
         elif isinstance(about, str):
             text = about
         elif isinstance(about, tuple):
-            it, name, writes, new = about
+            item, name, writes, new = about
             if name == "next":
                 value = ""
-            elif name and it is not None and not writes:
-                value = self._text(getattr(it, name, UNSET))
-            elif name and it is not None:
-                value = f"{self._text(getattr(it, name, UNSET))} → {self._text(new)}"
-            elif it is not None:
-                value = self._text(it)
-                held = (it, "", value)
+            elif name and item is not None and not writes:
+                value = self._text(getattr(item, name, UNSET))
+            elif name and item is not None:
+                value = f"{self._text(getattr(item, name, UNSET))} → {self._text(new)}"
+            elif item is not None:
+                value = self._text(item)
+                held = (item, "", value)
         key = f"{me.index}|{text}|{function}|{line}"
         step = Step(
             me.index, me.name, text, filename, line, linecache.getline(filename, line).strip(), function, value,
@@ -142,48 +142,48 @@ class StepLog:
         if held is not None:
             self._pending = (step, held[0], held[1], held[2])
 
-    def access(self, me: Task, it: Any, name: str, site: int, writes: bool, value: Any) -> None:
+    def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
         self._settle()
         where = SITES[site]
         held = None
-        if it is None or name == "next":
+        if item is None or name == "next":
             text = ""
         elif not name:
-            text = self._text(it)
-            held = (it, "", text) if writes else None
+            text = self._text(item)
+            held = (item, "", text) if writes else None
         elif writes:
-            text = f"{self._text(getattr(it, name, UNSET))} → {self._text(value)}"
+            text = f"{self._text(getattr(item, name, UNSET))} → {self._text(value)}"
         else:
-            text = self._text(getattr(it, name, UNSET))
+            text = self._text(getattr(item, name, UNSET))
         source = linecache.getline(where.filename, where.line).strip()
         step = Step(
             me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
-            point=False, site=site, location=(self._number(it), name), writes=writes,
+            point=False, site=site, location=(self._number(item), name), writes=writes,
         )  # fmt: skip
         self.steps.append(step)
         if held is not None:
             self._pending = (step, held[0], held[1], held[2])
 
-    def _number(self, it: Any) -> int:
+    def _number(self, item: Any) -> int:
         """A number that no other object of the run has."""
-        known = self._numbered.get(id(it))
-        if known is None or (type(known[0]) is ref and known[0]() is not it):
+        known = self._numbered.get(id(item))
+        if known is None or (type(known[0]) is ref and known[0]() is not item):
             self._given += 1
-            self._numbered[id(it)] = known = (kept(it), self._given)
+            self._numbered[id(item)] = known = (kept(item), self._given)
         return known[1]
 
     def _preempts(self, me: Task) -> bool:
         before = self._last
-        return before != me.index and any(it.index == before for it in self._scheduler.ready)
+        return before != me.index and any(task.index == before for task in self._scheduler.ready)
 
     def _settle(self) -> None:
         """What became of the value of the step before."""
         if self._pending is None:
             return
-        step, it, name, before = self._pending
+        step, item, name, before = self._pending
         self._pending = None
-        after = self._text(getattr(it, name) if name else it)
+        after = self._text(getattr(item, name) if name else item)
         step.value = before if after == before else f"{before} → {after}"
 
     def finish(self) -> None:
@@ -196,20 +196,22 @@ class StepLog:
                 threads.setdefault(step.location, set()).add(step.thread)
                 if step.writes:
                     changed.add(step.location)
-        alone = not any(len(it) > 1 for it in threads.values()) and not any(it.point and it.line for it in self.steps)
+        alone = not any(len(thread) > 1 for thread in threads.values()) and not any(
+            item.point and item.line for item in self.steps
+        )
         self.steps = [
-            it
-            for it in self.steps
-            if it.point or it.waits or (it.location in changed and (alone or len(threads[it.location]) > 1))
+            item
+            for item in self.steps
+            if item.point or item.waits or (item.location in changed and (alone or len(threads[item.location]) > 1))
         ]
 
     def period(self) -> str | None:
         """Whether the run repeats itself: who does the same few steps again and again."""
-        last = [(it.thread, it.what, it.line) for it in self.steps if it.point][-3 * _PERIOD :]
+        last = [(item.thread, item.what, item.line) for item in self.steps if item.point][-3 * _PERIOD :]
         for length in range(1, len(last) // 3 + 1):
             if last[-length:] == last[-2 * length : -length] == last[-3 * length : -2 * length]:
-                names = {it.thread: it.name for it in self.steps}
-                who = " and ".join(names[it] for it in sorted({it for it, _, _ in last[-length:]}))
+                names = {item.thread: item.name for item in self.steps}
+                who = " and ".join(names[entry] for entry in sorted({item for item, _, _ in last[-length:]}))
                 return (
                     f"{who} repeat{'' if ' and ' in who else 's'} the same {length} step{'s'[: length > 1]} without end"
                 )
@@ -219,15 +221,28 @@ class StepLog:
         """Nobody can go on: where does each thread wait?"""
         self._settle()
         frames = sys._current_frames()
-        for it in self._scheduler.threads[1:]:
-            if it.ended or not it.started or it.daemon:
+        for thread in self._scheduler.threads[1:]:
+            if thread.ended or not thread.started or thread.daemon:
                 continue
-            frame = self._frame(sys._getframe(1) if it is self._scheduler.current else frames.get(it.ident))
+            frame = self._frame(sys._getframe(1) if thread is self._scheduler.current else frames.get(thread.ident))
             if frame is not None:
                 name, line = frame.f_code.co_filename, frame.f_lineno
                 source = linecache.getline(name, line).strip()
                 self.steps.append(
-                    Step(it.index, it.name, str(it.what), name, line, source, "", "", False, 0, point=False, waits=True)
+                    Step(
+                        thread.index,
+                        thread.name,
+                        str(thread.what),
+                        name,
+                        line,
+                        source,
+                        "",
+                        "",
+                        False,
+                        0,
+                        point=False,
+                        waits=True,
+                    )
                 )
 
     def _frame(self, frame: FrameType | None) -> FrameType | None:
@@ -245,7 +260,7 @@ class StepLog:
                 return None
             if frame.f_code.co_filename == _ATOMICS:
                 names = frame.f_code.co_varnames[1 : frame.f_code.co_argcount]
-                arguments = ", ".join(self._text(frame.f_locals.get(it)) for it in names)
+                arguments = ", ".join(self._text(frame.f_locals.get(name)) for name in names)
                 return frame.f_locals["self"], f"{frame.f_code.co_name}({arguments})"
             frame = frame.f_back
         return None

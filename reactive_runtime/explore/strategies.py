@@ -91,12 +91,12 @@ class PCT:
             self._next = self._changes.pop() if self._changes else self._scheduler.limit + 1
         best = ready[0]
         highest = -1e9
-        for it in ready:
-            priority = it.priority
+        for task in ready:
+            priority = task.priority
             if priority == 0.0:
-                priority = it.priority = 1.0 + self._rng.random()
+                priority = task.priority = 1.0 + self._rng.random()
             if priority > highest:
-                best, highest = it, priority
+                best, highest = task, priority
         return best
 
     def end(self, scheduler: Scheduler) -> None:
@@ -117,18 +117,18 @@ class POS:
     def choose(self, ready: list[Task], me: Task) -> Task:
         random_ = self._random
         best, highest = ready[0], -1.0
-        for it in ready:
-            priority = it.priority
+        for task in ready:
+            priority = task.priority
             # A new operation has a new priority: the one that ran has come to another point.
-            if priority == 0.0 or it is me:
-                priority = it.priority = random_()
+            if priority == 0.0 or task is me:
+                priority = task.priority = random_()
             if priority > highest:
-                best, highest = it, priority
+                best, highest = task, priority
         location = best.location
         if location is not None:
-            for it in ready:
-                if it.location is location and it is not best and (it.writes or best.writes):
-                    it.priority = 0.0
+            for task in ready:
+                if task.location is location and task is not best and (task.writes or best.writes):
+                    task.priority = 0.0
         best.priority = 0.0
         return best
 
@@ -152,19 +152,19 @@ class URW:
 
     def choose(self, ready: list[Task], me: Task) -> Task:
         schedule, expected = self._schedule, self._expected
-        weights = [max(1.0, expected.get(it.index, 10.0) - schedule.count(it.index)) for it in ready]
+        weights = [max(1.0, expected.get(task.index, 10.0) - schedule.count(task.index)) for task in ready]
         at = self._random() * sum(weights)
-        for it, weight in zip(ready, weights, strict=True):
+        for item, weight in zip(ready, weights, strict=True):
             at -= weight
             if at < 0:
-                return it
+                return item
         return ready[-1]
 
     def end(self, scheduler: Scheduler) -> None:
-        for it in scheduler.threads[1:]:
-            steps = scheduler.schedule.count(it.index)
-            before = self._expected.get(it.index, float(steps))
-            self._expected[it.index] = before * 0.75 + steps * 0.25
+        for thread in scheduler.threads[1:]:
+            steps = scheduler.schedule.count(thread.index)
+            before = self._expected.get(thread.index, float(steps))
+            self._expected[thread.index] = before * 0.75 + steps * 0.25
 
 
 class Replayed:
@@ -193,16 +193,16 @@ class Replayed:
         at = len(self._scheduler.schedule)
         if at < len(self._schedule):
             wanted = self._schedule[at]
-            for it in ready:
-                if it.index == wanted:
-                    self.preemptions += it is not me and me in ready
-                    return it
+            for entry in ready:
+                if entry.index == wanted:
+                    self.preemptions += entry is not me and me in ready
+                    return entry
             if self._exactly and self.diverged is None:
-                names = ", ".join(it.name for it in ready)
+                names = ", ".join(task.name for task in ready)
                 self.diverged = f"step {at + 1}: thread {wanted} should go on, and only {names} can"
         if me in ready:
             return me
-        return min(ready, key=lambda it: it.index)
+        return min(ready, key=lambda item: item.index)
 
     def end(self, scheduler: Scheduler) -> None:
         pass

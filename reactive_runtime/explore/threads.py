@@ -320,8 +320,8 @@ class Pool(ThreadPoolExecutor):
             if scheduler is not None and not scheduler.aborting:
                 instrumented._left(scheduler, scheduler.current, self._at)
                 if not self._busy:
-                    for it in self._waiting:
-                        scheduler.wake(it)
+                    for item in self._waiting:
+                        scheduler.wake(item)
                     self._waiting.clear()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -54,7 +54,7 @@ class Token:
     def text(self) -> str:
         """The token."""
         data = dict(vars(self))
-        data["schedule"] = [[it, len(list(run))] for it, run in groupby(self.schedule)]
+        data["schedule"] = [[item, len(list(run))] for item, run in groupby(self.schedule)]
         data["prints"] = base64.b64encode(bytes(self.prints)).decode()
         packed = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 9)
         return _PREFIX + base64.urlsafe_b64encode(packed).decode().rstrip("=")
@@ -69,10 +69,10 @@ class Token:
             packed = base64.urlsafe_b64decode(text[len(_PREFIX) :] + "=" * (-(len(text) - len(_PREFIX)) % 4))
             unpacked = zlib.decompressobj().decompress(packed, _LARGEST)
             data: dict[str, Any] = json.loads(unpacked)
-            data["schedule"] = [int(it) for it, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
+            data["schedule"] = [int(datum) for datum, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
             data["prints"] = list(base64.b64decode(data["prints"]))
-            data["hot"] = [(str(file), [int(it) for it in sites]) for file, sites in data["hot"]]
-            data["program"] = [(str(name), [int(it) for it in calls]) for name, calls in data["program"]]
+            data["hot"] = [(str(file), [int(site) for site in sites]) for file, sites in data["hot"]]
+            data["program"] = [(str(name), [int(call) for call in calls]) for name, calls in data["program"]]
             return Token(**data)
         except (binascii.Error, zlib.error, ValueError, TypeError, KeyError) as error:
             raise ExploreError(f"this token of a schedule is damaged: {error}") from error
@@ -86,7 +86,7 @@ class Token:
             )
         known = {name: len(calls) for name, calls in scenario.actors.items()}
         for name, calls in self.program:
-            if name not in known or any(not 0 <= it < known[name] for it in calls):
+            if name not in known or any(not 0 <= call < known[name] for call in calls):
                 raise ExploreError(
                     f"this token is for a scenario {self.scenario} with an actor {name} that makes other calls"
                 )

@@ -35,9 +35,9 @@ _ON_THE_FRAME: Final = (
 def _touching(code: CodeType) -> dict[int, str]:
     """The instructions that can touch what is shared, in words, by their offset."""
     return {
-        it.offset: f"{it.opname} {it.argrepr}".strip()
-        for it in dis.get_instructions(code)
-        if not it.opname.startswith(_ON_THE_FRAME)
+        item.offset: f"{item.opname} {item.argrepr}".strip()
+        for item in dis.get_instructions(code)
+        if not item.opname.startswith(_ON_THE_FRAME)
     }
 
 
@@ -50,11 +50,11 @@ class Tracer:
         self._scheduler = scheduler
         self._files = frozenset(files)
         self._codes: dict[int, CodeType] = {}  # by identity: equal codes of two functions are not the same
-        stack = [it.__code__ for it in functions]
+        stack = [function.__code__ for function in functions]
         while stack:
             code = stack.pop()
             self._codes[id(code)] = code
-            stack.extend(it for it in code.co_consts if isinstance(it, CodeType))
+            stack.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
         self._lines = points == "line"
         self._tool: int | None = None
 

@@ -103,7 +103,7 @@ class Condition(Location):
         if not self.waiting:
             return
         instrumented._left(scheduler, me, self)
-        for thread in [it for it in self.waiting if not it.timed_out][:n]:
+        for thread in [item for item in self.waiting if not item.timed_out][:n]:
             self.waiting.remove(thread)
             thread.deadline = None
             lock.wanted.append(thread)  # ready when the lock is free, which this thread still has
@@ -166,9 +166,9 @@ class Semaphore(Location):
             return False
         self._value -= 1
         if not self._value:
-            for it in self.wanted:
-                if it in scheduler.ready and not it.timed_out:
-                    scheduler.ready.remove(it)
+            for item in self.wanted:
+                if item in scheduler.ready and not item.timed_out:
+                    scheduler.ready.remove(item)
         return True
 
     __enter__ = acquire
@@ -188,9 +188,9 @@ class Semaphore(Location):
         if scheduler.tracking:
             scheduler.note(me, self, True)
         instrumented._left(scheduler, me, self)
-        for it in self.wanted:
-            if it not in scheduler.ready:
-                scheduler.wake(it)
+        for item in self.wanted:
+            if item not in scheduler.ready:
+                scheduler.wake(item)
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -238,8 +238,8 @@ class Event(Location):
         scheduler = self._at("set", writes=True)
         self._flag = True
         if scheduler is not None:
-            for it in self.waiting:
-                scheduler.wake(it)
+            for item in self.waiting:
+                scheduler.wake(item)
             self.waiting.clear()
 
     def clear(self) -> None:

@@ -54,8 +54,8 @@ class Watchdog:
                 self._kept.give_up()
                 scheduler.stop = Stop("stuck", self._complaint, current)
                 scheduler.aborting = True
-                for it in scheduler.threads:
-                    it.ended = it is not scheduler.main
+                for thread in scheduler.threads:
+                    thread.ended = thread is not scheduler.main
                 scheduler.main.go()
                 return
             before = now

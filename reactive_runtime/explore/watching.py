@@ -64,14 +64,14 @@ _LOOKING: Final = frozenset(
 """Methods of containers that do not change them."""
 
 
-def kept(it: Any, gone: Callable[[Any], object] | None = None) -> Any:
+def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
     """What keeps the id of `it` from being given to another object: itself; a weak reference, if it has a finaliser."""
-    if type(it) is not GeneratorType and not hasattr(type(it), "__del__"):
-        return it
+    if type(entry) is not GeneratorType and not hasattr(type(entry), "__del__"):
+        return entry
     try:
-        return weakref.ref(it, gone)
+        return weakref.ref(entry, gone)
     except TypeError:  # has slots, and none for this
-        return it
+        return entry
 
 
 class _Location:
@@ -79,8 +79,8 @@ class _Location:
 
     __slots__ = ("it", "looked", "r", "sites", "stored", "stored_by", "w")
 
-    def __init__(self, it: Any) -> None:
-        self.it = it
+    def __init__(self, entry: Any) -> None:
+        self.it = entry
         self.w = self.r = 0  # chains, as those of stand-ins
         self.stored_by = -1  # the thread that stored last,
         self.stored = 0  # and when, by its own clock
@@ -111,7 +111,9 @@ class Watcher:
 
     def prepare(self) -> None:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
-        self._written |= {it.stores for it in SITES if not it.building and it.filename in self._files and it.stores}
+        self._written |= {
+            site.stores for site in SITES if not site.building and site.filename in self._files and site.stores
+        }
 
     def forget(self) -> None:
         """After the last run: let go of what the program made, while its functions still are what they were."""
@@ -121,8 +123,8 @@ class Watcher:
     def begin(self) -> None:
         """Before each run."""
         self.forget()
-        for it in self._racing:
-            self._pending |= it.sites
+        for entry in self._racing:
+            self._pending |= entry.sites
         self._racing.clear()
         if not self.frozen:
             self.learn()
@@ -159,7 +161,7 @@ class Watcher:
         """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
         if yes:
             self._written |= {name for site in SITES if (name := site.stores)}
-        self.hot[:] = bytes((it or SHOWN) if yes else (it % SHOWN) for it in self.hot)
+        self.hot[:] = bytes((entry or SHOWN) if yes else (entry % SHOWN) for entry in self.hot)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
@@ -169,13 +171,13 @@ class Watcher:
 
         by_site, written, methods = self._by_site, self._written, self._methods
 
-        def load(it: Any, name: str, site: int) -> Any:
+        def load(entry: Any, name: str, site: int) -> Any:
             """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
             if name not in written or not scheduler.watching:
-                return getattr(it, name)
+                return getattr(entry, name)
             location = by_site.get(site)
-            if location is None or location.it is not it:
-                location = by_site[site] = find(it, name)
+            if location is None or location.it is not entry:
+                location = by_site[site] = find(entry, name)
                 location.sites.add(site)
             me = scheduler.current
             if hot[site]:
@@ -185,85 +187,85 @@ class Watcher:
                     if scheduler.tracking:
                         scheduler.note(me, location, False)
                 else:
-                    reached(location, site, False, it, name)
+                    reached(location, site, False, entry, name)
             index = me.index
             by = location.stored_by
             if by >= 0 and by != index and (by >= len(me.vc) or me.vc[by] < location.stored):
                 touched(location, False)
             else:
                 location.looked[index] = me.vc[index]
-            return getattr(it, name)
+            return getattr(entry, name)
 
-        def call(it: Any, name: str, site: int) -> Any:
+        def call(entry: Any, name: str, site: int) -> Any:
             """An attribute that is called: mostly a method, which nobody stores."""
-            kind = type(it)
+            kind = type(entry)
             if methods.get(site) is kind:
-                return getattr(it, name)
+                return getattr(entry, name)
             if kind in CONTAINERS:
-                return _Method(watcher, it, name, site)
-            if isinstance(getattr(kind, name, None), FunctionType) and name not in getattr(it, "__dict__", ()):
+                return _Method(watcher, entry, name, site)
+            if isinstance(getattr(kind, name, None), FunctionType) and name not in getattr(entry, "__dict__", ()):
                 methods[site] = kind
-                return getattr(it, name)
-            return load(it, name, site)
+                return getattr(entry, name)
+            return load(entry, name, site)
 
-        def find(it: Any, name: str) -> _Location:
-            key = (id(it), name)
+        def find(entry: Any, name: str) -> _Location:
+            key = (id(entry), name)
             location = locations.get(key)
             if location is None:
-                location = locations[key] = _Location(kept(it, lambda _: locations.pop(key, None)))
+                location = locations[key] = _Location(kept(entry, lambda _: locations.pop(key, None)))
             return location
 
-        def use(it: Any, name: str, site: int) -> Any:
+        def use(entry: Any, name: str, site: int) -> Any:
             """An attribute whose value is looked at: a container's contents count as read."""
-            value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
+            value = _Method(watcher, entry, name, site) if type(entry) in CONTAINERS else load(entry, name, site)
             if type(value) in CONTAINERS and scheduler.watching:
                 access(value, "", value, site, False)
-                return getattr(it, name)
+                return getattr(entry, name)
             return value
 
-        def give(it: Any, name: str, site: int) -> Any:
+        def give(entry: Any, name: str, site: int) -> Any:
             """An attribute that is handed to a function: it may change a container."""
-            value = _Method(watcher, it, name, site) if type(it) in CONTAINERS else load(it, name, site)
+            value = _Method(watcher, entry, name, site) if type(entry) in CONTAINERS else load(entry, name, site)
             if type(value) in CONTAINERS and scheduler.watching:
                 access(value, "", value, site, True)
-                return getattr(it, name)
+                return getattr(entry, name)
             return value
 
-        def store(value: Any, it: Any, name: str, site: int) -> None:
+        def store(value: Any, entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
                 if name not in written:
                     watcher.write(name)
-                access(it, name, value, site, True)
-            setattr(it, name, value)
+                access(entry, name, value, site, True)
+            setattr(entry, name, value)
 
-        def delete(it: Any, name: str, site: int) -> None:
+        def delete(entry: Any, name: str, site: int) -> None:
             if scheduler.watching:
                 if name not in written:
                     watcher.write(name)
-                access(it, name, None, site, True)
-            delattr(it, name)
+                access(entry, name, None, site, True)
+            delattr(entry, name)
 
-        def access(it: Any, name: str, value: Any, site: int, writes: bool) -> None:
-            location = find(it, name)
+        def access(entry: Any, name: str, value: Any, site: int, writes: bool) -> None:
+            location = find(entry, name)
             if hot[site]:
-                reached(location, site, writes, it, name, value)
+                reached(location, site, writes, entry, name, value)
             location.sites.add(site)
             touched(location, writes)
 
-        def item(it: Any, key: Any, site: int) -> Any:
-            if type(it) in CONTAINERS and scheduler.watching:
-                access(it, "", None, site, False)
-            return it[key]
+        def item(entry: Any, key: Any, site: int) -> Any:
+            if type(entry) in CONTAINERS and scheduler.watching:
+                access(entry, "", None, site, False)
+            return entry[key]
 
-        def set_item(value: Any, it: Any, key: Any, site: int) -> None:
-            if type(it) in CONTAINERS and scheduler.watching:
-                access(it, "", value, site, True)
-            it[key] = value
+        def set_item(value: Any, entry: Any, key: Any, site: int) -> None:
+            if type(entry) in CONTAINERS and scheduler.watching:
+                access(entry, "", value, site, True)
+            entry[key] = value
 
-        def delete_item(it: Any, key: Any, site: int) -> None:
-            if type(it) in CONTAINERS and scheduler.watching:
-                access(it, "", None, site, True)
-            del it[key]
+        def delete_item(entry: Any, key: Any, site: int) -> None:
+            if type(entry) in CONTAINERS and scheduler.watching:
+                access(entry, "", None, site, True)
+            del entry[key]
 
         def next_of(site: int, *arguments: Any) -> Any:
             if scheduler.watching:
@@ -320,22 +322,22 @@ class Watcher:
             **IN_PLACE,
         }
 
-    def method(self, it: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def method(self, entry: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """A method of a container is called."""
         if self._scheduler.watching:
-            self._access(it, "", arguments, site, name not in _LOOKING)
-        return getattr(it, name)(*arguments, **keywords)
+            self._access(entry, "", arguments, site, name not in _LOOKING)
+        return getattr(entry, name)(*arguments, **keywords)
 
-    def _reached(self, location: _Location, site: int, writes: bool, it: Any, name: str, value: Any = None) -> None:
+    def _reached(self, location: _Location, site: int, writes: bool, entry: Any, name: str, value: Any = None) -> None:
         """A point, before a racing access."""
         scheduler = self._scheduler
         me = scheduler.current
         if self.hot[site] == SHOWN:
-            scheduler.step_log.access(me, it, name, site, writes, value)
+            scheduler.step_log.access(me, entry, name, site, writes, value)
             return
         me.location, me.writes, me.what = location, writes, site
         if scheduler.step_log is not None:
-            scheduler.step_log.about(me, it, name, writes, value)
+            scheduler.step_log.about(me, entry, name, writes, value)
         scheduler.step(me)
         if scheduler.tracking:
             scheduler.note(me, location, writes)
@@ -363,9 +365,9 @@ class _Method:
 
     __slots__ = ("_it", "_name", "_site", "_watcher")
 
-    def __init__(self, watcher: Watcher, it: Any, name: str, site: int) -> None:
+    def __init__(self, watcher: Watcher, entry: Any, name: str, site: int) -> None:
         self._watcher = watcher
-        self._it = it
+        self._it = entry
         self._name = name
         self._site = site
 

@@ -75,24 +75,24 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
         raise ReactiveError(f"jvm.start: no JVM; install a JDK or set JAVA_HOME ({error})") from error
 
 
-def to_java(it: Any, /, api: Api = "reactive-streams") -> Any:
+def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
     """A publisher, subscriber or processor of Python, as Java sees it: what it can do decides which.
 
     `api` is whose interfaces: `org.reactivestreams`, whose jar has to be on the class path, or "flow",
     `java.util.concurrent.Flow`. Raises TypeError for what is none of the three.
     """
     _running()
-    publishes, subscribes = callable(getattr(it, "subscribe", None)), all(hasattr(it, name) for name in SUBSCRIBER)
+    publishes, subscribes = callable(getattr(item, "subscribe", None)), all(hasattr(item, name) for name in SUBSCRIBER)
     if publishes and subscribes:
-        return _proxy(api, "Processor", _JavaProcessor(it, api))
+        return _proxy(api, "Processor", _JavaProcessor(item, api))
     if publishes:
-        return _proxy(api, "Publisher", _JavaPublisher(it, api))
+        return _proxy(api, "Publisher", _JavaPublisher(item, api))
     if subscribes:
-        return _proxy(api, "Subscriber", _JavaSubscriber(it, api))
-    raise TypeError(f"to_java: a Publisher, Subscriber or Processor is needed, not {type(it).__name__}")
+        return _proxy(api, "Subscriber", _JavaSubscriber(item, api))
+    raise TypeError(f"to_java: a Publisher, Subscriber or Processor is needed, not {type(item).__name__}")
 
 
-def from_java(it: Any, /) -> Any:
+def from_java(item: Any, /) -> Any:
     """A publisher, subscriber or processor of Java, of either API, as Python sees it.
 
     What was handed to Java by `to_java` comes back as a view of that. Raises TypeError for what is none of the three.
@@ -109,9 +109,9 @@ def from_java(it: Any, /) -> Any:
             ("Publisher", _PublisherView),
             ("Subscriber", _SubscriberView),
         ):
-            if isinstance(it, kinds[kind]):
-                return view(it, api)
-    raise TypeError(f"from_java: a Publisher, Subscriber or Processor of Java is needed, not {type(it).__name__}")
+            if isinstance(item, kinds[kind]):
+                return view(item, api)
+    raise TypeError(f"from_java: a Publisher, Subscriber or Processor of Java is needed, not {type(item).__name__}")
 
 
 def _running() -> None:
@@ -129,9 +129,9 @@ def _proxy(api: Api, kind: str, target: object) -> Any:
     return jpype.JObject(jpype.JProxy(interface, inst=target), interface)
 
 
-def _as(api: Api, kind: str, it: Any) -> Any:
+def _as(api: Api, kind: str, item: Any) -> Any:
     """What Java hands to Python: JPype gives back a proxy of ours as such, with no methods of Java's to call."""
-    return jpype.JObject(it, jpype.JClass(PACKAGES[api] + kind)) if isinstance(it, jpype.JProxy) else it
+    return jpype.JObject(item, jpype.JClass(PACKAGES[api] + kind)) if isinstance(item, jpype.JProxy) else item
 
 
 # -- Python, as Java sees it: every method is called by Java, on a thread of Java's or of Python's ------------

@@ -26,4 +26,4 @@ def suspects(records: Sequence[Record], late_signals: int = 1) -> Sequence[Recor
     except (TraceError, pa.ArrowException, TypeError, ValueError, OverflowError):
         return records
     broken = set(zip(found["run"].to_pylist(), found["subscription"].to_pylist(), strict=True))
-    return [it for it in records if (it.run, it.subscription) in broken] if broken else []
+    return [record for record in records if (record.run, record.subscription) in broken] if broken else []

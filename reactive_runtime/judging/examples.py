@@ -35,10 +35,10 @@ def examples(
     found: list[Violation] = []
     for row in chosen:
         run, subscription, first = row["run"], row["subscription"], row["first"]
-        held = [it for it in groups if it.run in (None, run) and it.low <= subscription <= it.high]
+        held = [group for group in groups if group.run in (None, run) and group.low <= subscription <= group.high]
         records: list[Record] = []
-        for it in held:
-            records += _records(it.file, it.number, run, subscription)
+        for item in held:
+            records += _records(item.file, item.number, run, subscription)
             records.sort(key=lambda record: record.begin)
             before = sum(record.begin <= first for record in records)
             del records[min(before + _BEYOND, _SHOWN) :]

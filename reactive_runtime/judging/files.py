@@ -88,14 +88,13 @@ class Plan:
     @property
     def rows(self) -> int:
         """Records in all."""
-        return sum(it.rows for it in self.groups)
+        return sum(group.rows for group in self.groups)
 
     def explain(self) -> str:
         """The plan in a line."""
-        unknown = sum((it.low, it.high) == (_LOWEST, _HIGHEST) for it in self.groups)
-        found = (
-            f"{self.rows:,} records in {len(self.groups)} row groups of {len({it.file for it in self.groups})} files"
-        )
+        unknown = sum((group.low, group.high) == (_LOWEST, _HIGHEST) for group in self.groups)
+        files = {group.file for group in self.groups}
+        found = f"{self.rows:,} records in {len(self.groups)} row groups of {len(files)} files"
         if unknown:
             found += f", {unknown} of them without statistics"
         would = "read" if self.way == "ranges" else "would read"
@@ -146,40 +145,40 @@ def plan(
     """How to judge these files on so many cores: in ranges of up to `most` records, all cores busy to the end, unless
     there are no more than `little` records for each. `way`: in that way, whatever it costs."""
     groups = footers(files)
-    total = sum(it.rows for it in groups)
+    total = sum(group.rows for group in groups)
     cores = max(min(cores, total // little), 1)
     tasks = cores * max(-(-total // (most * cores)), 1)
     size = max(-(-total // tasks), 1)
     # A run of its own is planned by itself; row groups of several runs may hold some of any.
-    alone = all(it.run is not None for it in groups)
+    alone = all(group.run is not None for group in groups)
     runs: dict[str | None, list[Group]] = {}
-    for it in groups:
-        runs.setdefault(it.run if alone else None, []).append(it)
-    ranges = [it for run, mine in runs.items() for it in _cut(run, mine, size)]
-    again = sum(it.rows for it in ranges) / max(total, 1)
-    largest = max((it.rows for it in ranges), default=0)
+    for entry in groups:
+        runs.setdefault(entry.run if alone else None, []).append(entry)
+    ranges = [item for run, mine in runs.items() for item in _cut(run, mine, size)]
+    again = sum(span.rows for span in ranges) / max(total, 1)
+    largest = max((span.rows for span in ranges), default=0)
     cheap = again <= READ_AGAIN and largest <= READ_AGAIN * size
     return Plan(way or ("ranges" if cheap else "moved"), tuple(ranges), tuple(groups), again, largest, tasks)
 
 
 def _cut(run: str | None, groups: list[Group], size: int) -> Iterator[Range]:
     """Ranges of about `size` records, as if the subscriptions of a row group were spread evenly."""
-    known = [it for it in groups if (it.low, it.high) != (_LOWEST, _HIGHEST)]
-    low, high, rows = (np.array([getattr(it, name) for it in known], float) for name in ("low", "high", "rows"))
+    known = [group for group in groups if (group.low, group.high) != (_LOWEST, _HIGHEST)]
+    low, high, rows = (np.array([getattr(entry, name) for entry in known], float) for name in ("low", "high", "rows"))
     count = max(-(-int(rows.sum()) // size), 1)
-    begin, last = _LOWEST, max((it.high for it in known), default=_HIGHEST)
+    begin, last = _LOWEST, max((entry.high for entry in known), default=_HIGHEST)
     for number in range(1, count + 1):
         wanted = rows.sum() * number / count
         end = last if number == count else _reaching(wanted, low, high, rows, begin, last)
         if end >= last:
             end = _HIGHEST  # what says nothing of itself may hold more than the others know of
-        mine = [it for it in groups if it.low <= end and it.high >= begin]
+        mine = [group for group in groups if group.low <= end and group.high >= begin]
         if mine:
             files: dict[str, list[int]] = {}
-            for it in mine:
-                files.setdefault(it.file, []).append(it.number)
+            for one in mine:
+                files.setdefault(one.file, []).append(one.number)
             held = tuple((file, tuple(numbers)) for file, numbers in files.items())
-            yield Range(run, begin, end, held, sum(it.rows for it in mine))
+            yield Range(run, begin, end, held, sum(item.rows for item in mine))
         if end == _HIGHEST:
             return
         begin = end + 1
@@ -213,11 +212,11 @@ def read(file: str, numbers: Sequence[int]) -> Iterator[Rows]:
         raise TraceError(f"{file}: {error}") from error
 
 
-def read_range(it: Range) -> Iterator[Rows]:
+def read_range(item: Range) -> Iterator[Rows]:
     """The records of the range."""
-    for file, numbers in it.groups:
+    for file, numbers in item.groups:
         for rows in read(file, numbers):
-            within = (rows.subscription >= it.low) & (rows.subscription <= it.high)
+            within = (rows.subscription >= item.low) & (rows.subscription <= item.high)
             if within.all():
                 yield rows
             elif within.any():

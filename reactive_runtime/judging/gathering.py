@@ -145,8 +145,8 @@ class _Files:
             yield self._path(place), size, self._whose[place] is None
 
     def close(self) -> None:
-        for it in self._open.values():
-            it.close()
+        for item in self._open.values():
+            item.close()
         self._open = {}
 
     def _path(self, place: int) -> Path:
@@ -181,7 +181,7 @@ def _merged(path: Path) -> Iterator[Record]:
                 stream.write_batch(sorted_rows.where(slice(at, at + _STRETCH)).packed())
         stretches.append(there)
     path.unlink()
-    return heapq.merge(*(_records(it) for it in stretches), key=rank)
+    return heapq.merge(*(_records(stretch) for stretch in stretches), key=rank)
 
 
 def _records(path: Path) -> Iterable[Record]:

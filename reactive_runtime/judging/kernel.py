@@ -230,8 +230,8 @@ class _Trace:
     def kinds(self, *kinds: int) -> Array:
         """The rows of these signals."""
         found = self.kind == kinds[0]
-        for it in kinds[1:]:
-            found |= self.kind == it
+        for kind in kinds[1:]:
+            found |= self.kind == kind
         return np.flatnonzero(found)
 
     @cached_property
@@ -407,7 +407,7 @@ class _Trace:
         """Whether the demand before each of these rows is MAX_DEMAND or more."""
         low = np.concatenate([[0], np.cumsum(self.demand & 0xFFFFFFFF)])
         high = np.concatenate([[0], np.cumsum(self.demand >> 32)])
-        upto, base = (np.searchsorted(self.requests, it) for it in (rows, self.start[self.group[rows]]))
+        upto, base = (np.searchsorted(self.requests, item) for item in (rows, self.start[self.group[rows]]))
         below = low[upto] - low[base]
         above = high[upto] - high[base] + (below >> 32)
         most = MAX_DEMAND >> 32
@@ -777,7 +777,7 @@ def _demand_is_met(trace: _Trace) -> Array:
 def _told(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
     parts, broken = [], np.zeros(trace.groups, np.int32)
     for rule, judges in BREAKS.items():
-        found = [rows for it in judges if len(rows := it(trace))]
+        found = [rows for item in judges if len(rows := item(trace))]
         if not found:
             continue
         rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
@@ -793,7 +793,8 @@ def _told(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
 
 def _arrays(columns: list[Any], schema: pa.Schema) -> list[Any]:
     return [
-        it if isinstance(it, pa.Array) else pa.array(it, field.type) for it, field in zip(columns, schema, strict=True)
+        item if isinstance(item, pa.Array) else pa.array(item, field.type)
+        for item, field in zip(columns, schema, strict=True)
     ]
 
 

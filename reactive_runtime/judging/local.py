@@ -28,15 +28,15 @@ def judge_runs(
     """
     files = [file for folder in folders for file in check_files(folder)]
     ranges = plan(files, way="ranges", most=most // 2 or 1).ranges
-    return together(found for it in ranges for found in judge_range(it, late_signals, upto, most))
+    return together(found for span in ranges for found in judge_range(span, late_signals, upto, most))
 
 
 def judge_range(
-    it: Range, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
+    item: Range, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
 ) -> Iterable[Judged]:
     """Judge one range of a plan."""
     with Gathered(late_signals, upto, most) as gathered:
-        for rows in read_range(it):
+        for rows in read_range(item):
             gathered.add(rows)
         yield from gathered.judged()
 
@@ -44,9 +44,9 @@ def judge_range(
 def together(parts: Iterable[Judged]) -> Judged:
     """All that was found, in order."""
     judged = list(parts)
-    subscriptions = pa.concat_tables([SUBSCRIPTIONS.empty_table(), *(it.subscriptions for it in judged)])
-    violations = pa.concat_tables([VIOLATIONS.empty_table(), *(it.violations for it in judged)])
-    waits = pa.concat_tables([WAITS.empty_table(), *(it.waits for it in judged)])
+    subscriptions = pa.concat_tables([SUBSCRIPTIONS.empty_table(), *(item.subscriptions for item in judged)])
+    violations = pa.concat_tables([VIOLATIONS.empty_table(), *(item.violations for item in judged)])
+    waits = pa.concat_tables([WAITS.empty_table(), *(item.waits for item in judged)])
     whose = ["run", "scenario", "what", "bucket"]
     counted = waits.group_by(whose).aggregate([("count", "sum"), ("largest", "max")])
     waits = counted.rename_columns([*whose, "count", "largest"]).cast(WAITS)

@@ -195,9 +195,9 @@ class Rows:
         """All of them, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        runs, run = _joined([(it.runs, it.run) for it in parts])
-        scenarios, scenario = _joined([(it.scenarios, it.scenario) for it in parts])
-        numbers = (np.concatenate([getattr(it, name) for it in parts]) for name in _NUMBERS)
+        runs, run = _joined([(part.runs, part.run) for part in parts])
+        scenarios, scenario = _joined([(part.scenarios, part.scenario) for part in parts])
+        numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in _NUMBERS)
         return cls(runs, scenarios, run, scenario, *numbers)
 
     # -- made from --------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class Rows:
             pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(of, pa.string())) for of, codes in names
         ]
         numbers = [pa.array(getattr(self, name)) for name in _NUMBERS]
-        arrays = [*words, *(it.cast(kind.type) for it, kind in zip(numbers, list(PACKED)[2:], strict=True))]
+        arrays = [*words, *(item.cast(kind.type) for item, kind in zip(numbers, list(PACKED)[2:], strict=True))]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
     def where(self, chosen: Array | slice) -> Rows:
@@ -263,7 +263,7 @@ class Rows:
 _MANY: Final = 2**31 - 1
 """More late signals than there can be."""
 
-_NUMBERS: Final = tuple(it.name for it in fields(Rows))[4:]
+_NUMBERS: Final = tuple(field.name for field in fields(Rows))[4:]
 assert list(_NUMBERS) == PACKED.names[2:]
 
 
@@ -316,7 +316,7 @@ def _names(table: pa.Table, name: str) -> tuple[list[str], Array]:
     words: list[Any]
     if column.num_chunks > 1:
         words, codes = _joined(
-            [(it.dictionary.to_pylist(), it.indices.fill_null(-1).to_numpy()) for it in column.chunks]
+            [(item.dictionary.to_pylist(), item.indices.fill_null(-1).to_numpy()) for item in column.chunks]
         )
     elif column.num_chunks:
         (chunk,) = column.chunks

@@ -42,15 +42,15 @@ def judge_in_order(records: Iterable[Record], late_signals: int = 1) -> Judged:
     subscriptions: list[dict[str, Any]] = []
     violations: list[dict[str, Any]] = []
     waits: dict[tuple[str, str, str, int], tuple[int, int]] = {}
-    for (run, subscription), it in told.items():
-        whose = {"run": run, "scenario": it.scenario, "subscription": subscription}
-        past = it.reference.past
-        subscriptions.append({**whose, **past.amounts()._asdict(), "broken": len(it.broken)})
+    for (run, subscription), message in told.items():
+        whose = {"run": run, "scenario": message.scenario, "subscription": subscription}
+        past = message.reference.past
+        subscriptions.append({**whose, **past.amounts()._asdict(), "broken": len(message.broken)})
         violations += (
-            {**whose, "rule": rule, "count": count, "first": first} for rule, (count, first) in it.broken.items()
+            {**whose, "rule": rule, "count": count, "first": first} for rule, (count, first) in message.broken.items()
         )
         for (what, bucket), (count, longest) in past.all_waits().items():
-            place = (run, it.scenario, what, bucket)
+            place = (run, message.scenario, what, bucket)
             before, most = waits.get(place, (0, 0))
             waits[place] = (before + count, max(most, longest))
     counted = [dict(zip(WAITS.names, (*place, *counts), strict=True)) for place, counts in waits.items()]

@@ -55,7 +55,7 @@ def page_of(report: Report) -> str:
         scale=_scale(report),
         demand=DEMAND,
         rules=_rules(report),
-        pictured=sorted((row for row in report.rows if row.signals), key=lambda it: it.verdict == "clean"),
+        pictured=sorted((row for row in report.rows if row.signals), key=lambda item: item.verdict == "clean"),
         nights=max((len(row.history) for row in report.rows), default=0),
         history=_history,
         bars=_bars,
@@ -82,12 +82,12 @@ def _rules(report: Report) -> list[dict[str, Any]]:
     """What is known of each rule that was broken: in the newest run, and before, which is folded. The newest first."""
     found: dict[str, dict[str, Any]] = {}
     newest = report.newest["run"]
-    for it in report.violations:
+    for violation in report.violations:
         rule = found.setdefault(
-            it["rule"],
-            {"rule": it["rule"], "first": not found, "newest": [], "older": [], "shown": [], "folded": []},
+            violation["rule"],
+            {"rule": violation["rule"], "first": not found, "newest": [], "older": [], "shown": [], "folded": []},
         )
-        rule["newest" if it["run"] == newest else "older"].append(it)
+        rule["newest" if violation["run"] == newest else "older"].append(violation)
     for example in report.examples:
         if example.rule in found:
             found[example.rule]["shown" if example.run == newest else "folded"].append(example)

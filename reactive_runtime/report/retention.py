@@ -19,7 +19,7 @@ def prune_traces(folder: Path, nights: int, *, dry_run: bool = False) -> list[Pa
     """
     if not folder.is_dir():
         raise TraceError(f"{folder}: is no folder")
-    days = sorted(it for it in folder.glob("date=????-??-??") if it.is_dir())
+    days = sorted(item for item in folder.glob("date=????-??-??") if item.is_dir())
     old = days[: max(0, len(days) - nights)]
     for day in [] if dry_run else old:
         try:
@@ -37,13 +37,13 @@ def prune_verdicts(folder: Path, nights: int, *, dry_run: bool = False) -> list[
     """
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
     report = load(tables)
-    days = {it["run"]: (it["started"] or "")[:10] for it in report.runs}
+    days = {item["run"]: (item["started"] or "")[:10] for item in report.runs}
     kept = sorted(set(days.values()) - {""})[-nights:]
     old = sorted(run for run, day in days.items() if day and day not in kept)
     if old and not dry_run:
         with one_verifier(tables):
             last = together(tables) or Together([])
-            left = Together([it for it in last.runs if it not in old], last.unable)
-            names = [it.name for it in tables.iterdir() if it.is_dir() and any(it.glob("run=*"))]
+            left = Together([item for item in last.runs if item not in old], last.unable)
+            names = [item.name for item in tables.iterdir() if item.is_dir() and any(item.glob("run=*"))]
             Draft(tables).commit(left, old, names, [])
     return old

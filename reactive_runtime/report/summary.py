@@ -18,10 +18,10 @@ def json_of(report: Report) -> str:
     """What came of the runs that were judged together, and of the nights before."""
     told: dict[str, Any] = {
         "verdict": report.verdict,
-        "runs": [{name: it.get(name) for name in _OF_RUN} for it in report.together],
+        "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],
         "unable": report.unable,
-        "broken": [{**it, "scenarios": sorted(it["scenarios"])} for it in report.broken],
-        "slower": [{name: it.get(name) for name in _OF_SERIES} for it in report.regressions],
+        "broken": [{**item, "scenarios": sorted(item["scenarios"])} for item in report.broken],
+        "slower": [{name: regression.get(name) for name in _OF_SERIES} for regression in report.regressions],
         "scenarios": [
             {
                 "scenario": row.scenario,
@@ -36,9 +36,15 @@ def json_of(report: Report) -> str:
             for row in report.rows
         ],
         "nights": [
-            {"python": python, "date": it.date, "verdict": it.verdict, "runs": it.runs, "rules": list(it.rules)}
+            {
+                "python": python,
+                "date": night.date,
+                "verdict": night.verdict,
+                "runs": night.runs,
+                "rules": list(night.rules),
+            }
             for python, nights in report.matrix
-            for it in nights
+            for night in nights
         ],
     }
     return json.dumps(told, indent=2, ensure_ascii=True, default=str) + "\n"
@@ -50,7 +56,7 @@ _OF_SERIES: Final = ("run", "scenario", "what", "now", "usual", "ratio", "since"
 
 def markdown_of(report: Report) -> str:
     """The same for people: a headline, what is not clean, and the nights."""
-    signals = sum(it["records"] or 0 for it in report.together)
+    signals = sum(item["records"] or 0 for item in report.together)
     lines = [
         f"## {WORDS[report.verdict]}",
         "",
@@ -58,20 +64,25 @@ def markdown_of(report: Report) -> str:
         f" {_escaped(report.newest['run'])}, commit {_escaped(report.newest['commit'] or 'not known')}.",
         "",
     ]
-    lines += [f"- not judged: {_escaped(it)}" for it in report.unable]
+    lines += [f"- not judged: {_escaped(item)}" for item in report.unable]
     lines += [
-        f"- rule {it['rule']} ({_escaped(RULES.get(it['rule'], 'not known'))}) in"
-        f" {_escaped(', '.join(sorted(it['scenarios'])))}, run {_escaped(it['run'])}: {it['subscriptions']:,}"
+        f"- rule {item['rule']} ({_escaped(RULES.get(item['rule'], 'not known'))}) in"
+        f" {_escaped(', '.join(sorted(item['scenarios'])))}, run {_escaped(item['run'])}: {item['subscriptions']:,}"
         " subscription(s)"
-        for it in report.broken
+        for item in report.broken
     ]
-    lines += [f"- {_escaped(it.scenario)} was given up: {_escaped(it.given_up)}" for it in report.rows if it.given_up]
-    lines += [f"- slower: {_escaped(it['scenario'])}, {it['ratio']:.1f} times the usual" for it in report.regressions]
-    dates = [it.date for it in report.matrix[0][1]] if report.matrix else []
+    lines += [
+        f"- {_escaped(row.scenario)} was given up: {_escaped(row.given_up)}" for row in report.rows if row.given_up
+    ]
+    lines += [
+        f"- slower: {_escaped(regression['scenario'])}, {regression['ratio']:.1f} times the usual"
+        for regression in report.regressions
+    ]
+    dates = [item.date for item in report.matrix[0][1]] if report.matrix else []
     if dates:
         lines += ["", f"| Python | {' | '.join(dates)} |", f"| --- |{' --- |' * len(dates)}"]
         for python, nights in report.matrix:
-            cells = [f"{it.verdict}{': ' + ', '.join(it.rules) if it.rules else ''}" for it in nights]
+            cells = [f"{night.verdict}{': ' + ', '.join(night.rules) if night.rules else ''}" for night in nights]
             lines.append(f"| {_escaped(python)} | {' | '.join(cells)} |")
     return "\n".join(lines).rstrip() + "\n"
 

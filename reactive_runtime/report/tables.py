@@ -66,12 +66,12 @@ class Row:
             return "broken"
         return "given up" if self.given_up else "slower" if self.slower else "clean"
 
-    def add(self, it: Cells) -> None:
+    def add(self, item: Cells) -> None:
         """What one run says of the scenario."""
         for name in ("subscriptions", "signals", "cancelled"):
-            setattr(self, name, getattr(self, name) + it[name])
+            setattr(self, name, getattr(self, name) + item[name])
         for name in ("late_max", "late_inside_max"):
-            most = [one for one in (getattr(self, name), it[name]) if one is not None]
+            most = [one for one in (getattr(self, name), item[name]) if one is not None]
             setattr(self, name, max(most, default=None))
 
     def had(self, load: Cells) -> None:
@@ -128,8 +128,8 @@ class Report:
     @property
     def broken(self) -> list[Cells]:
         """What the runs that were judged together broke."""
-        runs = {it["run"] for it in self.together}
-        return [it for it in self.violations if it["run"] in runs]
+        runs = {item["run"] for item in self.together}
+        return [violation for violation in self.violations if violation["run"] in runs]
 
     @property
     def clean(self) -> bool:
@@ -179,41 +179,41 @@ def _generation(tables: Path) -> tuple[int, bool]:
 
 
 def _load(tables: Path) -> Report:
-    runs = sorted(_rows(tables / "runs"), key=lambda it: (it["started"] or "", it["run"]), reverse=True)
+    runs = sorted(_rows(tables / "runs"), key=lambda item: (item["started"] or "", item["run"]), reverse=True)
     last = together(tables)
     if not runs and not (last and last.unable):
         raise TraceError(f"{tables}: names no run")
     if not runs:
         raise TraceError(f"{tables}: no run could be judged: {last.unable[0] if last else ''}")
     names = {runs[0]["run"]} if last is None else set(last.runs)
-    judged = [it for it in runs if it["run"] in names] or runs[:1]
+    judged = [item for item in runs if item["run"] in names] or runs[:1]
     rows: dict[str, Row] = {}
     for run in judged:
-        for it in _rows(tables / "summary", run["run"]):
-            rows.setdefault(it["scenario"], Row(it["scenario"])).add(it)
+        for entry in _rows(tables / "summary", run["run"]):
+            rows.setdefault(entry["scenario"], Row(entry["scenario"])).add(entry)
         for scenario, why in _given_up(run).items():
             rows.setdefault(scenario, Row(scenario)).given_up = str(why)
         for scenario, had in _loads(run.get("load")).items():
             if scenario in rows:
                 rows[scenario].had(had)
     broken = _rows(tables / "violations", counted=("scenario", "rule"))
-    for it in broken:
-        row = rows.get(it["scenario"])
-        if it["run"] in names and row is not None and it["rule"] not in row.rules:
-            row.rules.append(it["rule"])
+    for entry in broken:
+        row = rows.get(entry["scenario"])
+        if entry["run"] in names and row is not None and entry["rule"] not in row.rules:
+            row.rules.append(entry["rule"])
     _measured(rows, tables, runs, judged[0]["run"])
-    regressions = [it for it in _rows(tables / "regressions") if it["slower"] and it["run"] in names]
-    for it in regressions:
-        if it["scenario"] in rows:
-            rows[it["scenario"]].slower = it["ratio"]
+    regressions = [item for item in _rows(tables / "regressions") if item["slower"] and item["run"] in names]
+    for entry in regressions:
+        if entry["scenario"] in rows:
+            rows[entry["scenario"]].slower = entry["ratio"]
     examples = [
-        Example(it["run"], it["rule"], it["scenario"], it["subscription"], it["seen"], it["diagram"])
-        for it in _rows(tables / "examples")
+        Example(item["run"], item["rule"], item["scenario"], item["subscription"], item["seen"], item["diagram"])
+        for item in _rows(tables / "examples")
     ]
-    age = {it["run"]: place for place, it in enumerate(runs)}
-    examples.sort(key=lambda it: (age.get(it.run, len(age)), it.rule))
-    by_rule = sorted(_by_rule(broken), key=lambda it: (age.get(it["run"], len(age)), it["rule"]))
-    by_name = sorted(rows.values(), key=lambda it: it.scenario)
+    age = {item["run"]: place for place, item in enumerate(runs)}
+    examples.sort(key=lambda item: (age.get(item.run, len(age)), item.rule))
+    by_rule = sorted(_by_rule(broken), key=lambda item: (age.get(item["run"], len(age)), item["rule"]))
+    by_name = sorted(rows.values(), key=lambda item: item.scenario)
     unable = [] if last is None else last.unable
     return Report(runs, by_name, examples, by_rule, regressions, judged, unable, _matrix(runs, by_rule))
 
@@ -231,8 +231,8 @@ def _loads(told: str | None) -> dict[str, Cells]:
     loads = json.loads(told or "{}")
     found = {}
     for scenario, had in loads.items() if isinstance(loads, dict) else ():
-        counts = [had.get(it) for it in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
-        if [type(it) for it in counts] in ([int, int, int], [int, int, float]):
+        counts = [had.get(item) for item in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
+        if [type(count) for count in counts] in ([int, int, int], [int, int, float]):
             found[scenario] = had
     return found
 
@@ -240,13 +240,13 @@ def _loads(told: str | None) -> dict[str, Cells]:
 def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Night]]]:
     """The last nights, by interpreter."""
     rules: dict[str, set[str]] = {}
-    for it in by_rule:
-        rules.setdefault(it["run"], set()).add(it["rule"])
-    dates = sorted({(it["started"] or "")[:10] for it in runs} - {""})[-NIGHTS:]
+    for entry in by_rule:
+        rules.setdefault(entry["run"], set()).add(entry["rule"])
+    dates = sorted({(run["started"] or "")[:10] for run in runs} - {""})[-NIGHTS:]
     found: dict[str, dict[str, list[Cells]]] = {}
-    for it in runs:
-        if (it["started"] or "")[:10] in dates:
-            found.setdefault(it["python"] or "not known", {}).setdefault(it["started"][:10], []).append(it)
+    for entry in runs:
+        if (entry["started"] or "")[:10] in dates:
+            found.setdefault(entry["python"] or "not known", {}).setdefault(entry["started"][:10], []).append(entry)
     return [
         (
             python,
@@ -254,9 +254,9 @@ def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Nig
                 Night(
                     date,
                     len(of := by_date.get(date, [])),
-                    tuple(sorted(set().union(*(rules.get(it["run"], set()) for it in of)))),
-                    sum(len(_given_up(it)) for it in of),
-                    sum(not it["complete"] for it in of),
+                    tuple(sorted(set().union(*(rules.get(item["run"], set()) for item in of)))),
+                    sum(len(_given_up(item)) for item in of),
+                    sum(not item["complete"] for item in of),
                 )
                 for date in dates
             ],
@@ -266,14 +266,14 @@ def _matrix(runs: list[Cells], by_rule: list[Cells]) -> list[tuple[str, list[Nig
 
 
 def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str) -> None:
-    latency = {(it["run"], it["scenario"], it["what"]): it for it in _rows(tables / "latency")}
-    for (run, scenario, what), it in latency.items():
+    latency = {(item["run"], item["scenario"], item["what"]): item for item in _rows(tables / "latency")}
+    for (run, scenario, what), entry in latency.items():
         if run == newest and scenario in rows:
-            rows[scenario].latency[what] = it
-    for it in sorted(_rows(tables / "histogram", newest), key=lambda it: it["bucket"]):
-        if it["scenario"] in rows:
-            rows[it["scenario"]].histograms.setdefault(it["what"], []).append((it["bucket"], it["count"]))
-    for run in [it["run"] for it in reversed(runs[:SHOWN])]:
+            rows[scenario].latency[what] = entry
+    for entry in sorted(_rows(tables / "histogram", newest), key=lambda item: item["bucket"]):
+        if entry["scenario"] in rows:
+            rows[entry["scenario"]].histograms.setdefault(entry["what"], []).append((entry["bucket"], entry["count"]))
+    for run in [item["run"] for item in reversed(runs[:SHOWN])]:
         for row in rows.values():
             if found := latency.get((run, row.scenario, DEMAND)):
                 row.history.append((run, found["p50"]))
@@ -282,14 +282,14 @@ def _measured(rows: dict[str, Row], tables: Path, runs: list[Cells], newest: str
 def _by_rule(broken: Iterable[Cells]) -> list[Cells]:
     """Of (run, scenario, rule)."""
     found: dict[tuple[str, str], Cells] = {}
-    for it in broken:
+    for item in broken:
         known = found.setdefault(
-            (it["run"], it["rule"]),
-            {"run": it["run"], "rule": it["rule"], "scenarios": set(), "subscriptions": 0, "count": 0},
+            (item["run"], item["rule"]),
+            {"run": item["run"], "rule": item["rule"], "scenarios": set(), "subscriptions": 0, "count": 0},
         )
-        known["scenarios"].add(it["scenario"])
-        known["subscriptions"] += it["count_count"]
-        known["count"] += it["count_sum"]
+        known["scenarios"].add(item["scenario"])
+        known["subscriptions"] += item["count_count"]
+        known["count"] += item["count_sum"]
     return list(found.values())
 
 
@@ -316,5 +316,5 @@ def _rows(table: Path, run: str | None = None, counted: tuple[str, ...] = ()) ->
         except (OSError, pa.ArrowException) as error:
             why = next(iter(str(error).splitlines()), "")
             raise TraceError(f"{file}: is no whole Parquet file ({why})") from error
-        rows.extend({**it, "run": of} if of is not None else it for it in found.to_pylist())
+        rows.extend({**item, "run": of} if of is not None else item for item in found.to_pylist())
     return rows

@@ -158,10 +158,10 @@ def planned(
     named = tuple(map(_local, map(str, files)))
     if way == "frame":
         return LeftToSpark(named, "it was asked for")
-    for it in named:
-        if not Path(it).exists():
-            return LeftToSpark(named, f"{it}: is not there for this process")
-    found = [file for it in named for file in _below(Path(it).resolve())]
+    for entry in named:
+        if not Path(entry).exists():
+            return LeftToSpark(named, f"{entry}: is not there for this process")
+    found = [file for item in named for file in _below(Path(item).resolve())]
     unseen = _unseen(spark, found)
     if unseen is not None:
         return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
@@ -177,8 +177,8 @@ def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
     TraceError as of `judge_files`, and where a run does not hold what it says.
     """
     files: list[Path | str] = []
-    for it in map(_local, map(str, folders)):
-        files += _held(Path(it)) or [it]
+    for item in map(_local, map(str, folders)):
+        files += _held(Path(item)) or [item]
     how = planned(spark, files)
     if isinstance(how, LeftToSpark):
         _read(spark, how)
@@ -200,15 +200,15 @@ def _held(folder: Path) -> list[Path | str]:
     except TraceError:
         return []
     found = map(holds, runs)
-    return [file for it in found for file in (it.files if it.rows is None else checked(it))]
+    return [file for finding in found for file in (finding.files if finding.rows is None else checked(finding))]
 
 
 def _below(there: Path) -> list[Path]:
     """The file, or the Parquet files below the folder, but for those that readers pass over."""
     if there.is_file():
         return [there]
-    found = [it for it in sorted(there.glob("**/*.parquet")) if it.is_file()]
-    found = [it for it in found if not any(part[0] in "._" for part in it.relative_to(there).parts)]
+    found = [item for item in sorted(there.glob("**/*.parquet")) if item.is_file()]
+    found = [finding for finding in found if not any(part[0] in "._" for part in finding.relative_to(there).parts)]
     if not found:
         raise TraceError(f"{there}: has no Parquet files")
     return found
@@ -246,18 +246,18 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
     try:
         everything = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(left.files))
         # A file that was named may be called anything.
-        endings = (".parquet", *(urlsplit(it).path for it in left.files))
-        files = [file for it in everything.inputFiles() if (file := unquote(it)).endswith(endings)]
+        endings = (".parquet", *(urlsplit(item).path for item in left.files))
+        files = [file for item in everything.inputFiles() if (file := unquote(item)).endswith(endings)]
         # Bytes that have changed since they were written are no trace, even where they can be read as values.
         reader = spark.read.option("parquet.page.verify-checksum.enabled", "true").option("mergeSchema", "true")
         frame = reader.parquet(*files)
-        known = {it.lower() for it in frame.columns}
+        known = {column.lower() for column in frame.columns}
         parts = dict.fromkeys(part.partition("=")[0] for file in files for part in file.split("/")[:-1] if "=" in part)
-        inside = [it for it in _schema(schema()) if it.name in parts and it.name not in known]
+        inside = [item for item in _schema(schema()) if item.name in parts and item.name not in known]
         if inside:
             columns = frame.schema
-            for it in inside:
-                columns = columns.add(it)
+            for entry in inside:
+                columns = columns.add(entry)
             roots: dict[str, list[str]] = {}
             for file in files:
                 roots.setdefault(file.partition("=")[0].rpartition("/")[0], []).append(file)
@@ -285,7 +285,7 @@ def _schema(schema: pa.Schema) -> Any:
 
 def _tasks(spark: SparkSession, described: Sequence[Any]) -> DataFrame:
     """A DataFrame with one row a partition, which describes what a task has to do."""
-    texts = [json.dumps(it) for it in described]
+    texts = [json.dumps(item) for item in described]
     table = pa.table({"task": pa.array(range(len(texts)), pa.int32()), "what": pa.array(texts, pa.string())})
     return spark.createDataFrame(table).repartitionById(max(len(texts), 1), "task")
 
@@ -295,12 +295,12 @@ def _of_ranges(how: Plan) -> list[list[dict[str, Any]]]:
     size = max(-(-how.rows // max(how.tasks, 1)), 1)
     tasks: list[list[dict[str, Any]]] = []
     left = 0
-    for it in how.ranges:
-        if left <= 0 or it.rows > left + size // 4:
+    for span in how.ranges:
+        if left <= 0 or span.rows > left + size // 4:
             tasks.append([])
             left = size
-        tasks[-1].append(asdict(it))
-        left -= it.rows
+        tasks[-1].append(asdict(span))
+        left -= span.rows
     return tasks
 
 
@@ -309,12 +309,12 @@ def _of_groups(how: Plan) -> list[list[tuple[str, int]]]:
     size = max(-(-how.rows // max(how.tasks, 1)), 1)
     tasks: list[list[tuple[str, int]]] = []
     left = 0
-    for it in how.groups:
+    for group in how.groups:
         if left <= 0:
             tasks.append([])
             left = size
-        tasks[-1].append((it.file, it.number))
-        left -= it.rows
+        tasks[-1].append((group.file, group.number))
+        left -= group.rows
     return tasks
 
 
@@ -342,10 +342,10 @@ class _JudgeRanges:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for ranges in _described(batches):
-            for it in ranges:
-                groups = tuple((file, tuple(numbers)) for file, numbers in it.pop("groups"))
+            for span in ranges:
+                groups = tuple((file, tuple(numbers)) for file, numbers in span.pop("groups"))
                 with self.settings.gathered() as gathered:
-                    for rows in read_range(Range(groups=groups, **it)):
+                    for rows in read_range(Range(groups=groups, **span)):
                         gathered.add(rows)
                     yield from _given(gathered.judged())
 
@@ -387,7 +387,7 @@ def _given(parts: Iterable[Judged]) -> Iterator[pa.RecordBatch]:
             if len(table):
                 columns: dict[str, Any] = {name: table.column(name) for name in table.column_names}
                 columns["part"] = pa.array(np.full(len(table), part, np.int8))
-                full = [columns.get(it.name, pa.nulls(len(table), it.type)) for it in _ALL]
+                full = [columns.get(item.name, pa.nulls(len(table), item.type)) for item in _ALL]
                 yield from pa.Table.from_arrays(full, schema=_ALL).combine_chunks().to_batches(max_chunksize=100_000)
 
 

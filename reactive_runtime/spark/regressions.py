@@ -106,7 +106,7 @@ class _Series:
     def own(self) -> float:
         """The spread."""
         centre = self.centre()
-        return 1.4826 * median(abs(it - centre) for it in self.usual)
+        return 1.4826 * median(abs(item - centre) for item in self.usual)
 
     def night(self, run: str, value: float, spread: float) -> bool:
         """One more night; whether it is slower."""
@@ -125,12 +125,12 @@ class _Series:
         """Whether the latest nights speak for a change, and enough."""
         nights = list(self.recent)
         for these in (nights[at:] for at in range(len(nights))):
-            shift = median(it.far for it in these)
+            shift = median(item.far for item in these)
             enough = _AT_ONCE if len(these) == 1 else _ENOUGH
             least = _TWICE if len(these) == 1 else _LEAST
-            if shift > least and sum(it.speaks_for(shift) for it in these) > enough:
-                self.since = next(it.run for it in these if it.far > shift / 2)
-                self.slow = deque((it.far for it in these), maxlen=_WINDOW)
+            if shift > least and sum(item.speaks_for(shift) for item in these) > enough:
+                self.since = next(item.run for item in these if item.far > shift / 2)
+                self.slow = deque((item.far for item in these), maxlen=_WINDOW)
                 self.recent.clear()
                 return
 
@@ -142,12 +142,12 @@ class _Series:
             against = min(against, _OVER)  # one night does not end what three agree on
         self.over = max(0.0, self.over + against)
         if not self.over:
-            self.slow.extend(it.far for it in (*self.back, tonight))
+            self.slow.extend(item.far for item in (*self.back, tonight))
             self.back.clear()
             return
         self.back.append(tonight)
         if self.over > _OVER:
-            far = [it.far for it in self.back]
+            far = [item.far for item in self.back]
             if median(far) > max(_LEAST, _USUAL * tonight.spread):  # it has become less
                 self.slow = deque(far, maxlen=_WINDOW)
             else:
@@ -184,33 +184,33 @@ def gone_through(nights: Iterable[tuple[str, Mapping[Name, float]]]) -> Iterator
     everything = _Series()
     for run, values in nights:
         logs = {name: math.log(max(value, 1_000)) for name, value in values.items()}
-        known = {name: it for name in logs if (it := series.setdefault(name, _Series())).usual}
-        judged = [name for name, it in known.items() if len(it.usual) >= FEWEST]
+        known = {name: item for name in logs if (item := series.setdefault(name, _Series())).usual}
+        judged = [name for name, entry in known.items() if len(entry.usual) >= FEWEST]
         spreads = {name: known[name].own() for name in judged}
         pooled = median(spreads.values()) if spreads else 0.0
-        tonight = median(logs[name] - it.centre() for name, it in known.items()) if len(known) >= _SERIES else 0.0
+        tonight = median(logs[name] - entry.centre() for name, entry in known.items()) if len(known) >= _SERIES else 0.0
         found: dict[Name, Seen] = {}
         if len(judged) >= _SERIES:
             found[ALL, ""] = _seen(everything, run, tonight, 0.0, math.exp(tonight))
         elif len(known) >= _SERIES:
             everything.usual.append(tonight)
         for name, value in logs.items():
-            it = series[name]
+            item = series[name]
             if name not in spreads:
-                it.usual.append(value - tonight)
+                item.usual.append(value - tonight)
                 continue
-            found[name] = _seen(it, run, value - tonight, max(spreads[name], pooled), values[name])
+            found[name] = _seen(item, run, value - tonight, max(spreads[name], pooled), values[name])
         yield found
 
 
-def _seen(it: _Series, run: str, value: float, spread: float, now: float) -> Seen:
-    if len(it.usual) < FEWEST:
-        it.usual.append(value)
-        return Seen(now, 1.0, 1.0, len(it.usual), False, None)
-    centre, nights = it.centre(), len(it.usual)
-    spread = max(spread or it.own(), _FLOOR) * (1 + _FEW / nights)
-    slower = it.night(run, value, spread)
-    return Seen(now, math.exp(value - centre), math.exp(spread), nights, slower, it.since if slower else None)
+def _seen(item: _Series, run: str, value: float, spread: float, now: float) -> Seen:
+    if len(item.usual) < FEWEST:
+        item.usual.append(value)
+        return Seen(now, 1.0, 1.0, len(item.usual), False, None)
+    centre, nights = item.centre(), len(item.usual)
+    spread = max(spread or item.own(), _FLOOR) * (1 + _FEW / nights)
+    slower = item.night(run, value, spread)
+    return Seen(now, math.exp(value - centre), math.exp(spread), nights, slower, item.since if slower else None)
 
 
 _COLUMNS: Final = {
@@ -236,18 +236,18 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
     """
     import pyarrow as pa
 
-    judged = {it["run"]: it for it in runs.to_pylist()}
-    known = {it["run"]: it for it in _rows(tables / "runs")} | judged
+    judged = {item["run"]: item for item in runs.to_pylist()}
+    known = {row["run"]: row for row in _rows(tables / "runs")} | judged
     medians: dict[str, dict[Name, float]] = {}
-    for it in [*(it for it in _rows(tables / "latency") if it["run"] not in judged), *latency.to_pylist()]:
+    for it in [*(row for row in _rows(tables / "latency") if row["run"] not in judged), *latency.to_pylist()]:
         if it["p50"] is not None:
             medians.setdefault(it["run"], {})[it["scenario"], it["what"]] = it["p50"]
     rows: list[dict[str, Any]] = []
     for newest in _newest(judged.values()):
         before = sorted(
-            (_when(it), it["run"])
-            for it in known.values()
-            if it.get("complete") and _place(it) == _place(newest) and _when(it) < _when(newest)
+            (_when(entry), entry["run"])
+            for entry in known.values()
+            if entry.get("complete") and _place(entry) == _place(newest) and _when(entry) < _when(newest)
         )
         history = [run for _, run in before if run in medians and run != newest["run"]]
         if newest["run"] not in medians:
@@ -259,14 +259,16 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
             rows.append(dict(zip(_COLUMNS, (*told, one.nights, one.slower, one.since), strict=True)))
     if not rows:
         return None
-    rows.sort(key=lambda it: (not it["slower"], -it["ratio"]))
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, getattr(pa, it)()) for name, it in _COLUMNS.items()]))
+    rows.sort(key=lambda item: (not item["slower"], -item["ratio"]))
+    return pa.Table.from_pylist(
+        rows, schema=pa.schema([(name, getattr(pa, column)()) for name, column in _COLUMNS.items()])
+    )
 
 
 def _newest(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     newest: dict[tuple[Any, Any], dict[str, Any]] = {}
-    for it in sorted(runs, key=_when):
-        newest[_place(it)] = it
+    for run in sorted(runs, key=_when):
+        newest[_place(run)] = run
     return list(newest.values())
 
 

@@ -121,7 +121,7 @@ def _hints(kind: type) -> dict[str, Any]:
 def _field(what: str, name: str, hint: Any) -> Any:
     import pyarrow as pa
 
-    kinds = [it for it in get_args(hint) if it is not type(None)] if _is_union(hint) else [hint]
+    kinds = [argument for argument in get_args(hint) if argument is not type(None)] if _is_union(hint) else [hint]
     if len(kinds) != 1:
         raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; use one type, or one and None")
     nullable = _is_union(hint) and type(None) in get_args(hint)
@@ -138,14 +138,14 @@ def _type(what: str, name: str, hint: Any) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint](pa)
-    if origin is Literal and len({type(it) for it in arguments}) == 1:
+    if origin is Literal and len({type(argument) for argument in arguments}) == 1:
         return _type(what, name, type(arguments[0]))
     if origin in _SERIES and arguments and (origin is not tuple or arguments[1:] == (...,)):
         return pa.list_(_field(what, "item", arguments[0]).with_name("element"))
     if origin in (dict, Mapping) and len(arguments) == 2:
         return pa.map_(_type(what, name, arguments[0]), _field(what, "value", arguments[1]))
     if isinstance(hint, type) and (hints := _hints(hint)):
-        return pa.struct([_field(what, f"{name}.{inner}", it).with_name(inner) for inner, it in hints.items()])
+        return pa.struct([_field(what, f"{name}.{inner}", item).with_name(inner) for inner, item in hints.items()])
     raise SparkError(f"{what}: field {name!r}: {hint} has no type in Spark; convert it, or give the schema by hand")
 
 
@@ -175,9 +175,9 @@ class Elements:
         import pyarrow as pa
 
         tables = []
-        for place, it in enumerate(batches):
+        for place, batch in enumerate(batches):
             try:
-                table = pa.Table.from_batches([it]) if isinstance(it, pa.RecordBatch) else it
+                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 tables.append(table.select(self._schema.names).cast(self._schema))
             except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError) as error:
                 raise SparkError(

@@ -51,16 +51,16 @@ class _Reader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, Any], limit: object) -> dict[str, Any]:  # noqa: N802
         """All there is. Spark asks after it has committed what comes before `start`."""
         self.commit(start)
-        return self._offset(max((bounds(it.name)[1] for it in self._segments()), default=start["elements"]))
+        return self._offset(max((bounds(segment.name)[1] for segment in self._segments()), default=start["elements"]))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The segments from `start` to `end`, all of them: a gap would be lost elements."""
         at = self._elements(start)
         found = []
-        for it in self._segments():
-            first, after = bounds(it.name)
+        for segment in self._segments():
+            first, after = bounds(segment.name)
             if first == at < end["elements"]:
-                found.append(_Segment(it))
+                found.append(_Segment(segment))
                 at = after
         if at != end["elements"]:
             raise SparkError(
@@ -79,10 +79,10 @@ class _Reader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         """What comes before `end` was committed."""
         elements = self._elements(end)
-        for it in self._segments():
-            if bounds(it.name)[1] <= elements:
+        for segment in self._segments():
+            if bounds(segment.name)[1] <= elements:
                 with suppress(FileNotFoundError):  # another process of the query was first
-                    it.unlink()
+                    segment.unlink()
 
     def _offset(self, elements: int) -> dict[str, Any]:
         return {"feed": self._feed, "elements": elements}

@@ -125,7 +125,7 @@ def together(to: Path) -> Together | None:
     """What was judged together the last time; None where that is not known."""
     try:
         told = json.loads((to / _WORD).read_text(encoding="utf-8"))
-        return Together([str(it) for it in told["runs"]], [str(it) for it in told["unable"]])
+        return Together([str(message) for message in told["runs"]], [str(message) for message in told["unable"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -180,7 +180,7 @@ class Draft:
             "replaced": list(replaced),
             "unable": judged.unable,
             "judged": datetime.now(UTC).isoformat(timespec="seconds"),
-            "tables": {name: sorted(it.name for it in (self.path / name).glob("run=*")) for name in tables},
+            "tables": {name: sorted(item.name for item in (self.path / name).glob("run=*")) for name in tables},
             "whole": {name: (self.path / name).is_dir() for name in whole},
         }
         try:
@@ -215,7 +215,7 @@ def _moved(to: Path) -> None:
 
 def _replaced(made: Path, to: Path, partitions: Collection[str], runs: Collection[str]) -> None:
     to.mkdir(parents=True, exist_ok=True)
-    stays = {it for it in partitions if not (made / it).is_dir()}  # it was moved before
+    stays = {item for item in partitions if not (made / item).is_dir()}  # it was moved before
     for partition in to.glob("run=*"):
         if partition.name not in stays and unquote(partition.name.removeprefix("run=")) in runs:
             shutil.rmtree(partition)

@@ -202,13 +202,13 @@ class _Taken:
         """Which row the error is about: the one that a frame of its traceback had in hand."""
         first = self._before - len(self._earlier)
         numbers = {id(row): first + place for place, row in enumerate([*self._earlier, *self._rows])}
-        it: BaseException | None = error
-        while it is not None:
-            for frame in reversed(list(_frames(it))):
+        item: BaseException | None = error
+        while item is not None:
+            for frame in reversed(list(_frames(item))):
                 for value in frame.values():
                     if id(value) in numbers:
                         return f"row {numbers[id(value)]} {_shown(value)}"
-            it = it.__cause__
+            item = item.__cause__
         return f"one of the first {self.count} rows"
 
 
@@ -251,37 +251,37 @@ def _travels(fn: Callable[..., Any]) -> None:
     ) from error
 
 
-def _unpicklable(it: object) -> Exception | None:
+def _unpicklable(item: object) -> Exception | None:
     from pyspark import cloudpickle
 
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
     try:
-        dumps(it)
+        dumps(item)
     except Exception as error:
         return error
     return None
 
 
-def _captured(it: object, known: frozenset[int] = frozenset()) -> list[str]:
+def _captured(item: object, known: frozenset[int] = frozenset()) -> list[str]:
     """The way to what can't be pickled: names, from the outside in."""
-    for name, value in _inside(it).items():
+    for name, value in _inside(item).items():
         if id(value) not in known and _unpicklable(value) is not None:
             inner = _captured(value, known | {id(value)})
             return [name if inner else f"{name!r} ({type(value).__name__})", *inner]
     return []
 
 
-def _inside(it: object) -> dict[str, Any]:
-    if isinstance(it, Pipeline):
-        return {name: argument for name, args, named in it._calls for argument in (*args, *named.values())}
-    if isinstance(it, tuple | list):
-        return {f"item {place}": value for place, value in enumerate(it)}
-    if not inspect.isfunction(it):
-        return dict(getattr(it, "__dict__", {}))
-    cells = zip(it.__code__.co_freevars, it.__closure__ or (), strict=True)
+def _inside(item: object) -> dict[str, Any]:
+    if isinstance(item, Pipeline):
+        return {name: argument for name, args, named in item._calls for argument in (*args, *named.values())}
+    if isinstance(item, tuple | list):
+        return {f"item {place}": value for place, value in enumerate(item)}
+    if not inspect.isfunction(item):
+        return dict(getattr(item, "__dict__", {}))
+    cells = zip(item.__code__.co_freevars, item.__closure__ or (), strict=True)
     found = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
-    found |= {name: it.__globals__[name] for name in _names(it.__code__) if name in it.__globals__}
-    return found | dict(zip(it.__code__.co_varnames, it.__defaults__ or (), strict=False))
+    found |= {name: item.__globals__[name] for name in _names(item.__code__) if name in item.__globals__}
+    return found | dict(zip(item.__code__.co_varnames, item.__defaults__ or (), strict=False))
 
 
 def _is_filled(cell: CellType) -> bool:
@@ -294,5 +294,5 @@ def _is_filled(cell: CellType) -> bool:
 
 def _names(code: CodeType) -> set[str]:
     """The globals that code may ask for, and functions inside it."""
-    inner = (_names(it) for it in code.co_consts if isinstance(it, CodeType))
+    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)

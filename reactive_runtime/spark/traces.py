@@ -266,7 +266,7 @@ class _Waiting:
     def __init__(self, file: Path) -> None:
         self._file = file
         try:
-            self.runs = [Path(it) for it in json.loads(file.read_text(encoding="utf-8"))]
+            self.runs = [Path(load) for load in json.loads(file.read_text(encoding="utf-8"))]
         except (OSError, ValueError):
             self.runs = []
 
@@ -276,13 +276,13 @@ class _Waiting:
 
     def remove(self, runs: Sequence[Path]) -> None:
         """These are there."""
-        left = [it for it in self.runs if it not in runs]
+        left = [item for item in self.runs if item not in runs]
         if left != self.runs:
             self._write(left)
 
     def _write(self, runs: list[Path]) -> None:
         draft = self._file.with_suffix(".next")
-        draft.write_text(json.dumps([str(it) for it in runs]), encoding="utf-8")
+        draft.write_text(json.dumps([str(item) for item in runs]), encoding="utf-8")
         draft.replace(self._file)
         self.runs = runs
 
@@ -325,10 +325,10 @@ def _judged(
         except TraceError:
             raise
         except Exception:
-            damaged = [it for it in runs if not _whole(it, skipped)]
+            damaged = [item for item in runs if not _whole(item, skipped)]
             if not damaged:
                 raise
-            runs = [it for it in runs if it not in damaged]
+            runs = [item for item in runs if item not in damaged]
     Draft(out).commit(Together(_as_before(out, []) if follows else [], unable), [], TABLES, [])
     return Verdict([], [])
 
@@ -348,14 +348,14 @@ def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
     earlier = together(out)
     if earlier is None:
         return list(runs)
-    nights = {it[:8] for it in runs} or {it[:8] for it in earlier.runs[-1:]}
-    return [*(it for it in earlier.runs if it[:8] in nights and it not in runs), *runs]
+    nights = {item[:8] for item in runs} or {item[:8] for item in earlier.runs[-1:]}
+    return [*(item for item in earlier.runs if item[:8] in nights and item not in runs), *runs]
 
 
 def _verdict(
     spark: SparkSession, held: Sequence[Held], out: Path, late_signals: int, unable: Sequence[str], follows: bool
 ) -> Verdict:
-    judged = judge_files(spark, [file for it in held for file in it.files], late_signals).kept()
+    judged = judge_files(spark, [file for item in held for file in item.files], late_signals).kept()
     totals = summary(judged.subscriptions).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
     sums = totals.to_pylist()
     counts = judged.waits.toArrow()
@@ -370,16 +370,16 @@ def _verdict(
     draft.add(totals, "summary")
     draft.add(counts, "histogram")
     draft.add(medians, "latency")
-    draft.add(table([_drawn(it) for it in found], EXAMPLES), "examples")
+    draft.add(table([_drawn(finding) for finding in found], EXAMPLES), "examples")
     draft.add(known, "runs")
     slower = regressions(out, medians, known)
     if slower is not None:
         draft.whole("regressions", slower)
-    runs = sorted({it.run for it in held} | {row["run"] for row in sums})
+    runs = sorted({item.run for item in held} | {row["run"] for row in sums})
     last = Together(_as_before(out, runs) if follows else runs, list(unable))
     draft.commit(last, runs, TABLES, ["regressions"])
-    shown = {it.rule: it for it in reversed(found)}
-    worst = [] if slower is None else [it for it in slower.to_pylist() if it["slower"]]
+    shown = {finding.rule: finding for finding in reversed(found)}
+    worst = [] if slower is None else [item for item in slower.to_pylist() if item["slower"]]
     return Verdict(_by_rule(broken), sums, worst, dict(sorted(shown.items())), judged.plan)
 
 
@@ -398,14 +398,14 @@ def _by_run(found: DataFrame) -> list[dict[str, Any]]:
 
 def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     rules: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for it in broken:
-        rules[it["rule"]].append(it)
+    for entry in broken:
+        rules[entry["rule"]].append(entry)
     return [
         {
             "rule": rule,
-            "subscriptions": sum(it["subscriptions"] for it in of),
-            "count": sum(it["count"] for it in of),
-            "example": min((it["example"] for it in of), key=lambda it: (it["first"], it["run"])),
+            "subscriptions": sum(item["subscriptions"] for item in of),
+            "count": sum(item["count"] for item in of),
+            "example": min((item["example"] for item in of), key=lambda item: (item["first"], item["run"])),
         }
         for rule, of in sorted(rules.items())
     ]
@@ -413,9 +413,11 @@ def _by_rule(broken: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _examples(held: Sequence[Held], broken: Sequence[dict[str, Any]], late_signals: int) -> list[Violation]:
     """Of rules that were broken one breach each, with the signals around it; of the newest runs first."""
-    newest = sorted(sorted(broken, key=lambda it: str(it["rule"])), key=lambda it: str(it["run"]), reverse=True)
-    chosen = [{"rule": it["rule"], **it["example"], "count": it["example"]["times"]} for it in newest[:_EXAMPLES]]
-    return examples([file for it in held for file in it.files], chosen, late_signals)
+    newest = sorted(sorted(broken, key=lambda item: str(item["rule"])), key=lambda item: str(item["run"]), reverse=True)
+    chosen = [
+        {"rule": item["rule"], **item["example"], "count": item["example"]["times"]} for item in newest[:_EXAMPLES]
+    ]
+    return examples([file for item in held for file in item.files], chosen, late_signals)
 
 
 def _drawn(breach: Violation) -> dict[str, Any]:

@@ -105,12 +105,12 @@ def collected(subscribers: list[weakref.ref[Any]]) -> int:
     costs as much as a round, and is for those that it does not find.
     """
     gc.collect(0)
-    if not any(it() is not None for it in subscribers):
+    if not any(subscriber() is not None for subscriber in subscribers):
         return 0
     patience = primitives.monotonic() + PATIENCE
     while True:
         gc.collect()
-        kept = sum(it() is not None for it in subscribers)
+        kept = sum(subscriber() is not None for subscriber in subscribers)
         if not kept or primitives.monotonic() > patience:
             return kept
         primitives.Event().wait(0.001)  # the interpreter is needed elsewhere, and with a long switch interval not given

@@ -298,7 +298,7 @@ def fault_of(name: str) -> type[TextbookSubscription]:
 def answered(scenarios: Iterable[Scenario]) -> tuple[list[Scenario], list[Scenario]]:
     """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`."""
     there = list(scenarios)
-    return [it for it in there if not it.executor_stops], [it for it in there if it.executor_stops]
+    return [item for item in there if not item.executor_stops], [item for item in there if item.executor_stops]
 
 
 def verdict_on(name: str, broken: Iterable[str]) -> str:

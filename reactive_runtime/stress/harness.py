@@ -119,7 +119,7 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
         result.load = {stage.scenario.name: stage.share for stage in stages}
         going = list(stages)
         while going and result.seconds < load.seconds:
-            stage = next_of(going, [it.share for it in going], load.seconds)
+            stage = next_of(going, [item.share for item in going], load.seconds)
             # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
             rng = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
             sys.setswitchinterval(rng.choice(INTERVALS))

@@ -39,10 +39,15 @@ def write_junit(
     failures = errors = 0
     reasons = list(given_up)
     cases: dict[str, ElementTree.Element] = {}
-    for it in scenarios:
-        case = cases[it.name] = _case(suite, it.name)
-        rules = {rule for name, found in broken.items() if name in (it.name, f"{it.name}, link") for rule in found}
-        rules |= {reason.rule for reason in reasons if reason.scenario == it.name and reason.rule}
+    for scenario in scenarios:
+        case = cases[scenario.name] = _case(suite, scenario.name)
+        rules = {
+            rule
+            for name, found in broken.items()
+            if name in (scenario.name, f"{scenario.name}, link")
+            for rule in found
+        }
+        rules |= {reason.rule for reason in reasons if reason.scenario == scenario.name and reason.rule}
         for rule in sorted(rules):
             ElementTree.SubElement(case, "failure", type="broken rule", message=_said(f"rule {rule} was broken"))
         failures += bool(rules)
@@ -84,16 +89,16 @@ def _where(suite: ElementTree.Element, runs: Sequence[Path], seconds: float) -> 
     suite.set("timestamp", datetime.now(UTC).isoformat(timespec="seconds"))
     suite.set("time", f"{seconds:.3f}")
     known = [metadata_of(run) or {} for run in runs]
-    hosts = {str((it.get("identity") or {}).get("host", "")) for it in known} - {""}
+    hosts = {str((entry.get("identity") or {}).get("host", "")) for entry in known} - {""}
     if hosts:
         suite.set("hostname", _said(", ".join(sorted(hosts))))
     if not known:
         return
     properties = ElementTree.SubElement(suite, "properties")
-    for it in known:
+    for item in known:
         for name in ("run", "seed", "python", "machine", "commit"):
-            if it.get(name) is not None:
-                ElementTree.SubElement(properties, "property", name=name, value=_said(str(it[name])))
+            if item.get(name) is not None:
+                ElementTree.SubElement(properties, "property", name=name, value=_said(str(item[name])))
 
 
 _NO_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -178,9 +178,9 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
                 source.end()
                 continue
             first = numbers.take(len(line["facts"]))
-            for at, it in enumerate(line["facts"]):
-                given[it["subscription"]] = first + at
-                facts[first + at] = replace(SubscriptionMetadata(**it), subscription=first + at)
+            for at, item in enumerate(line["facts"]):
+                given[item["subscription"]] = first + at
+                facts[first + at] = replace(SubscriptionMetadata(**item), subscription=first + at)
             if "rows" in line:
                 source.write(Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
             else:
@@ -196,8 +196,8 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
     if "unable" in told:
         raise ReactiveError(told["unable"])
     if "failures" in told:
-        failures = [Failure(**it) for it in told["failures"]]
-        left = {name: CancellationMetrics(**it) for name, it in told["leaving"].items()}
+        failures = [Failure(**message) for message in told["failures"]]
+        left = {name: CancellationMetrics(**message) for name, message in told["leaving"].items()}
         return Result(
             failures,
             told["rounds"],
@@ -205,7 +205,7 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
             told["seconds"],
             Counter(told["dropped"]),
             told["signals"],
-            {name: Share(**it) for name, it in told["load"].items()},
+            {name: Share(**message) for name, message in told["load"].items()},
             cancellation_metrics=left,
         )
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun

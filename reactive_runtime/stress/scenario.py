@@ -306,7 +306,7 @@ def find(
     a file that does not import, or a name or tag that nothing matches. With `skipped`, which is called for each such
     file, those of the other files are found.
     """
-    found = {it.name: it for module in _modules(where, skipped) for it in _declared(module)}
+    found = {item.name: item for module in _modules(where, skipped) for item in _declared(module)}
     if not found:
         raise ScenarioError(f"{where}: no scenarios there: a scenario is a function under @scenario")
     chosen = found
@@ -314,10 +314,10 @@ def find(
         for name in names:
             if not fnmatch.filter(found, name):
                 raise ScenarioError(f"no scenario {name!r} in {where}; there are: {', '.join(found)}")
-        chosen = {it: found[it] for name in names for it in fnmatch.filter(found, name)}
-    tagged = [it for it in chosen.values() if tag is None or tag in it.tags]
+        chosen = {item: found[item] for name in names for item in fnmatch.filter(found, name)}
+    tagged = [item for item in chosen.values() if tag is None or tag in item.tags]
     if not tagged:
-        tags = sorted({tag for it in chosen.values() for tag in it.tags})
+        tags = sorted({tag for item in chosen.values() for tag in item.tags})
         raise ScenarioError(f"no scenario with the tag {tag!r} in {where}; tags are: {', '.join(tags)}")
     return tagged
 
@@ -358,5 +358,5 @@ def _unimportable(what: str, error: Exception) -> ScenarioError:
 
 def _declared(module: ModuleType) -> Iterator[Scenario]:
     for value in vars(module).values():
-        if isinstance(it := getattr(value, "scenario", None), Scenario):
-            yield it
+        if isinstance(item := getattr(value, "scenario", None), Scenario):
+            yield item

@@ -53,7 +53,7 @@ def main() -> None:
         with lock:
             new = recorder.facts[told:]
             told += len(new)
-            say({"facts": [asdict(it) for it in new], **line})
+            say({"facts": [asdict(item) for item in new], **line})
 
     over = primitives.Event()
 
@@ -80,14 +80,16 @@ def main() -> None:
     with lock:
         say(
             {
-                "failures": [asdict(it) for it in result.failures],
+                "failures": [asdict(failure) for failure in result.failures],
                 "rounds": result.rounds,
                 "subscriptions": result.subscriptions,
                 "seconds": result.seconds,
                 "signals": result.signals,
-                "load": {name: it.facts() for name, it in result.load.items()},
+                "load": {name: item.facts() for name, item in result.load.items()},
                 "dropped": dict(result.dropped),
-                "leaving": {name: asdict(it) for name, it in result.cancellation_metrics.items() if it.idle},
+                "leaving": {
+                    name: asdict(metric) for name, metric in result.cancellation_metrics.items() if metric.idle
+                },
             }
         )
 
@@ -95,9 +97,9 @@ def main() -> None:
 def _found(where: str, names: list[str]) -> tuple[list[Scenario], list[Failure]]:
     """Those scenarios; and of each that is not there, since this interpreter can't import its file, a word on that."""
     errors: list[str] = []
-    found = {it.name: it for it in find(where, skipped=lambda _, error: errors.append(str(error)))}
+    found = {item.name: item for item in find(where, skipped=lambda _, error: errors.append(str(error)))}
     why = "; ".join(errors) or "it is not there"
-    return [found[it] for it in names if it in found], [Failure(it, why) for it in names if it not in found]
+    return [found[name] for name in names if name in found], [Failure(name, why) for name in names if name not in found]
 
 
 if __name__ == "__main__":

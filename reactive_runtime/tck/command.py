@@ -21,13 +21,15 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     publisher; `failed` names a function without arguments that returns a publisher which fails. Of the `settings`
     those count that are not None. Raises TargetError.
     """
-    it = import_string(target)
-    if isinstance(it, type) and issubclass(it, Verification):
-        verification: Verification = it()
-    elif callable(it):
-        verification = _Made(it, None if failed is None else import_string(failed))
+    item = import_string(target)
+    if isinstance(item, type) and issubclass(item, Verification):
+        verification: Verification = item()
+    elif callable(item):
+        verification = _Made(item, None if failed is None else import_string(failed))
     else:
-        raise TargetError(f"{target}: a function of the number of elements, or a verification, not {type(it).__name__}")
+        raise TargetError(
+            f"{target}: a function of the number of elements, or a verification, not {type(item).__name__}"
+        )
     given = {name: value for name, value in settings.items() if value is not None}
     try:
         verification.configure(**given).settings()  # a bad number is told before anything runs

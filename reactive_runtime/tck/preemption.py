@@ -92,7 +92,7 @@ def _touching(code: CodeType) -> frozenset[int]:
     file = code.co_filename
     if file.startswith(_KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
         return frozenset()
-    return frozenset(it.offset for it in dis.get_instructions(code) if it.opname.startswith(_TOUCHES))
+    return frozenset(item.offset for item in dis.get_instructions(code) if item.opname.startswith(_TOUCHES))
 
 
 if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a code only from its second call on

@@ -238,7 +238,7 @@ class SerialSubscriber(ManualSubscriber[T]):
     def _alone(self, signal: str, receive: Callable[..., None], *arguments: Any) -> None:
         thread = threading.get_ident()
         with self.env.lock:
-            others = [it for it in self.inside if it != thread]
+            others = [item for item in self.inside if item != thread]
             self.inside.append(thread)
             self.threads.add(thread)
             if others:

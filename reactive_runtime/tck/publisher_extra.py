@@ -97,7 +97,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(
             env,
             self._publisher(env, LONG),
-            then=lambda it, element: it.cancel() if len(it.elements) == 5 else None,
+            then=lambda item, element: item.cancel() if len(item.elements) == 5 else None,
         )
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(5)
@@ -114,7 +114,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         subscriber = self._subscribe(
             env,
             self._publisher(env, 3, completes=True),
-            then=lambda it, element: it.cancel() if len(it.elements) == 3 else None,
+            then=lambda item, element: item.cancel() if len(item.elements) == 3 else None,
         )
         subscriber.request(10)
         subscriber.next_elements(3)
@@ -186,15 +186,15 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec308_no_demand_may_be_lost_between_two_requests(self, env: TestEnvironment) -> None:
         """The race of the textbook: one thread finds the drain at work and is about to add, the other leaves it."""
 
-        def race(it: _Race[T]) -> None:
-            it.first.start()
-            it.env.happens(lambda: it.subscriber.elements)
-            it.env.check(it.subscriber.elements, "an element was due")
-            it.held.start()
-            it.wait(lambda: it.held.reached or it.held.ended)
-            it.gate.set()
-            it.wait(lambda: it.first.ended and (it.first.thread in it.subscriber.threads or it.delivered()))
-            it.held.let_go()
+        def race(item: _Race[T]) -> None:
+            item.first.start()
+            item.env.happens(lambda: item.subscriber.elements)
+            item.env.check(item.subscriber.elements, "an element was due")
+            item.held.start()
+            item.wait(lambda: item.held.reached or item.held.ended)
+            item.gate.set()
+            item.wait(lambda: item.first.ended and (item.first.thread in item.subscriber.threads or item.delivered()))
+            item.held.let_go()
 
         self._race(env, race, 2, "request(1) came while request(2) was being served")
 
@@ -202,14 +202,14 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, env: TestEnvironment) -> None:
         """Both find the drain idle: one is held before it can say so, the other goes to work."""
 
-        def race(it: _Race[T]) -> None:
-            it.held.start()
-            it.wait(lambda: it.held.reached or it.held.ended)
-            it.first.start()
-            it.wait(lambda: it.settled(it.first))
-            it.held.let_go()
-            it.wait(lambda: it.settled(it.first) and it.settled(it.held))
-            it.gate.set()
+        def race(item: _Race[T]) -> None:
+            item.held.start()
+            item.wait(lambda: item.held.reached or item.held.ended)
+            item.first.start()
+            item.wait(lambda: item.settled(item.first))
+            item.held.let_go()
+            item.wait(lambda: item.settled(item.first) and item.settled(item.held))
+            item.gate.set()
 
         self._race(env, race, 1, "two threads called request(1) at once")
 
@@ -222,24 +222,25 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             gate = threading.Event()
             subscriber = SerialSubscriber[T](env, then=_waiting_for(gate))
             self._connect(env, self._publisher(env, 6), subscriber)
-            it = _Race(env, subscriber, gate, step, first)
+            item = _Race(env, subscriber, gate, step, first)
             try:
-                race(it)
+                race(item)
             finally:
                 gate.set()
-                it.held.let_go()
-            env.happens(it.returned, env.settings.call_timeout)
-            env.check(it.held.ended and it.first.ended, f"request(1) did not return; one was held at step {step}")
-            for call in (it.first, it.held):
+                item.held.let_go()
+            env.happens(item.returned, env.settings.call_timeout)
+            env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
+            for call in (item.first, item.held):
                 if call.error is not None:
                     env.fail(f"request(1) raised {shown(call.error)} (3.16)")
-            env.happens(it.delivered)
+            env.happens(item.delivered)
             came = len(subscriber.elements)
             env.check(
-                came == it.due, f"{what}: {came} of {it.due} elements came; the request(1) was held at its step {step}"
+                came == item.due,
+                f"{what}: {came} of {item.due} elements came; the request(1) was held at its step {step}",
             )
             subscriber.cancel()
-            step, more = step + 1, it.held.reached
+            step, more = step + 1, item.held.reached
 
     @check("3.17")
     def extra_spec317_demand_beyond_the_most_must_not_wrap(self, env: TestEnvironment) -> None:

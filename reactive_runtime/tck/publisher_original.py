@@ -76,8 +76,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         elements = 10
         for run in range(self.STOCHASTIC_RUNS):
             subscriber = SerialSubscriber[T](env)
-            subscriber.subscribed = lambda it: ask(it, 1)
-            subscriber.then = lambda it, element: ask(it, 1)
+            subscriber.subscribed = lambda item: ask(item, 1)
+            subscriber.then = lambda item, element: ask(item, 1)
             self._connect(env, self._publisher(env, elements, completes=True), subscriber)
             env.happens(subscriber.has_ended, elements * env.settings.default_timeout)
             env.check(
@@ -262,7 +262,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
                 ask(subscriber, 1)
 
         subscriber = self._subscribe(
-            env, self._publisher(env, 6), subscribed=three, then=lambda it, element: ask(it, 1)
+            env, self._publisher(env, 6), subscribed=three, then=lambda item, element: ask(item, 1)
         )
         came = env.happens(lambda: len(subscriber.elements) >= 6 or subscriber.ends)
         env.check(came, f"{len(subscriber.elements)} of 6 elements came, all requested from on_subscribe and on_next")
@@ -333,7 +333,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     ) -> None:
         error = self._refused(env, -random.randrange(1, 2**31))
         wanted = ("3.9", "non-positive subscription request", "negative subscription request")
-        env.check(any(it in str(error) for it in wanted), f"the message {str(error)!r} says none of {wanted}")
+        env.check(any(item in str(error) for item in wanted), f"the message {str(error)!r} says none of {wanted}")
 
     def _refused(self, env: TestEnvironment, n: int) -> BaseException:
         subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)

@@ -95,24 +95,26 @@ class Verification:
     def checks(cls) -> list[Check]:
         """All checks, by rule, and for each rule those of the original kit before those of this one."""
         found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
-        return sorted((it.check for it in found), key=_order)
+        return sorted((finding.check for finding in found), key=_order)
 
     def outcomes(self) -> Iterator[Outcome]:
         """Run every check, and give each outcome as it comes."""
-        for it in self.checks():
-            yield self.outcome(it)
+        for item in self.checks():
+            yield self.outcome(item)
 
-    def outcome(self, it: Check) -> Outcome:
+    def outcome(self, item: Check) -> Outcome:
         """Run one check."""
         try:
-            getattr(self, it.name)()
+            getattr(self, item.name)()
         except SkipTest as skip:
-            return Outcome(it, "skipped", str(skip))
+            return Outcome(item, "skipped", str(skip))
         except Exception as error:
             return Outcome(
-                it, "failed", str(error) if isinstance(error, ConformanceError) else f"{type(error).__name__}: {error}"
+                item,
+                "failed",
+                str(error) if isinstance(error, ConformanceError) else f"{type(error).__name__}: {error}",
             )
-        return Outcome(it, "passed", "")
+        return Outcome(item, "passed", "")
 
     def settings(self) -> Settings:
         """The timeouts in force."""
@@ -126,7 +128,7 @@ def check(rule: str, /) -> Callable[[Callable[[V, TestEnvironment], object]], Ca
     """
 
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
-        it = _check_of(body.__name__, rule)
+        item = _check_of(body.__name__, rule)
 
         @functools.wraps(body)
         def run(self: V) -> None:
@@ -135,13 +137,15 @@ def check(rule: str, /) -> Callable[[Callable[[V, TestEnvironment], object]], Ca
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
-                if it.kind == "optional" and not it.name.startswith("optional_spec104"):  # 1.4 is a must, once offered
+                if item.kind == "optional" and not item.name.startswith(
+                    "optional_spec104"
+                ):  # 1.4 is a must, once offered
                     raise NotVerified(f"optional, and not met: {failure}") from failure
                 raise
 
         del run.__wrapped__  # its signature is its own: a test without fixtures
         marked = cast(_Marked, run)
-        marked.check, marked.__test__ = it, True
+        marked.check, marked.__test__ = item, True
         return run
 
     return decorate
@@ -173,6 +177,6 @@ def _check_of(name: str, rule: str) -> Check:
     return Check(name, rule, kind, original)
 
 
-def _order(it: Check) -> tuple[object, ...]:
-    chapter, _, number = it.rule.partition(".")
-    return (int(chapter), int(number), not it.original, it.name)
+def _order(item: Check) -> tuple[object, ...]:
+    chapter, _, number = item.rule.partition(".")
+    return (int(chapter), int(number), not item.original, item.name)

@@ -106,7 +106,7 @@ class RuleChecker:
     def _follow(watched: _Watched, record: Record) -> None:
         for violation, _ in watched.following:
             violation.around.append(record)
-        watched.following = [(it, most) for it, most in watched.following if len(it.around) < most]
+        watched.following = [(item, most) for item, most in watched.following if len(item.around) < most]
 
 
 def check(

@@ -289,13 +289,13 @@ class Recorder:
         """A buffer for the thread that calls. What ended threads have left goes to the sink: memory stays bounded."""
         buffer = _Buffer(owner)
         with self._lock:
-            ended = [it for it in self._buffers if it.ended()]
+            ended = [item for item in self._buffers if item.ended()]
             self._buffers.append(buffer)
-        for it in ended:
-            self._hand_over(it)
+        for entry in ended:
+            self._hand_over(entry)
         if ended:  # a look must find them until all they had is with the sink
             with self._lock:
-                self._buffers = [it for it in self._buffers if it not in ended or not it.delivered_all()]
+                self._buffers = [item for item in self._buffers if item not in ended or not item.delivered_all()]
         return buffer
 
     def _all_buffers(self) -> list[_Buffer]:

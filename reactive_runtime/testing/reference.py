@@ -62,7 +62,7 @@ def in_order(records: Iterable[Record]) -> list[Record]:
 
 def rank(record: Record) -> tuple[object, ...]:
     """The place of a record in the order of its subscription."""
-    counts = (None if it is None else max(it, 0) for it in (record.elements, record.late_signals))
+    counts = (None if item is None else max(item, 0) for item in (record.elements, record.late_signals))
     return (
         record.begin,
         _end(record),

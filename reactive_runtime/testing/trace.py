@@ -331,9 +331,9 @@ class TraceWriter:
         """Under `_writing`: a file of what is known to have no gap, one of the calls under way, and the metadata."""
         pa, _ = _arrow()
         with self._lock:
-            taken = [(it, it.chunks, it.later, it.ticket, it.under_way) for it in self._sources]
-            for it in self._sources:
-                it.chunks, it.later = [], None
+            taken = [(item, item.chunks, item.later, item.ticket, item.under_way) for item in self._sources]
+            for entry in self._sources:
+                entry.chunks, entry.later = [], None
         ticket: int | None = None
         whole, under_way = [], []
         for source, chunks, before_it, upto, calls in taken:
@@ -350,8 +350,8 @@ class TraceWriter:
                 under_way.append(source._rows(_cut_off(later, calls, upto)))
                 ticket = upto
             whole.append(source._rows(rows))
-        written = sum(it.num_rows for it in whole)
-        before, opened = self._open, sum(it.num_rows for it in under_way)
+        written = sum(item.num_rows for item in whole)
+        before, opened = self._open, sum(item.num_rows for item in under_way)
         if written:
             self._file("signals", whole)
         self._open = self._file("open", under_way) if opened else None
@@ -382,7 +382,7 @@ class TraceWriter:
             column_encoding=RISING,
             write_statistics=PLANNED,
             store_schema=False,  # its columns are what `schema` says, and no dictionaries
-            sorting_columns=[parquet.SortingColumn(names.index(it)) for it in ("subscription", "begin")],
+            sorting_columns=[parquet.SortingColumn(names.index(item)) for item in ("subscription", "begin")],
             write_page_checksum=True,
         )
         draft.replace(name)
@@ -434,12 +434,12 @@ def _columns(chunks: Sequence[Chunk]) -> pyarrow.Table:
     pa, _ = _arrow()
     numbers, threads = array("q"), array("q")
     others: list[tuple[int, tuple[Any, ...]]] = []
-    for it in chunks:
-        packed_rows = [row for row in it.packed if type(row) is bytes]
+    for chunk in chunks:
+        packed_rows = [row for row in chunk.packed if type(row) is bytes]
         numbers.frombytes(b"".join(packed_rows))
-        threads.extend(array("q", [it.thread]) * len(packed_rows))
-        if len(packed_rows) < len(it.packed):
-            others += [(it.thread, row) for row in it.packed if type(row) is tuple]
+        threads.extend(array("q", [chunk.thread]) * len(packed_rows))
+        if len(packed_rows) < len(chunk.packed):
+            others += [(chunk.thread, row) for row in chunk.packed if type(row) is tuple]
     packed = _of_packed(numbers, threads)
     table: pyarrow.Table = pa.concat_tables([packed, _of_tuples(others)]) if others else packed
     return table
@@ -636,11 +636,15 @@ def holds(run: Path | str) -> Held:
             )
         if not (folder / file).is_file():
             raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
-    surplus = [it.name for it in there if it.name not in files]
+    surplus = [item.name for item in there if item.name not in files]
     # Of a run that was killed: the last file may be there, and not yet be counted.
-    if surplus and (complete or len(surplus) > 1 or any(surplus[0] < it for it in files if it.startswith("signals"))):
+    if surplus and (
+        complete or len(surplus) > 1 or any(surplus[0] < item for item in files if item.startswith("signals"))
+    ):
         raise TraceError(f"{folder / surplus[0]}: is not among the files that the run says it holds")
-    return Held(folder, name, named, [folder / it for it in sorted(files)], sum(files.values()), complete, watermark)
+    return Held(
+        folder, name, named, [folder / item for item in sorted(files)], sum(files.values()), complete, watermark
+    )
 
 
 def _of(told: Path, facts: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -670,7 +674,7 @@ def _name_within(files: Sequence[Path]) -> str | None:
                 names |= {within.min, within.max}
         except (OSError, ValueError, AttributeError, pa.ArrowException):  # it is for others to say what is wrong
             return None
-    return names.pop() if len(names) == 1 and all(isinstance(it, str) for it in names) else None
+    return names.pop() if len(names) == 1 and all(isinstance(name, str) for name in names) else None
 
 
 def _footprint(files: Iterable[Path]) -> str:
@@ -690,7 +694,7 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
     `skipped` is called for each that can't be judged: what it says of itself is not so, or another run has its name.
     """
     found: dict[str, Held] = {}
-    for folder in dict.fromkeys(it.resolve() for it in folders):
+    for folder in dict.fromkeys(item.resolve() for item in folders):
         try:
             held = holds(folder)
         except TraceError as error:

@@ -181,7 +181,7 @@ class Sharing(Machine):
     def connected(self, connection: Connection) -> None:
         """The source has just been subscribed to."""
         connection.held = self.hand.held[-1]
-        assert connection.held not in [it.held for it in self.connections if it is not connection]
+        assert connection.held not in [item.held for item in self.connections if item is not connection]
         if self.hand.empty:
             self.ends(connection, None)
 
@@ -193,8 +193,8 @@ class Sharing(Machine):
     def settle(self) -> None:
         super().settle()
         for connection in self.connections:
-            connection.members = [it for it in connection.members if not it.gone]
-            before, connection.counted = connection.counted, [it for it in connection.counted if not it.gone]
+            connection.members = [member for member in connection.members if not member.gone]
+            before, connection.counted = connection.counted, [item for item in connection.counted if not item.gone]
             if before and not connection.counted and not self.stays and not connection.over:
                 self.disconnected(connection)
 
@@ -210,7 +210,7 @@ class Sharing(Machine):
     @rule()
     def emit(self) -> None:
         held = next(held for held in self.hand.live() if held.demand)
-        connection = next(it for it in self.connections if it.held is held)
+        connection = next(item for item in self.connections if item.held is held)
         element = self.next()
         for member in connection.members:
             member.due.append(element)
@@ -222,7 +222,7 @@ class Sharing(Machine):
     @rule(error=ENDS)
     def end(self, error: BaseException | None) -> None:
         held = self.hand.live()[0]
-        self.ends(next(it for it in self.connections if it.held is held), error)
+        self.ends(next(connection for connection in self.connections if connection.held is held), error)
         self.fails(error, lost=not self.keeps and not any(member.end is error for member in self.members))
         held.end(error)
         self.settle()
@@ -239,10 +239,12 @@ class Sharing(Machine):
     @invariant()
     def one_source_and_none_that_is_not_wanted(self) -> None:
         live = self.hand.live()
-        wanted = [it.held for it in self.connections if it.held is not None and not it.over]
+        wanted = [
+            connection.held for connection in self.connections if connection.held is not None and not connection.over
+        ]
         assert live == wanted
         assert len(live) <= 1
-        assert len(self.hand.held) == sum(it.held is not None for it in self.connections), (
+        assert len(self.hand.held) == sum(connection.held is not None for connection in self.connections), (
             "subscribed to once too often"
         )
 
@@ -649,7 +651,7 @@ class Submitted(Machine):
         if not hasattr(self, "publisher"):
             return
         assert self.publisher.has_subscribers() == bool(self.present())
-        assert self.publisher.estimate_maximum_lag() == max((it.waiting() for it in self.present()), default=0)
+        assert self.publisher.estimate_maximum_lag() == max((item.waiting() for item in self.present()), default=0)
 
 
 class Alone(Processing):

@@ -41,7 +41,7 @@ def test_the_newest_are_kept_while_the_subscriber_is_at_work(capacity: int, drop
     Flow.create(emitters.append, overflow="oldest", capacity=capacity).subscribe(listener)
     emitters[0].emit(0)
     assert listener.elements == [0, *range(21 - capacity, 21)]
-    assert [it.element for it in dropped] == list(range(1, 21 - capacity))
+    assert [item.element for item in dropped] == list(range(1, 21 - capacity))
 
 
 def test_what_has_been_handed_on_leaves_room_for_another() -> None:
@@ -105,15 +105,15 @@ def test_under_demand_without_bound_a_burst_alone_on_its_thread_needs_no_capacit
 
 
 BESIDE: dict[str, Callable[[Flow[Any], Executor], Flow[Any]]] = {
-    "merge": lambda it, pool: Flow.merge(it, it).count(),
-    "flat_map": lambda it, pool: Flow.range(2).flat_map(lambda _: it).count(),
-    "flat_map_sequential": lambda it, pool: Flow.range(2).flat_map_sequential(lambda _: it).count(),
-    "zip": lambda it, pool: Flow.zip(it, it).count().map(lambda n: 2 * n),
-    "combine_latest": lambda it, pool: Flow.combine_latest(it, it).last().map(lambda last: sum(last) + 2),
-    "race": lambda it, pool: Flow.race(it, it).count().map(lambda n: 2 * n),
-    "map_parallel": lambda it, pool: it.map_parallel(abs, pool).count().map(lambda n: 2 * n),
-    "subscribe_on": lambda it, pool: it.subscribe_on(pool).count().map(lambda n: 2 * n),
-    "publish_on": lambda it, pool: it.publish_on(pool).count().map(lambda n: 2 * n),
+    "merge": lambda entry, pool: Flow.merge(entry, entry).count(),
+    "flat_map": lambda entry, pool: Flow.range(2).flat_map(lambda _: entry).count(),
+    "flat_map_sequential": lambda entry, pool: Flow.range(2).flat_map_sequential(lambda _: entry).count(),
+    "zip": lambda entry, pool: Flow.zip(entry, entry).count().map(lambda n: 2 * n),
+    "combine_latest": lambda entry, pool: Flow.combine_latest(entry, entry).last().map(lambda last: sum(last) + 2),
+    "race": lambda entry, pool: Flow.race(entry, entry).count().map(lambda n: 2 * n),
+    "map_parallel": lambda entry, pool: entry.map_parallel(abs, pool).count().map(lambda n: 2 * n),
+    "subscribe_on": lambda entry, pool: entry.subscribe_on(pool).count().map(lambda n: 2 * n),
+    "publish_on": lambda entry, pool: entry.publish_on(pool).count().map(lambda n: 2 * n),
 }
 
 
@@ -190,7 +190,7 @@ def test_an_offer_waits_for_its_time_only_while_another_thread_waits_for_room(dr
     slow.subscription.request(9)
     thread.join(PATIENCE)
     assert (slow.elements, fast.elements) == ([1, 2], [1, 2, 3, 4])
-    assert [it.element for it in dropped] == [3, 4]
+    assert [item.element for item in dropped] == [3, 4]
 
 
 def test_those_who_wait_are_served_in_the_order_in_which_they_came() -> None:
@@ -254,7 +254,7 @@ def test_an_on_drop_that_raises_loses_nothing_silently(dropped: list[hooks.Dropp
 
     with pytest.raises(OSError, match="broken"):
         publisher.offer(2, 0.0, on_drop=on_drop)
-    assert [it.element for it in dropped] == [2, 2, 2]
+    assert [entry.element for entry in dropped] == [2, 2, 2]
     assert publisher.offer(3) == -3
 
 
@@ -367,7 +367,7 @@ def test_a_future_keeps_one_callback_however_many_flows_have_waited_for_it() -> 
     for listener in listeners:
         Flow.from_future(future).subscribe(listener)
     future.set_result(7)
-    assert [it.elements for it in listeners] == [[7], [7]]
+    assert [item.elements for item in listeners] == [[7], [7]]
     assert list(flow) == [7]
 
 

@@ -106,11 +106,11 @@ class Emitting:
         subscription.request(2)
 
 
-emit = call("emit", lambda it: it.publisher.hand.emit())
-complete = call("complete", lambda it: it.publisher.hand.complete())
-leave = call("one that leaves at once", lambda it: it.publisher.subscribe(Leaver()))
-connect = call("connect", lambda it: it.publisher.connect())
-disconnect = call("disconnect", lambda it: it.publisher.disconnect())
+emit = call("emit", lambda item: item.publisher.hand.emit())
+complete = call("complete", lambda item: item.publisher.hand.complete())
+leave = call("one that leaves at once", lambda item: item.publisher.subscribe(Leaver()))
+connect = call("connect", lambda item: item.publisher.connect())
+disconnect = call("disconnect", lambda item: item.publisher.disconnect())
 
 RACES: dict[str, tuple[int, list[Any]]] = {
     "subscribe | emit": (1, [subscribe(1), emit]),
@@ -136,15 +136,15 @@ def finish(driven: Driven) -> None:
     """Whatever is still running comes to its end, and nothing is left."""
     shared: Shared = driven.publisher  # type: ignore[assignment]
     assert shared.kind == "create" or shared.live() <= 1, "the source is subscribed to twice"
-    for it in driven.subscribers:
-        it.request(MAX_DEMAND)
+    for item in driven.subscribers:
+        item.request(MAX_DEMAND)
     shared.hand.emit()
     shared.hand.emit()
     cancelled = {record.subscription for record in driven.records if record.signal == "cancel"}
     here = [
-        it
-        for n, it in enumerate(driven.subscribers)
-        if n not in cancelled and not (it.completed or it.error is not None)
+        subscriber
+        for n, subscriber in enumerate(driven.subscribers)
+        if n not in cancelled and not (subscriber.completed or subscriber.error is not None)
     ]
     keeps = shared.by_hand or shared.kind == "cache"
     assert here or keeps or not shared.live(), "the source is left subscribed, and none is there"
@@ -152,14 +152,18 @@ def finish(driven: Driven) -> None:
         assert shared.live(), "the source is not subscribed, and one waits"
     waits = not shared.live()
     shared.hand.complete()
-    for it in driven.subscribers:
-        whole = it.elements == list(range(it.elements[0], it.elements[0] + len(it.elements))) if it.elements else True
-        assert whole, f"{it.elements}: one was lost, or came twice"
-    for it in here:
+    for item in driven.subscribers:
+        whole = (
+            item.elements == list(range(item.elements[0], item.elements[0] + len(item.elements)))
+            if item.elements
+            else True
+        )
+        assert whole, f"{item.elements}: one was lost, or came twice"
+    for item in here:
         if waits or shared.disconnected:
-            it.cancel()  # it would wait for ever: nothing is connected, or it belongs to a connection that is not
+            item.cancel()  # it would wait for ever: nothing is connected, or it belongs to a connection that is not
         else:
-            assert it.completed or it.error is not None, "neither an end, nor a cancel"
+            assert item.completed or item.error is not None, "neither an end, nor a cancel"
 
 
 CASES = [(kind, race) for kind in KINDS for race in RACES]

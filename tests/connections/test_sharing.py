@@ -70,15 +70,15 @@ def conforms(driven: Driven) -> None:
     published: Published = driven.publisher  # type: ignore[assignment]
     for _ in range(4):
         published.emit()
-    for it in driven.subscribers:
-        it.request(MAX_DEMAND)
-        assert it.error is None, "a source that conforms is accused"
-        it.cancel()
+    for subscriber in driven.subscribers:
+        subscriber.request(MAX_DEMAND)
+        assert subscriber.error is None, "a source that conforms is accused"
+        subscriber.cancel()
 
 
 def test_a_source_that_conforms_is_never_accused_of_an_overflow() -> None:
     """Between the count of what is under way and the element itself, another thread saw room that was not there."""
-    emit = call("emit", lambda it: it.publisher.emit())
+    emit = call("emit", lambda item: item.publisher.emit())
     result = explore_publisher(
         Published, [emit, subscribe(0)], ascending=False, finish=conforms, strategy="bounded", bound=1
     )
@@ -301,7 +301,7 @@ def test_a_behavior_whose_upstream_overflowed_replays_nothing(dropped: list[hook
     hot.subscribe(late)
     assert late.elements == []
     assert "1.1" in str(late.ends[0])
-    assert [it.element for it in dropped] == [1, 2]
+    assert [item.element for item in dropped] == [1, 2]
 
 
 def test_what_an_upstream_was_asked_for_finds_room_though_others_emit_by_hand() -> None:

@@ -63,19 +63,19 @@ def test_every_operator_that_takes_an_executor_or_a_clock_declares_it(name: str,
     operator = getattr(Flow, name)
     arguments: list[Any] = []
     keywords: dict[str, Any] = {}
-    for it in inspect.signature(operator).parameters.values():
-        if it.name == parameter:
+    for item in inspect.signature(operator).parameters.values():
+        if item.name == parameter:
             value: Any = marked
-        elif it.name in ("source", "self"):
+        elif item.name in ("source", "self"):
             value = Flow.range(3)
-        elif it.default is not inspect.Parameter.empty:
+        elif item.default is not inspect.Parameter.empty:
             continue
         else:
-            value = ARGUMENTS[it.name]
-        if it.kind is inspect.Parameter.POSITIONAL_ONLY:
+            value = ARGUMENTS[item.name]
+        if item.kind is inspect.Parameter.POSITIONAL_ONLY:
             arguments.append(value)
         else:
-            keywords[it.name] = value
+            keywords[item.name] = value
     flow = operator(*arguments, **keywords)
     assert marked in needed(flow)
     assert marked in needed(Flow.merge(Flow.never(), flow.map(str))), "beside another one, too"
@@ -416,7 +416,7 @@ def test_a_resource_that_cannot_be_left_at_a_cancel_is_reported_and_all_else_is_
     dropped: list[hooks.Dropped],
 ) -> None:
     sources = [Numbers(), Numbers(), Numbers()]
-    inner, before, after = (Flow.from_supplier(lambda it=it: it) for it in sources)  # type: ignore[misc]
+    inner, before, after = (Flow.from_supplier(lambda source=entry: source) for entry in sources)  # type: ignore[misc]
     sink = Sink(demand=6)
     Flow.merge(before, Flow.using(bad_exit, lambda _: inner), after).subscribe(sink)
     sink.subscription.cancel()  # 3.15: returns normally

@@ -95,8 +95,8 @@ def other() -> Iterator[Executor]:
 def all_done(other: Executor) -> None:
     """Wait until its threads have met: each is done with what it had before."""
     meeting = threading.Barrier(OTHERS)
-    for it in [other.submit(meeting.wait, PATIENCE) for _ in range(OTHERS)]:
-        it.result(PATIENCE)
+    for item in [other.submit(meeting.wait, PATIENCE) for _ in range(OTHERS)]:
+        item.result(PATIENCE)
 
 
 @pytest.mark.parametrize("operator", list(OPERATORS))
@@ -141,7 +141,7 @@ def serial(pool: Executor) -> Executor:
 
 @pytest.mark.parametrize(
     ("make", "below"),
-    [(lambda: ThreadPoolExecutor(1), serial), (lambda: Threads(1), lambda it: it), (Timers, lambda it: it)],
+    [(lambda: ThreadPoolExecutor(1), serial), (lambda: Threads(1), lambda item: item), (Timers, lambda item: item)],
     ids=["a serial executor", "Threads", "Timers"],
 )
 def test_it_is_the_thread_that_counts(make: Callable[[], Executor], below: Callable[[Executor], Executor]) -> None:
@@ -326,7 +326,7 @@ def test_with_two_threads_one_may_wait_and_the_other_may_not(dropped: list[hooks
                 return error
             return None
 
-        ends = [it.result(PATIENCE) for it in [pool.submit(submits, 1), pool.submit(submits, 2)]]
+        ends = [item.result(PATIENCE) for item in [pool.submit(submits, 1), pool.submit(submits, 2)]]
         assert sorted(map(str, map(type, ends))) == ["<class 'NoneType'>", "<class 'RuntimeError'>"]
 
 

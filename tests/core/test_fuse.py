@@ -132,7 +132,7 @@ def signals(flow: Flow[Any], demand: int) -> list[Any]:
             break
         sink.subscription.request(demand)
     told = sink.wait().signals
-    return [(kind, *(str(it) if isinstance(it, Exception) else it for it in rest)) for kind, *rest in told]
+    return [(kind, *(str(item) if isinstance(item, Exception) else item for item in rest)) for kind, *rest in told]
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -186,7 +186,7 @@ def driven(flow: Flow[Any], demand: int) -> list[Any]:
     sink = Sink(demand, again)
     flow.subscribe(sink)
     told = sink.wait().signals
-    return [(kind, *(str(it) if isinstance(it, Exception) else it for it in rest)) for kind, *rest in told]
+    return [(kind, *(str(item) if isinstance(item, Exception) else item for item in rest)) for kind, *rest in told]
 
 
 POOL: Executor = ThreadPoolExecutor(3, "fuse")
@@ -234,7 +234,7 @@ DROPPING: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
     "sum": lambda flow: flow.sum(),
     "ignore_elements": lambda flow: flow.ignore_elements(),
     "skip": lambda flow: flow.skip(10**9),
-    "in the next loop": lambda flow: functools.reduce(lambda it, _: it.map(abs), range(20), flow).filter(
+    "in the next loop": lambda flow: functools.reduce(lambda item, _: item.map(abs), range(20), flow).filter(
         lambda _: False
     ),
     "flattened again": lambda flow: flow.flat_map_iterable(lambda n: (n,)).filter(lambda _: False),

@@ -24,7 +24,7 @@ def raised_by(flow: Flow[Any], kind: type[BaseException] = TypeError) -> BaseExc
 
 
 def place_of(error: BaseException) -> str:
-    (note,) = [it for it in error.__notes__ if "assembled at" in it]
+    (note,) = [item for item in error.__notes__ if "assembled at" in item]
     return note
 
 
@@ -38,8 +38,8 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 async def third_is_none() -> AsyncIterator[Any]:
-    for it in (1, 2, None, 4):
-        yield it
+    for item in (1, 2, None, 4):
+        yield item
 
 
 def test_none_of_an_async_source_is_named_with_its_index() -> None:
@@ -124,11 +124,11 @@ def test_none_of_a_parallel_call_names_the_element_and_its_index(ordered: bool, 
 
 def test_none_among_the_elements_of_an_element_names_it() -> None:
     for flow in (
-        Flow.just([1], [2, 3, None, 4]).flat_map_iterable(lambda it: it),
+        Flow.just([1], [2, 3, None, 4]).flat_map_iterable(lambda item: item),
         Flow.just([1], [2, 3, None, 4]).flatten(),
     ):
         assert "None came out at index 2 for [2, 3, None, 4]" in str(raised_by(flow))
-    made = Flow.just("a", "bc").flat_map_iterable(lambda it: (None if c == "c" else c for c in it))
+    made = Flow.just("a", "bc").flat_map_iterable(lambda item: (None if c == "c" else c for c in item))
     assert "None came out for 'bc'" in str(raised_by(made))
 
 
@@ -185,7 +185,7 @@ Share = Callable[[Flow[Any]], Flow[Any]]
 
 
 @pytest.mark.parametrize(
-    "share", [lambda it: it.share(), lambda it: it.cache().map(str), lambda it: it.publish().ref_count()]
+    "share", [lambda item: item.share(), lambda item: item.cache().map(str), lambda item: item.publish().ref_count()]
 )
 def test_a_timeout_behind_a_hub_says_what_its_source_waited_for(share: Share, pool: ThreadPoolExecutor) -> None:
     gate = threading.Event()

@@ -104,13 +104,15 @@ def test_data_by_position_or_by_name_and_options_by_name_only(method: str, param
 
 
 def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:
-    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "prefetch"]
+    defaults = [
+        parameter.default for _, parameter in (item.values for item in PARAMETERS) if parameter.name == "prefetch"
+    ]
     assert len(defaults) > 12
     assert set(defaults) == {PREFETCH}
 
 
 def test_each_clock_may_be_left_out() -> None:
-    defaults = [parameter.default for _, parameter in (it.values for it in PARAMETERS) if parameter.name == "clock"]
+    defaults = [parameter.default for _, parameter in (item.values for item in PARAMETERS) if parameter.name == "clock"]
     assert len(defaults) > 9
     assert set(defaults) == {None}
 
@@ -118,7 +120,7 @@ def test_each_clock_may_be_left_out() -> None:
 def test_each_exception_is_one() -> None:
     optional = {
         f"{method}({parameter.name})"
-        for method, parameter in (it.values for it in PARAMETERS)
+        for method, parameter in (item.values for item in PARAMETERS)
         if parameter.default is not Parameter.empty
     }
     assert optional >= DATA_THAT_MAY_BE_LEFT_OUT | OPTIONS_BY_POSITION

@@ -51,7 +51,9 @@ def signals(flow: Flow[Any], demand: int) -> list[Any]:
             break
         sink.subscription.request(demand)
     told = sink.wait().signals
-    return [(kind, *(type(it).__name__ if isinstance(it, Exception) else it for it in rest)) for kind, *rest in told]
+    return [
+        (kind, *(type(item).__name__ if isinstance(item, Exception) else item for item in rest)) for kind, *rest in told
+    ]
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ def test_the_steps_of_the_package_can_be_fused() -> None:
 
 
 def _all_of(kind: type[Any]) -> list[type[Any]]:
-    return [it for sub in kind.__subclasses__() for it in (sub, *_all_of(sub))]
+    return [item for sub in kind.__subclasses__() for item in (sub, *_all_of(sub))]
 
 
 # -- what is not refused, and used to differ ---------------------------------------------------------------------------
@@ -272,11 +274,11 @@ LATER = 8
 """
 
 
-def value(it: Any) -> Any:
+def value(item: Any) -> Any:
     """What a lambda returns that has been kept until the end; what a generator gives."""
-    if callable(it):
-        return it()
-    return list(it) if hasattr(it, "send") else it
+    if callable(item):
+        return item()
+    return list(item) if hasattr(item, "send") else item
 
 
 @pytest.mark.parametrize("demand", [1, MAX_DEMAND])
@@ -292,7 +294,7 @@ def test_what_is_written_as_ordinary_python_means_the_same_when_it_is_fused(
             registered=registered,
         )
         with fuse.fusing(fused):
-            flow = Flow.range(5).map(int)._then(module.Other()).filter(lambda it: True)
+            flow = Flow.range(5).map(int)._then(module.Other()).filter(lambda item: True)
             told.append([(kind, *map(value, rest)) for kind, *rest in signals(flow, demand)])
     assert told[0] == told[1]
     assert len(told[0]) > 1
@@ -445,8 +447,8 @@ def test_steps_written_at_random_mean_the_same_when_they_are_fused(
             flow = Flow.range(4).map(lambda n: n * 2)
             for n in range(steps):
                 flow = flow._then(getattr(module, f"Random{n}")())
-            given = signals(flow.map(lambda it: it), demand)
-        told.append((repr(given), [_outcome(it) for it in module.KEPT], module.COUNT))
+            given = signals(flow.map(lambda item: item), demand)
+        told.append((repr(given), [_outcome(item) for item in module.KEPT], module.COUNT))
         sys.modules.pop(module.__name__, None)
     event("the same")
     assert told[0] == told[1], text

@@ -42,7 +42,7 @@ def test_every_public_member_of_a_public_class_is_in_the_reference(site: Path) -
 
 
 def test_nothing_of_flow_is_left_out() -> None:
-    assert {it.name for it in names.members()} == {name for name in dir(Flow) if not name.startswith("_")}
+    assert {member.name for member in names.members()} == {name for name in dir(Flow) if not name.startswith("_")}
 
 
 def test_what_has_an_underscore_is_not_public() -> None:

@@ -199,8 +199,8 @@ def outcome(kind: str, ground: str, exits: bool) -> set[str]:
 
 CELLS = [
     (place, ground, kind)
-    for place, it in PLACES.items()
-    for ground in it.grounds
+    for place, item in PLACES.items()
+    for ground in item.grounds
     for kind in KINDS
     # out of the `finally` of a generator that is being closed, Python takes it for its own, and nothing sees it
     if not (kind == "GeneratorExit" and place == "`__exit__` of using")
@@ -227,27 +227,27 @@ def loop_in_use() -> Iterator[Any]:
 def test_an_exit_is_one_end_or_one_report_and_no_thread_is_lost(
     place: str, ground: str, kind: str, dropped: list[hooks.Dropped]
 ) -> None:
-    it = PLACES[place]
+    item = PLACES[place]
     failure = KINDS[kind]()
     with ThreadPoolExecutor(2) as pool, ScheduledExecutor() as clock:
         list(pool.map(lambda _: threading.Event().wait(0.01), range(2)))  # both workers are there
         workers = set(pool._threads)
         g = Ground(pool, clock, failure)
-        signal = place if it.kind == "signal" else ""
+        signal = place if item.kind == "signal" else ""
         sink = Raising(signal, failure)
         held = clock.submit(g.begin.wait, PATIENCE)
         raised: BaseException | None = None
         try:
-            it.make(g, lambda flow: GROUNDS[ground](flow, g)).subscribe(sink)
+            item.make(g, lambda flow: GROUNDS[ground](flow, g)).subscribe(sink)
         except BaseException as error:
             raised = error
         g.begin.set()
-        if it.kind == "signal":
+        if item.kind == "signal":
             assert sink.raised.wait(PATIENCE)
         else:
             sink.wait()
         held.result(PATIENCE)
-        expected = outcome(it.kind, ground, not isinstance(failure, Exception))
+        expected = outcome(item.kind, ground, not isinstance(failure, Exception))
         if "hook" in expected:
             wait_until(lambda: any(drop.error is not None for drop in dropped))
         # all that was under way is over
@@ -257,7 +257,7 @@ def test_an_exit_is_one_end_or_one_report_and_no_thread_is_lost(
         assert all(worker.is_alive() for worker in workers)
     reports = [drop.error for drop in dropped if drop.error is not None]
     found = set()
-    if it.kind == "function":
+    if item.kind == "function":
         assert comes_from(sink.error, failure)
         found.add("end")
     if reports:
@@ -268,7 +268,7 @@ def test_an_exit_is_one_end_or_one_report_and_no_thread_is_lost(
         assert comes_from(raised, failure)
         found.add("up")
     assert found == expected
-    if it.kind == "signal":
+    if item.kind == "signal":
         assert sink.signals[-1][0] == place, "nothing follows a signal that raised"
     if g.source.pulled:
         assert g.source.closed == 1
@@ -555,7 +555,7 @@ def test_what_is_closed_after_an_exit_is_closed_all_the_same(dropped: list[hooks
     handle = flow.subscribe(sink)
     with pytest.raises(SystemExit):
         handle.cancel()
-    assert [it.closed for it in (first, leaves, second)] == [1, 1, 1]
+    assert [item.closed for item in (first, leaves, second)] == [1, 1, 1]
     assert ended == ["cancel"]
     handle.cancel()
     assert not [drop for drop in dropped if drop.error]
@@ -574,9 +574,10 @@ WORDS = {
 def table() -> str:
     """The table of docs/exits.md, made of the one that the tests go by."""
     lines = ["| raised in | " + " | ".join(GROUNDS) + " |", "| --- |" + " --- |" * len(GROUNDS)]
-    for place, it in PLACES.items():
+    for place, item in PLACES.items():
         cells = [
-            WORDS[frozenset(outcome(it.kind, ground, exits=True))] if ground in it.grounds else "" for ground in GROUNDS
+            WORDS[frozenset(outcome(item.kind, ground, exits=True))] if ground in item.grounds else ""
+            for ground in GROUNDS
         ]
         lines.append(f"| {place} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

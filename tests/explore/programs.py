@@ -25,11 +25,11 @@ def _numbered(programs: list[Any]) -> list[Named]:
 
 
 LESSONS = [lesson(name) for name in COURSE]
-BROKEN = _numbered([it.broken for it in LESSONS] + [it.broken for it in ALL])
-FIXED = _numbered([it.fixed for it in LESSONS] + [it.fixed for it in ALL])
+BROKEN = _numbered([item.broken for item in LESSONS] + [item.broken for item in ALL])
+FIXED = _numbered([item.fixed for item in LESSONS] + [item.fixed for item in ALL])
 CORRECT = [
     Named(f"{own.name}, {name}", publisher_scenario(own.factory, actors, demand=1, elements=own.elements))
-    for own in [it for it in PUBLISHERS if it.reach is Reach.WIDE][:10]
+    for own in [publisher for publisher in PUBLISHERS if publisher.reach is Reach.WIDE][:10]
     for name, actors in PROGRAMS.items()
 ]
 """Fifty programs of publishers that nothing is wrong with."""

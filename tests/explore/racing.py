@@ -126,7 +126,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "concat_map": lambda a, b: a.concat_map(lambda n: b),
     "switch_map": lambda a, b: a.switch_map(lambda n: b, prefetch=2),
     "expand": lambda a: a.expand(lambda n: Flow.just(n + 1) if n < 1 else Flow.empty()),
-    "group_by": lambda a: a.group_by(same).flat_map(lambda it: it[1]),
+    "group_by": lambda a: a.group_by(same).flat_map(lambda item: item[1]),
     "window": lambda a: a.window(2).concat_map(same),
     "delay": lambda a, t: a.delay(1, t),
     "timeout": lambda a, b, t: a.timeout(1, t, fallback=b),
@@ -164,13 +164,13 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "UnicastProcessor": lambda a: feeding(UnicastProcessor(capacity=1), a),
 }
 
-emit = call("emit", lambda it: it.publisher.one.emit())
-complete = call("complete", lambda it: it.publisher.one.complete())
-fail = call("fail", lambda it: it.publisher.one.fail())
-emit_2 = call("emit, of the second", lambda it: it.publisher.two.emit())
-complete_2 = call("complete, of the second", lambda it: it.publisher.two.complete())
-fail_2 = call("fail, of the second", lambda it: it.publisher.two.fail())
-tick = call("a second passes", lambda it: it.publisher.clock.advance(1))
+emit = call("emit", lambda item: item.publisher.one.emit())
+complete = call("complete", lambda item: item.publisher.one.complete())
+fail = call("fail", lambda item: item.publisher.one.fail())
+emit_2 = call("emit, of the second", lambda item: item.publisher.two.emit())
+complete_2 = call("complete, of the second", lambda item: item.publisher.two.complete())
+fail_2 = call("fail, of the second", lambda item: item.publisher.two.fail())
+tick = call("a second passes", lambda item: item.publisher.clock.advance(1))
 
 MORE = [emit] if "EXPLORE_SCHEDULES" in os.environ else []
 """Nightly, the source is one element further on."""

@@ -293,7 +293,7 @@ def test_the_clock_of_a_thread_from_outside_is_the_real_one() -> None:
     finally:
         stop.set()
         thread.join()
-    assert all(seconds > 0 and it is thread for seconds, it in told)
+    assert all(seconds > 0 and message is thread for seconds, message in told)
 
 
 def test_exploring_inside_of_exploring_is_refused() -> None:
@@ -357,9 +357,9 @@ def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("it", [None, 3, "name", object()])
-def test_what_is_no_scenario_is_told_so(it: object) -> None:
+def test_what_is_no_scenario_is_told_so(item: object) -> None:
     with pytest.raises(ScenarioError, match="a scenario is a class with methods actor_"):
-        explore(it)
+        explore(item)
 
 
 def test_a_class_without_actors_is_told_so() -> None:

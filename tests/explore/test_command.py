@@ -120,7 +120,7 @@ def test_a_marked_test_runs_under_many_schedules_and_keeps_the_one_that_fails(py
     first.assert_outcomes(failed=1)
     first.stdout.fnmatch_lines(["*fails under a schedule that was written to*", "*the count is 1*", "*before = count*"])
     kept = list(pytester.path.glob("__schedules__/*.schedule"))
-    assert [it.name for it in kept] == ["test_racing.test_counts.schedule"]
+    assert [item.name for item in kept] == ["test_racing.test_counts.schedule"]
 
     second = pytester.runpytest_subprocess()
     second.assert_outcomes(failed=1)

@@ -33,7 +33,8 @@ def test_the_textbooks_race_is_two_columns() -> None:
 def test_the_picture_shows_lines_values_and_the_rule() -> None:
     failure = failure_of(TextbookSubscription)
     texts = [
-        "".join(it.itertext()) for it in ElementTree.fromstring(failure.svg()).iter("{http://www.w3.org/2000/svg}text")
+        "".join(item.itertext())
+        for item in ElementTree.fromstring(failure.svg()).iter("{http://www.w3.org/2000/svg}text")
     ]
     assert texts[:2] == ["a", "b"]
     assert "  25 if self.demand.get() > 0:   0" in texts
@@ -52,9 +53,9 @@ def test_signals_are_steps_of_their_own() -> None:
     assert "request(1)" in failure_of(batches.SCENARIO).diagram()
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
-def test_every_failure_can_be_drawn(it: Named) -> None:
-    failure = failure_of(it.program)
+@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+def test_every_failure_can_be_drawn(entry: Named) -> None:
+    failure = failure_of(entry.program)
     text = failure.diagram()
     assert failure.message in text
     assert max(map(len, text.splitlines()[:-1])) < 260

@@ -41,19 +41,19 @@ def outcomes(program: Any, bound: int | None, *, reduced: bool, most: int = ENOU
     return None
 
 
-@pytest.mark.parametrize("it", BROKEN + FIXED, ids=lambda it: it.name)
-def test_the_reduced_search_and_brute_force_come_to_the_same(it: Named) -> None:
+@pytest.mark.parametrize("it", BROKEN + FIXED, ids=lambda item: item.name)
+def test_the_reduced_search_and_brute_force_come_to_the_same(entry: Named) -> None:
     for bound in (0, 1, 2, None):
-        brute = outcomes(it.program, bound, reduced=False)
+        brute = outcomes(entry.program, bound, reduced=False)
         if brute is None:
             return
-        reduced = outcomes(it.program, bound, reduced=True)
+        reduced = outcomes(entry.program, bound, reduced=True)
         assert reduced is not None
         assert reduced[0] == brute[0], f"bound {bound}"
         assert reduced[1] <= brute[1]
 
 
-@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, Exchange], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", [classics.Bluetooth, classics.TwoStage, Exchange], ids=lambda item: item.__name__)
 def test_equivalent_schedules_run_once(program: Any) -> None:
     reduced = outcomes(program, None, reduced=True)
     brute = outcomes(program, None, reduced=False)

@@ -22,9 +22,9 @@ def test_there_are_fourteen_lessons_thirty_further_bugs_and_fifty_correct_progra
     assert len(CORRECT) == 50
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
-def test_a_bug_is_found_with_each_of_twenty_seeds(it: Named) -> None:
-    found = [_found_after(it.program, seed) for seed in SEEDS]
+@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+def test_a_bug_is_found_with_each_of_twenty_seeds(entry: Named) -> None:
+    found = [_found_after(entry.program, seed) for seed in SEEDS]
     assert max(found) <= 1_000, found
     assert statistics.median(found) <= 40, found
 
@@ -34,14 +34,14 @@ def _found_after(program: Any, seed: int) -> int:
     return 1_001 if failure is None else failure.found_after
 
 
-@pytest.mark.parametrize("it", FIXED, ids=lambda it: it.name)
-def test_a_fixed_twin_is_never_accused(it: Named) -> None:
-    explore(it.program, seed=1, schedules=MOST).assert_holds()
+@pytest.mark.parametrize("it", FIXED, ids=lambda item: item.name)
+def test_a_fixed_twin_is_never_accused(entry: Named) -> None:
+    explore(entry.program, seed=1, schedules=MOST).assert_holds()
 
 
-@pytest.mark.parametrize("it", CORRECT, ids=lambda it: it.name)
-def test_a_correct_program_is_never_accused(it: Named) -> None:
-    explore(it.program, seed=1, schedules=MOST).assert_holds()
+@pytest.mark.parametrize("it", CORRECT, ids=lambda item: item.name)
+def test_a_correct_program_is_never_accused(entry: Named) -> None:
+    explore(entry.program, seed=1, schedules=MOST).assert_holds()
 
 
 @pytest.mark.parametrize("strategy", ["random", "pct", "pct4", "pos", "urw", "bounded", "brute-force"])

@@ -57,7 +57,7 @@ class _LoopBetween(_CallBetween):
         (data.LazyValue, True),
         (TextbookSubscription, True),
     ],
-    ids=lambda it: getattr(it, "__name__", str(it)),
+    ids=lambda item: getattr(item, "__name__", str(item)),
 )
 def test_a_switch_under_a_gil_needs_a_call_or_a_loop(program: Any, possible: bool) -> None:
     failure = explore(program).failure

@@ -82,12 +82,12 @@ def _lessons() -> list[str]:
     return [_section(number, name, lesson(name)) for number, name in enumerate(COURSE, start=1)]
 
 
-def _section(number: int, name: str, it: Lesson) -> str:
-    failure = it.fails().failure
+def _section(number: int, name: str, item: Lesson) -> str:
+    failure = item.fails().failure
     assert failure is not None
-    hazard, fix = " ".join(it.hazard.split()), " ".join(it.fix.split())
+    hazard, fix = " ".join(item.hazard.split()), " ".join(item.fix.split())
     return (
-        f"## {number}. {it.title}\n\n{hazard}\n\n[{name}.py](../examples/hazards/{name}.py)\n\n"
+        f"## {number}. {item.title}\n\n{hazard}\n\n[{name}.py](../examples/hazards/{name}.py)\n\n"
         f"```text\n{failure.diagram()}\n```\n\nThe fix: {fix}\n"
     )
 

@@ -71,14 +71,14 @@ def test_a_crowd_of_threads_keeps_the_rules(own: Own) -> None:
         ).assert_holds()
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.__name__)
 def test_executors_timers_and_sinks_hold_in_every_schedule_with_two_preemptions(scenario: Any) -> None:
     result = explore(scenario, strategy="bounded", bound=2, schedules=50_000).assert_holds()
     assert str(result.verdict) in ("exhausted", "bounded(2)")
     explore(scenario, strategy="pct3", schedules=BEYOND).assert_holds()
 
 
-@pytest.mark.parametrize("scenario", LARGE, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("scenario", LARGE, ids=lambda item: item.__name__)
 def test_larger_programs_hold_in_a_sample_of_their_schedules(scenario: Any) -> None:
     explore(scenario, schedules=5 * BEYOND).assert_holds()
 

@@ -63,7 +63,7 @@ def test_an_actor_is_a_call_a_list_of_calls_or_has_a_name() -> None:
 
 def test_further_subscribers_are_judged_each_for_itself() -> None:
     def both(driven: Driven) -> None:
-        assert [it.elements for it in driven.subscribers] == [[0, 1], [0, 1, 2]]
+        assert [subscriber.elements for subscriber in driven.subscribers] == [[0, 1], [0, 1, 2]]
 
     explore_publisher(
         lambda: Flow.range(3), [request(2), subscribe(MAX_DEMAND)], elements=3, at_end=both, schedules=100
@@ -81,7 +81,7 @@ def test_what_is_dropped_is_kept_for_the_invariant() -> None:
         element_dropped("for a test", 7)
 
     def kept(driven: Driven) -> None:
-        assert [it.element for it in driven.dropped] == [7]
+        assert [item.element for item in driven.dropped] == [7]
 
     explore_publisher(lambda: Flow.range(1), [call("drop", dropping)], at_end=kept, schedules=20).assert_holds()
 

@@ -60,7 +60,7 @@ def nothing_is_lost(driven: Driven) -> None:
     """What was emitted was delivered, or went to the hook; once."""
     emitted = [n for held in driven.publisher.one.held.get() for n in range(held.number)]
     signals = driven.elements + [drop.element for drop in driven.dropped]
-    accounted = [n for it in signals for n in (it if isinstance(it, list) else [it])]
+    accounted = [n for signal in signals for n in (signal if isinstance(signal, list) else [signal])]
     assert sorted(accounted) == sorted(emitted), f"emitted {emitted}, delivered or discarded {accounted}"
 
 
@@ -106,9 +106,12 @@ def test_a_boundary_discards_what_it_holds_once(actors: Any, shutdown: Any) -> N
 
 CARRYING: dict[str, tuple[Callable[..., Any], Any]] = {
     "concat": (lambda a, b: a.concat_with(b), complete),
-    "concat_map": (lambda a, b: Flow.just(a, b).concat_map(lambda it: it), complete),
-    "flat_map, one at a time": (lambda a, b: Flow.just(a, b).flat_map(lambda it: it, concurrency=1), complete),
-    "flat_map_sequential": (lambda a, b: Flow.just(a, b).flat_map_sequential(lambda it: it, concurrency=1), complete),
+    "concat_map": (lambda a, b: Flow.just(a, b).concat_map(lambda item: item), complete),
+    "flat_map, one at a time": (lambda a, b: Flow.just(a, b).flat_map(lambda item: item, concurrency=1), complete),
+    "flat_map_sequential": (
+        lambda a, b: Flow.just(a, b).flat_map_sequential(lambda item: item, concurrency=1),
+        complete,
+    ),
     "switch_if_empty": (lambda a, b: a.switch_if_empty(b), complete),
     "repeat": (lambda a: a.repeat(2), complete),
     "retry": (lambda a: a.retry(1), fail),

@@ -23,10 +23,10 @@ def failure_of(program: Any, **options: Any) -> Failure:
     return failure
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
-def test_a_token_has_the_failure_again(it: Named) -> None:
-    failure = failure_of(it.program, seed=3)
-    again = replay(it.program, failure.token).failure
+@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+def test_a_token_has_the_failure_again(entry: Named) -> None:
+    failure = failure_of(entry.program, seed=3)
+    again = replay(entry.program, failure.token).failure
     assert again is not None
     assert (again.kind, again.message, again.schedule) == (failure.kind, failure.message, failure.schedule)
     assert again.diagram() == failure.diagram()

@@ -226,13 +226,13 @@ CODE = [
 
 
 @pytest.mark.parametrize("points", ["shared", "line", "opcode"])
-@pytest.mark.parametrize("code", CODE, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("code", CODE, ids=lambda item: item.__name__)
 def test_it_does_what_it_did(code: Callable[[], Any], points: Any) -> None:
     expected = code()
     results: list[Any] = []
     explore(Scenario(int, {"one": [lambda _: results.append(code())]}), schedules=2, points=points).assert_holds()
     assert results
-    assert all(it == expected for it in results), (results[0], expected)
+    assert all(result == expected for result in results), (results[0], expected)
     assert code() == expected  # and its own code is back
 
 
@@ -348,4 +348,4 @@ class _Next(_Lost):
         assert self.taken == [0, 1]
 
 
-LOST = {it.__name__: it for it in (_Attribute, _Item, _Method, _Looked, _Next)}
+LOST = {item.__name__: item for item in (_Attribute, _Item, _Method, _Looked, _Next)}

@@ -11,17 +11,17 @@ from reactive_runtime.explore import BrokenRule, explore, publisher_scenario, re
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:
     certified = [
-        it for it in BROKEN if (failure := explore(it.program, seed=1).failure) is not None and failure.minimal
+        item for item in BROKEN if (failure := explore(item.program, seed=1).failure) is not None and failure.minimal
     ]
     assert len(certified) >= 0.95 * len(BROKEN)
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda it: it.name)
-def test_no_schedule_with_fewer_preemptions_fails(it: Named) -> None:
-    failure = explore(it.program, seed=2).failure
+@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+def test_no_schedule_with_fewer_preemptions_fails(entry: Named) -> None:
+    failure = explore(entry.program, seed=2).failure
     assert failure is not None
     if failure.preemptions and failure.minimal:
-        fewer = explore(it.program, strategy="bounded", bound=failure.preemptions - 1, schedules=5_000, shrink=False)
+        fewer = explore(entry.program, strategy="bounded", bound=failure.preemptions - 1, schedules=5_000, shrink=False)
         assert fewer.failure is None or fewer.failure.kind != failure.kind
 
 

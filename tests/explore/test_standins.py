@@ -298,7 +298,7 @@ def a_pool_is_shut_down_with_tasks_waiting() -> None:
 def futures() -> None:
     future: Future[int] = Future()
     called: list[int] = []
-    future.add_done_callback(lambda it: called.append(it.result()))
+    future.add_done_callback(lambda item: called.append(item.result()))
     with pytest.raises((TimeoutError, FutureTimeout)):
         future.result(0.01)
     thread = threading.Thread(target=future.set_result, args=(7,))
@@ -343,18 +343,18 @@ PROGRAMS: list[Callable[[], None]] = [
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.__name__)
 def test_it_holds_for_real_threads(program: Callable[[], None]) -> None:
     program()
 
 
 @pytest.mark.parametrize("engine", ["threads", "greenlets"])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.__name__)
 def test_it_holds_under_many_schedules(program: Callable[[], None], engine: Any) -> None:
     explore(program, schedules=150, engine=engine).assert_holds()
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.__name__)
 def test_it_holds_with_points_at_lines(program: Callable[[], None]) -> None:
     explore(program, schedules=30, points="line").assert_holds()
 

@@ -29,7 +29,7 @@ def test_with_one_preemption_it_holds_which_is_why_no_kit_breaks_it() -> None:
     assert str(explore(step_8_capped.SCENARIO, strategy="bounded", bound=1).assert_holds().verdict) == "bounded(1)"
 
 
-@pytest.mark.parametrize("step", [step_6_demand, step_7_get_and_add], ids=lambda it: it.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("step", [step_6_demand, step_7_get_and_add], ids=lambda item: item.__name__.rpartition(".")[2])
 def test_demand_that_wraps_is_found_before_that(step: Any) -> None:
     failure = explored(step, [request(MAX_DEMAND), request(MAX_DEMAND)]).failure
     assert failure is not None

@@ -26,7 +26,7 @@ sys.exit(status)
 
 
 def test_it_is_the_plugin_that_pytest_finds() -> None:
-    found = [it.value for it in metadata.entry_points(group="pytest11") if it.name == "reactive_runtime"]
+    found = [point.value for point in metadata.entry_points(group="pytest11") if point.name == "reactive_runtime"]
     assert set(found) == {PLUGIN}
 
 

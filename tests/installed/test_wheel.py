@@ -86,7 +86,9 @@ def says_what_installs(programs: Path, arguments: list[str], folder: Path, packa
 
 
 def test_every_command_is_tried() -> None:
-    names = {it.name or it.callback.__name__ for it in app.registered_commands if it.callback is not None}
+    names = {
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback is not None
+    }
     assert names == set(COMMANDS)
 
 
@@ -117,7 +119,7 @@ def test_without_extras_the_core_works(bare: Path, folder: Path) -> None:
         (["explore", "program:lost", "--engine", "greenlets"], "greenlet", "greenlet"),
         (["explore", "program:lost", "--svg", "lost.svg"], "jinja2", "report"),
     ],
-    ids=lambda it: " ".join(it[::2]) if isinstance(it, list) else it,
+    ids=lambda item: " ".join(item[::2]) if isinstance(item, list) else item,
 )
 def test_with_typer_alone_the_extra_is_named(
     with_typer: Path, folder: Path, arguments: list[str], package: str, extra: str
@@ -131,7 +133,7 @@ def test_with_typer_alone_the_extra_is_named(
         (["tck", "program:publisher", "--skip-stochastic", "--no-signals-timeout", "0.01"], 0),
         (["explore", "program:lost"], 1),
     ],
-    ids=lambda it: it[0] if isinstance(it, list) else str(it),
+    ids=lambda item: item[0] if isinstance(item, list) else str(item),
 )
 def test_with_typer_alone_the_others_do_their_work(
     with_typer: Path, folder: Path, arguments: list[str], status: int
@@ -149,7 +151,7 @@ def test_with_typer_alone_the_others_do_their_work(
         (["verify", "runs"], "pyspark", "spark"),
         (["report", "runs"], "jinja2", "report"),
     ],
-    ids=lambda it: " ".join(it[:2]) if isinstance(it, list) else it,
+    ids=lambda item: " ".join(item[:2]) if isinstance(item, list) else item,
 )
 def test_with_the_extra_cli_what_needs_more_says_so_before_any_work(
     with_cli: Path, folder: Path, arguments: list[str], package: str, extra: str
@@ -187,4 +189,4 @@ def test_every_scenario_of_the_clone_is_in_the_wheel(with_cli: Path, folder: Pat
     code = "from reactive_runtime.stress import find; from reactive_runtime.stress.scenario import default_folder"
     code += "; print(*(it.name for it in find(default_folder())))"
     done = run(with_cli / "python", "-c", code, cwd=folder)
-    assert done.stdout.split() == [it.name for it in find("stress")], done.stderr
+    assert done.stdout.split() == [item.name for item in find("stress")], done.stderr

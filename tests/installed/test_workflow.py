@@ -29,7 +29,7 @@ def targets() -> list[str]:
             for arguments in re.findall(r"^make (.+)$", step.get("run", ""), re.MULTILINE):
                 for name, values in matrix.items():
                     arguments = arguments.replace(f"${{{{ matrix.{name} }}}}", " ".join(values))  # noqa: PLW2901
-                found += [it for it in arguments.split() if "=" not in it]
+                found += [item for item in arguments.split() if "=" not in item]
     return found
 
 
@@ -48,7 +48,7 @@ def test_each_python_of_the_classifiers_has_a_job() -> None:
     said = re.findall(
         r"Programming Language :: Python :: (3\.\d+)$", "\n".join(PROJECT["project"]["classifiers"]), re.M
     )
-    assert [it for it in matrix["python"] if not it.endswith("t")] == said
+    assert [item for item in matrix["python"] if not item.endswith("t")] == said
     assert "3.14t" in matrix["python"]
     assert matrix["os"] == ["ubuntu-latest", "macos-latest"]
 
@@ -64,4 +64,4 @@ def test_each_extra_that_a_message_names_is_one() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():
         if package != "markupsafe":  # comes with jinja2
-            assert any(re.match(rf"{package}\d?\b", it, re.IGNORECASE) for it in extras[extra]), (package, extra)
+            assert any(re.match(rf"{package}\d?\b", item, re.IGNORECASE) for item in extras[extra]), (package, extra)

@@ -43,30 +43,30 @@ def by_reference(records: list[Record], *arguments: Any, **options: Any) -> Any:
 def test_random_traces_get_the_same_violations_and_messages(make: Any, at_once: list[int]) -> None:
     for batch in range(LISTS // 10):
         rng = random.Random(f"{make.__name__} {batch}")
-        records = shuffled(rng, [it for number in range(10) for it in make(rng, f"run {number}")])
+        records = shuffled(rng, [item for number in range(10) for item in make(rng, f"run {number}")])
         upto = rng.choice([None, rng.choice(records).begin])
         late_signals, context = rng.randint(0, 2), rng.choice([1, 6, 12])
         expected = by_reference(records, late_signals, context, upto)
         found = check(iter(records), late_signals, context, upto)
         assert found == expected
-        assert [str(it) for it in found] == [str(it) for it in expected]
+        assert [str(finding) for finding in found] == [str(item) for item in expected]
     assert len(at_once) == LISTS // 10
 
 
 def test_what_breaks_no_rule_is_not_looked_at_again(at_once: list[int]) -> None:
-    lists = {name: it[-1] for name, it in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
-    records = [it._replace(run=name) for name, of in lists.items() for it in of]
+    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    records = [item._replace(run=name) for name, of in lists.items() for item in of]
     assert check(records) == by_reference(records)
     innocent = sum(map(len, INNOCENT.values()))
     assert at_once == [len(records) - innocent]
-    assert check([it for it in records if it.run in INNOCENT]) == []
+    assert check([record for record in records if record.run in INNOCENT]) == []
     assert at_once[1:] == [0]
 
 
 def test_more_than_so_many_records_are_judged_by_columns_and_fewer_are_not(at_once: list[int]) -> None:
     checker.MANY = 750  # type: ignore[misc]  # put back by the fixture
     clean = trace(request(1, 3, 4), element(0, 5, 6))
-    records = [it._replace(subscription=number) for number in range(250) for it in clean]
+    records = [item._replace(subscription=number) for number in range(250) for item in clean]
     assert len(records) == checker.MANY
     assert check(records) == []
     assert at_once == []

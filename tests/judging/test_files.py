@@ -25,7 +25,7 @@ RUNS = 6
 
 def recorded(seed: int, make: Any = likely, runs: int = RUNS) -> list[Record]:
     rng = random.Random(seed)
-    return [it for number in range(runs) for it in make(rng, f"run {number}", 12)]
+    return [item for number in range(runs) for item in make(rng, f"run {number}", 12)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -41,8 +41,8 @@ def test_ranges_hold_each_record_once_and_whole_subscriptions(
     assert planned.explain().startswith(f"{planned.way}: {len(records):,} records in ")
     seen: dict[tuple[str, int], int] = {}
     total = 0
-    for number, it in enumerate(planned.ranges):
-        for rows in read_range(it):
+    for number, span in enumerate(planned.ranges):
+        for rows in read_range(span):
             total += len(rows)
             for record in rows.records(slice(None)):
                 assert seen.setdefault((record.run, record.subscription), number) == number
@@ -53,7 +53,9 @@ def test_ranges_hold_each_record_once_and_whole_subscriptions(
 
 def test_a_plan_reads_what_lies_together_once_and_moves_what_is_scattered(tmp_path: Path) -> None:
     records = [
-        it for number in range(60) for it in trace(request(1, 3, 4), element(0, 5, 6), subscription=number, run="run")
+        item
+        for number in range(60)
+        for item in trace(request(1, 3, 4), element(0, 5, 6), subscription=number, run="run")
     ]
     ways = {}
     for layout in ("many files", "overlapping", "no statistics"):
@@ -97,7 +99,7 @@ def test_rows_beyond_what_may_be_held_go_to_disk_and_get_the_same_verdict(most: 
 def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     elements = [element(n, 5 + 2 * n, 6 + 2 * n) for n in range(3_000)]
     big = trace(request(2_990, 3, 4), *elements)
-    small = [it._replace(subscription=number) for number in range(1, 30) for it in big[:20]]
+    small = [item._replace(subscription=number) for number in range(1, 30) for item in big[:20]]
     records = shuffled(random.Random(5), [*big, *small])
     judged: list[int] = []
     from reactive_runtime.judging import gathering
@@ -113,9 +115,9 @@ def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: py
 
 def tallied(records: Any, counts: list[int]) -> Any:
     counts.append(0)
-    for it in records:
+    for record in records:
         counts[-1] += 1
-        yield it
+        yield record
 
 
 def test_what_is_shown_of_a_breach_is_what_the_checker_shows(tmp_path: Path) -> None:
@@ -140,6 +142,6 @@ def test_a_file_that_is_no_trace_is_named(tmp_path: Path) -> None:
     table = table_of(recorded(7))
     at = table.column_names.index("thread")
     parquet.write_table(table.set_column(at, "thread", pa.nulls(len(table), pa.int64())), files[0])
-    (it, *_) = plan(files[:1]).ranges
+    (item, *_) = plan(files[:1]).ranges
     with pytest.raises(TraceError, match=r"signals-00000\.parquet: is no trace: column 'thread' "):
-        list(read_range(it))
+        list(read_range(item))

@@ -34,7 +34,7 @@ def batches(make: Callable[..., list[Record]], seed: int) -> Any:
         rng = random.Random(f"{seed} {batch}")
         lists = {f"run {number}": make(rng, f"run {number}") for number in range(BATCH)}
         upto = {run: rng.choice(of).begin for run, of in lists.items() if rng.random() < 0.3}
-        yield shuffled(rng, [it for of in lists.values() for it in of]), rng.randint(0, 2), upto
+        yield shuffled(rng, [item for of in lists.values() for item in of]), rng.randint(0, 2), upto
 
 
 @pytest.mark.parametrize("make", [likely, dirty])
@@ -51,15 +51,16 @@ def test_random_traces_get_the_verdict_of_the_reference(make: Any) -> None:
 def test_the_reference_accuses_as_the_checker_shows(make: Any) -> None:
     for records, late_signals, _ in batches(make, 2):
         found = {
-            (it.run, it.scenario, it.subscription, it.rule, it.count, it.first) for it in check(records, late_signals)
+            (item.run, item.scenario, item.subscription, item.rule, item.count, item.first)
+            for item in check(records, late_signals)
         }
         assert found == set(by_reference(records, late_signals)["violations"])
         break
 
 
 def test_every_breach_is_found_and_nothing_else_is_accused() -> None:
-    lists = {name: it[-1] for name, it in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
-    records = [it._replace(run=name) for name, of in lists.items() for it in of]
+    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    records = [item._replace(run=name) for name, of in lists.items() for item in of]
     found = judge(Rows.of_table(table_of(records)))
     same(rows_of(found), by_reference(records), records)
     rules: dict[str, set[str]] = {}
@@ -79,12 +80,12 @@ def test_each_rule_of_the_table_has_a_function_in_both_judges_and_a_breach() -> 
 
 def test_rows_travel_packed_and_come_back() -> None:
     rng = random.Random(3)
-    records = [it for number in range(20) for it in dirty(rng, f"run {number}")]
+    records = [item for number in range(20) for item in dirty(rng, f"run {number}")]
     rows = Rows.of_table(table_of(records))
     half = len(rows) // 2
-    batches = [it.packed() for it in (rows.where(slice(half)), rows.where(slice(half, None)))]
-    assert all(it.schema == PACKED for it in batches)
-    again = Rows.together([Rows.of_packed(it) for it in batches])
+    batches = [item.packed() for item in (rows.where(slice(half)), rows.where(slice(half, None)))]
+    assert all(batch.schema == PACKED for batch in batches)
+    again = Rows.together([Rows.of_packed(batch) for batch in batches])
     same(rows_of(judge(again)), by_reference(records), records)
     known = list(rows.records(range(len(rows))))
     assert by_reference(known) == by_reference(records)
@@ -92,9 +93,9 @@ def test_rows_travel_packed_and_come_back() -> None:
 
 @pytest.mark.parametrize("layout", ["strings", "dictionaries", "large strings", "small numbers", "chunks", "old"])
 def test_columns_of_any_layout_are_read(layout: str) -> None:
-    records = [it for number in range(5) for it in likely(random.Random(number), f"run {number}")]
+    records = [item for number in range(5) for item in likely(random.Random(number), f"run {number}")]
     if layout == "old":
-        records = [it._replace(depth=0, late_signals=None) for it in records]
+        records = [record._replace(depth=0, late_signals=None) for record in records]
     table = table_of(records)
     words = ("run", "scenario", "signal", "error")
     for name in words if layout in ("dictionaries", "large strings") else ():
@@ -125,7 +126,7 @@ def test_a_column_that_must_not_have_nulls_is_named(name: str) -> None:
 
 
 def test_nothing_is_judged_of_nothing() -> None:
-    assert [len(it) for it in judge(Rows.of_table(table_of([])))] == [0, 0, 0]
+    assert [len(item) for item in judge(Rows.of_table(table_of([])))] == [0, 0, 0]
 
 
 def test_a_cut_accuses_of_no_absence() -> None:
@@ -136,9 +137,11 @@ def test_a_cut_accuses_of_no_absence() -> None:
         ("settled", 30, 31),
         elements=9,
     )
-    assert [it.rule for it in check(records)] == ["3.8"]
-    never = [it._replace(end=None) if it.signal == "request" and it.begin == 6 else it for it in records]
-    assert {it.rule for it in check(never)} == {"3.2", "3.8"}
+    assert [item.rule for item in check(records)] == ["3.8"]
+    never = [
+        record._replace(end=None) if record.signal == "request" and record.begin == 6 else record for record in records
+    ]
+    assert {item.rule for item in check(never)} == {"3.2", "3.8"}
     for these in (records, never):
         for upto in range(1, 30):
             assert check(these, upto=upto) == []
@@ -160,5 +163,5 @@ def test_of_two_that_end_at_one_ticket_the_first_to_begin_counts() -> None:
     cancels = trace(request(9, 3, 4), element(0, 5, 20), inside, outside, element(1, 30, 31), shared_callers=True)
     calls = trace(request(1, 3, 10), request(1, 4, 10, thread=2), request(1, 5, 6))
     for records, broken in ((cancels, {("1.8", 1)}), (calls, {("2.7", 1)})):
-        assert {(it.rule, it.count) for it in check(records)} == broken
+        assert {(item.rule, item.count) for item in check(records)} == broken
         same(rows_of(judge(Rows.of_table(table_of(records)))), by_reference(records), records)

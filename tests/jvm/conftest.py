@@ -43,7 +43,7 @@ def jvm() -> Any:
 def built() -> list[str]:
     """Resolve and compile, if that is not done yet; the class path."""
     classpath, sources = TARGET / "classpath", [PROJECT / "pom.xml", *PROJECT.rglob("src/**/*.java")]
-    if not classpath.exists() or classpath.stat().st_mtime < max(it.stat().st_mtime for it in sources):
+    if not classpath.exists() or classpath.stat().st_mtime < max(source.stat().st_mtime for source in sources):
         command = ["mvn", "-q", "-B", "compile", "dependency:build-classpath", f"-Dmdep.outputFile={classpath}"]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

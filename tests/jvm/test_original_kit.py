@@ -47,7 +47,7 @@ class Maker:
 def judged(verification: str, maker: Maker) -> list[Result]:
     """Run one verification of the original kit; nothing may fail."""
     results = results_of(verification, maker)
-    failed = [it for it in results if it.status == "failed"]
+    failed = [result for result in results if result.status == "failed"]
     assert not failed, failed
     return results
 
@@ -66,27 +66,27 @@ def results_of(verification: str, maker: Maker) -> list[Result]:
     return results
 
 
-def reason(it: Result, built_in: BuiltIn | None) -> str:
+def reason(item: Result, built_in: BuiltIn | None) -> str:
     """Why a test was skipped, in a word."""
     if built_in is None:
-        assert it.name.startswith("optional_spec111") or "only supports 1 subscribers" in it.why, it
+        assert item.name.startswith("optional_spec111") or "only supports 1 subscribers" in item.why, item
         return "unicast"
-    if "no error state Publisher" in it.why:
-        assert built_in.create_failed() is None, it
+    if "no error state Publisher" in item.why:
+        assert built_in.create_failed() is None, item
         return "fails"
-    assert built_in.most != HUGE, it
-    assert "higher than supported" in it.why or it.name.startswith("optional_"), it
+    assert built_in.most != HUGE, item
+    assert "higher than supported" in item.why or item.name.startswith("optional_"), item
     return "long"
 
 
 def row(name: str, results: list[Result], built_in: BuiltIn | None) -> str:
-    tested = [it for it in results if not it.name.startswith("untested_")]
-    skipped = [it for it in tested if it.status == "skipped"]
-    reasons = sorted({reason(it, built_in) for it in skipped})
+    tested = [result for result in results if not result.name.startswith("untested_")]
+    skipped = [item for item in tested if item.status == "skipped"]
+    reasons = sorted({reason(item, built_in) for item in skipped})
     return f"| {name} | {len(tested) - len(skipped)}, {len(skipped)} | {', '.join(reasons)} |"
 
 
-@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda it: it.name)
+@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda item: item.name)
 def test_a_publisher_of_the_package_passes_the_original_kit(jvm: Any, built_in: BuiltIn) -> None:
     maker = Maker(jvm, built_in.most, publisher=built_in.create, failed=built_in.create_failed)
     row_is("built in, original", row(built_in.name, judged("PythonPublisherTest", maker), built_in))
@@ -107,8 +107,8 @@ def test_a_processor_of_the_package_passes_the_original_kit(jvm: Any, name: str)
 
 @pytest.mark.parametrize("create", SUBSCRIBERS.values(), ids=SUBSCRIBERS)
 def test_a_subscriber_of_the_package_passes_the_original_kit(jvm: Any, create: Any) -> None:
-    for it in judged("PythonSubscriberTest", Maker(jvm, subscriber=create)):
-        assert it.status == "passed" or it.name.startswith("untested_"), it
+    for item in judged("PythonSubscriberTest", Maker(jvm, subscriber=create)):
+        assert item.status == "passed" or item.name.startswith("untested_"), item
 
 
 def test_the_naive_stream_publisher_does_as_its_author_reports(jvm: Any) -> None:
@@ -120,7 +120,7 @@ def test_the_naive_stream_publisher_does_as_its_author_reports(jvm: Any) -> None
         failed=lambda: StreamPublisher(broken),
     )
     maker.settings.update(timeout=100, no_signals=100)
-    counts = Counter(it.status for it in results_of("PythonPublisherTest", maker))
+    counts = Counter(item.status for item in results_of("PythonPublisherTest", maker))
     assert counts == {"passed": 3, "failed": 20, "skipped": 15}
 
 
@@ -144,5 +144,5 @@ def test_the_checks_have_the_names_of_the_original(jvm: Any, ours: type[Verifica
 
     test = jpype.JClass("org.testng.annotations.Test").class_
     methods = jpype.JClass(f"org.reactivestreams.tck.{original}").class_.getMethods()
-    theirs = {snake_case(str(it.getName())) for it in methods if it.isAnnotationPresent(test)}
-    assert theirs == {it.name for it in ours.checks() if it.original}
+    theirs = {snake_case(str(method.getName())) for method in methods if method.isAnnotationPresent(test)}
+    assert theirs == {check.name for check in ours.checks() if check.original}

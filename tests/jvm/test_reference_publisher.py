@@ -50,7 +50,7 @@ def reference(jvm: Any) -> Iterator[PublisherVerification[Any]]:
 
 
 def outcome(verification: Any, name: str) -> Outcome:
-    result: Outcome = verification.outcome(next(it for it in verification.checks() if it.name == name))
+    result: Outcome = verification.outcome(next(check for check in verification.checks() if check.name == name))
     return result
 
 
@@ -71,5 +71,5 @@ def test_the_original_kit_lets_the_same_faults_pass(jvm: Any, broken: Any, check
     """As it is set up for its reference publisher: what fails there fails before there is an iterator, and well."""
     publisher = type(broken.__name__, (Publisher,), {"subscription": broken})
     maker = Maker(jvm, publisher=publisher, failed=lambda: Publisher(0, OSError("no iterator")))
-    assert [it for it in results_of("PythonPublisherTest", maker) if it.status == "failed"] == []
+    assert [item for item in results_of("PythonPublisherTest", maker) if item.status == "failed"] == []
     assert outcome(verification_of(broken), check).status == "failed"

@@ -222,5 +222,7 @@ def test_a_flowable_passes_the_kit_of_python(jvm: Any, rx: Any) -> None:
             return jvm.from_java(rx.core.Flowable.range(0, elements).concatWith(broken))
 
     with _plugins_quiet(rx):
-        not_passed = {it.check.name: it.why for it in Flowables().outcomes() if it.status != "passed"}
+        not_passed = {
+            outcome.check.name: outcome.why for outcome in Flowables().outcomes() if outcome.status != "passed"
+        }
     assert [name for name in not_passed if not name.startswith("untested_")] == [], not_passed

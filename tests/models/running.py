@@ -169,7 +169,7 @@ def _account(entry: Entry, sink: Keeping, given: Given, drops: list[hooks.Droppe
     """Each element of the source was delivered, used up, or went to the hook: once."""
     if entry.eats is None:
         return ""
-    went = Counter(numbers(list(sink.elements))) + Counter(numbers([it.element for it in list(drops)]))
+    went = Counter(numbers(list(sink.elements))) + Counter(numbers([drop.element for drop in list(drops)]))
     gave = Counter(item.number for item in list(given.items) if not entry.eats(item))
     went = Counter({number: times for number, times in went.items() if not entry.eats(given.items[number])})
     lost, twice = gave - went, went - gave

@@ -32,14 +32,14 @@ class Made(NamedTuple):
     value: int
 
 
-def numbers(it: Any) -> list[int]:
+def numbers(entry: Any) -> list[int]:
     """The numbers of the source's elements in something that was made of them."""
-    if isinstance(it, Item | Made):
-        return [it.number] if it.number >= 0 else []
-    if isinstance(it, Notification):
-        return numbers(it.element)
-    if isinstance(it, list | tuple | set):
-        return [number for part in it for number in numbers(part)]
+    if isinstance(entry, Item | Made):
+        return [entry.number] if entry.number >= 0 else []
+    if isinstance(entry, Notification):
+        return numbers(entry.element)
+    if isinstance(entry, list | tuple | set):
+        return [number for part in entry for number in numbers(part)]
     return []
 
 

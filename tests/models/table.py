@@ -40,11 +40,11 @@ def breaks(item: Item) -> bool:
 
 def whole(items: Items) -> Items:
     """Those before the first that the function fails for."""
-    return list(itertools.takewhile(lambda it: not breaks(it), items))
+    return list(itertools.takewhile(lambda item: not breaks(item), items))
 
 
 def all_made(items: Items) -> list[Any]:
-    return [Made(*it) for it in whole(items)]
+    return [Made(*item) for item in whole(items)]
 
 
 def breaking(items: Items, end: str) -> str:
@@ -73,7 +73,7 @@ def chunks(items: list[Any], n: int) -> list[list[Any]]:
 
 def full(items: Items, end: str, n: int) -> list[list[Any]]:
     """Lists of n; one that is not full comes with a completion only."""
-    return [it for it in chunks(items, n) if end == "complete" or len(it) == n]
+    return [chunk for chunk in chunks(items, n) if end == "complete" or len(chunk) == n]
 
 
 def exactly(asked: int, passed: int) -> int:
@@ -108,7 +108,7 @@ def expanded(items: Items) -> list[Any]:
     level: list[Any] = list(items)
     while level:
         out += level
-        level = [Item(-1, it.value - 3) for it in level if it.value >= 3]
+        level = [Item(-1, item.value - 3) for item in level if item.value >= 3]
     return out
 
 
@@ -157,29 +157,29 @@ TABLE: dict[str, Entry] = {
         waits=True,
     ),
     # flows of flows
-    "flat_map": calls(lambda f, p: f.flat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
+    "flat_map": calls(lambda f, p: f.flat_map(lambda entry: Flow.just(made(entry))), overtakes=True, eats=None),
     "flat_map, on an executor": calls(
-        lambda f, p: f.flat_map(lambda it: Flow.just(made(it)).subscribe_on(p.clock), concurrency=2),
+        lambda f, p: f.flat_map(lambda entry: Flow.just(made(entry)).subscribe_on(p.clock), concurrency=2),
         overtakes=True,
         ordered=False,
         eats=None,
     ),
     "flat_map_sequential": calls(
-        lambda f, p: f.flat_map_sequential(lambda it: Flow.just(made(it)).publish_on(p.clock), concurrency=2),
+        lambda f, p: f.flat_map_sequential(lambda entry: Flow.just(made(entry)).publish_on(p.clock), concurrency=2),
         overtakes=True,
         eats=None,
     ),
-    "concat_map": calls(lambda f, p: f.concat_map(lambda it: Flow.just(made(it))), overtakes=True, eats=None),
+    "concat_map": calls(lambda f, p: f.concat_map(lambda entry: Flow.just(made(entry))), overtakes=True, eats=None),
     "expand": Entry(
-        lambda f, p: f.expand(lambda it: Flow.just(Item(-1, it.value - 3)) if it.value >= 3 else Flow.empty()),
+        lambda f, p: f.expand(lambda entry: Flow.just(Item(-1, entry.value - 3)) if entry.value >= 3 else Flow.empty()),
         expanded,
         ordered=False,
         overtakes=True,
         eats=None,
     ),
-    "group_by": Entry(lambda f, p: f.group_by(even).flat_map(lambda it: it[1]), ordered=False, overtakes=True),
+    "group_by": Entry(lambda f, p: f.group_by(even).flat_map(lambda entry: entry[1]), ordered=False, overtakes=True),
     "window": Entry(
-        lambda f, p: f.window(3).concat_map(lambda it: it.to_list()),
+        lambda f, p: f.window(3).concat_map(lambda entry: entry.to_list()),
         by_end=lambda xs, end: full(xs, end, 3),
         overtakes=True,
     ),
@@ -207,7 +207,7 @@ TABLE: dict[str, Entry] = {
         lambda xs: [x for x in xs if even(x)],
         ordered=False,
         overtakes=True,
-        eats=lambda it: not even(it),
+        eats=lambda entry: not even(entry),
     ),
     "limit_rate": Entry(lambda f, p: f.limit_rate(3), most=ahead(4)),
     "pausable": passing(lambda f, p: f.pausable(Valve())),
@@ -247,7 +247,7 @@ TABLE: dict[str, Entry] = {
         overtakes=True,
     ),
     "merge_comparing": Entry(
-        lambda f, p: Flow.merge_comparing(f, Flow.just(number(3), number(8)), key=lambda it: it.value),
+        lambda f, p: Flow.merge_comparing(f, Flow.just(number(3), number(8)), key=lambda entry: entry.value),
         by_end=lambda xs, end: merged(xs, [number(3), number(8)], end),
         overtakes=True,
     ),
@@ -271,7 +271,7 @@ TABLE: dict[str, Entry] = {
     "take_until": passing(lambda f, p: f.take_until(Flow.never())),
     "skip_until": Entry(lambda f, p: f.skip_until(Flow.just(1))),
     "switch_map": Entry(
-        lambda f, p: f.take(1).switch_map(lambda it: Flow.just(it, it)),
+        lambda f, p: f.take(1).switch_map(lambda entry: Flow.just(entry, entry)),
         lambda xs: [*xs[:1], *xs[:1]],
         lambda xs, end: "complete" if xs else end,
         eats=None,
@@ -319,22 +319,24 @@ TABLE: dict[str, Entry] = {
     "checkpoint": passing(lambda f, p: f.checkpoint("here")),
     "metrics": passing(lambda f, p: f.metrics(Metrics())),
     "progress": passing(lambda f, p: f.progress(int, every=2)),
-    "transform": calls(lambda f, p: f.transform(lambda it: it.map(made)), exactly),
+    "transform": calls(lambda f, p: f.transform(lambda entry: entry.map(made)), exactly),
     "materialize": passing(lambda f, p: f.materialize().dematerialize(), most=lambda a, n: a + 1),
     "dematerialize": passing(lambda f, p: f.publish_on(p.clock, prefetch=2).materialize().dematerialize(), most=None),
     # those of one element and several, for what they drop
     "map": calls(lambda f, p: f.map(made), exactly),
     "starmap": passing(lambda f, p: f.starmap(Made), model=lambda xs: [Made(*x) for x in xs]),
     "map_not_none": Entry(
-        lambda f, p: f.map_not_none(lambda it: made(it) if even(it) or breaks(it) else None),
+        lambda f, p: f.map_not_none(lambda entry: made(entry) if even(entry) or breaks(entry) else None),
         lambda xs: [Made(*x) for x in whole(xs) if even(x)],
         breaking,
-        eats=lambda it: not even(it),
+        eats=lambda entry: not even(entry),
     ),
     "handle": Entry(
-        lambda f, p: f.handle(lambda it, emit: emit(made(it))), all_made, breaking, eats=breaks, most=exactly
+        lambda f, p: f.handle(lambda entry, emit: emit(made(entry))), all_made, breaking, eats=breaks, most=exactly
     ),
-    "filter": Entry(lambda f, p: f.filter(even), lambda xs: [x for x in xs if even(x)], eats=lambda it: not even(it)),
+    "filter": Entry(
+        lambda f, p: f.filter(even), lambda xs: [x for x in xs if even(x)], eats=lambda entry: not even(entry)
+    ),
     "pairwise": Entry(lambda f, p: f.pairwise(), lambda xs: list(itertools.pairwise(xs)), eats=None),
     "enumerate": passing(lambda f, p: f.enumerate(), model=lambda xs: list(enumerate(xs))),
     "batch": Entry(lambda f, p: f.batch(2), by_end=lambda xs, end: full(xs, end, 2)),
@@ -349,7 +351,7 @@ TABLE: dict[str, Entry] = {
         lambda f, p: f.take_while(even),
         lambda xs: list(itertools.takewhile(even, xs)),
         lambda xs, end: end if all(map(even, xs)) else "complete",
-        eats=lambda it: not even(it),
+        eats=lambda entry: not even(entry),
     ),
     "first": passing(
         lambda f, p: f.first(),
@@ -380,5 +382,5 @@ def merged(xs: Items, others: Items, end: str) -> list[Any]:
     return out + right if end == "complete" and not left else out
 
 
-def key(it: Any) -> Any:
-    return it.value
+def key(item: Any) -> Any:
+    return item.value

@@ -19,8 +19,8 @@ def ran(timed: Timed, happening: Events) -> list[Any]:
     out: list[Any] = []
     ended: list[Any] = []
 
-    def error(it: BaseException) -> None:
-        ended.append(it)
+    def error(item: BaseException) -> None:
+        ended.append(item)
         out.append((stage.clock.now(), "error"))
 
     def complete() -> None:
@@ -30,20 +30,20 @@ def ran(timed: Timed, happening: Events) -> list[Any]:
     with hooks.captured() as drops:
         flow = timed.apply(stage.source(), stage)
         first = happening[0][2]
-        handle = flow.subscribe(lambda it: out.append((stage.clock.now(), it)), error, complete, demand=first)
-        for time, what, *it in happening[1:]:
+        handle = flow.subscribe(lambda entry: out.append((stage.clock.now(), entry)), error, complete, demand=first)
+        for time, what, *one in happening[1:]:
             stage.clock.advance(time - stage.clock.now())
             if what == "request":
-                handle.request(*it)
+                handle.request(*one)
             elif what == "cancel":
                 handle.cancel()
             else:
-                stage.happens(what, *it)
+                stage.happens(what, *one)
         stage.clock.advance(10**7 - stage.clock.now())
         handle.cancel()
     assert len(ended) <= 1
     if timed.follows:
-        went = Counter(numbers([it for _, it in out])) + Counter(numbers([drop.element for drop in drops]))
+        went = Counter(numbers([entry for _, entry in out])) + Counter(numbers([drop.element for drop in drops]))
         assert went == Counter(item.number for item in stage.given), f"given {stage.given}, {out}, dropped {drops}"
     assert all(isinstance(drop.error, FailedError | type(None)) for drop in drops), drops
     return out

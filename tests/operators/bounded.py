@@ -47,13 +47,13 @@ BOUNDARIES: dict[str, Through] = {
     "flat_map_sequential": lambda f, p: f.flat_map_sequential(Flow.just, concurrency=PREFETCH, prefetch=PREFETCH),
     "concat_map": lambda f, p: f.concat_map(Flow.just),
     "switch_map": lambda f, p: f.switch_map(Flow.just),
-    "map_parallel": lambda f, p: f.map_parallel(lambda it: it, p, concurrency=PREFETCH),
+    "map_parallel": lambda f, p: f.map_parallel(lambda item: item, p, concurrency=PREFETCH),
     "map_parallel, as they are done": lambda f, p: f.map_parallel(
-        lambda it: it, p, concurrency=PREFETCH, ordered=False
+        lambda item: item, p, concurrency=PREFETCH, ordered=False
     ),
     "parallel": lambda f, p: f.parallel(2, prefetch=PREFETCH).run_on(p).sequential(),
-    "group_by": lambda f, p: f.group_by(lambda it: 0).flat_map(lambda it: it[1]),
-    "window": lambda f, p: f.window(PREFETCH).concat_map(lambda it: it),
+    "group_by": lambda f, p: f.group_by(lambda item: 0).flat_map(lambda item: item[1]),
+    "window": lambda f, p: f.window(PREFETCH).concat_map(lambda item: item),
     "batch_by": lambda f, p: f.batch_by(PREFETCH, 1, VirtualTimeExecutor()),
     "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).subscribe_on(p)),
     "publish": lambda f, p: f.publish(capacity=PREFETCH).ref_count(),
@@ -82,7 +82,7 @@ def emitted(make: Callable[[], Any]) -> Through:
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         processor = make()
         gone = EmitResult.CANCELLED, EmitResult.TERMINATED
-        f.take_while(lambda it: processor.emit(it) not in gone).subscribe(ignore, ignore)
+        f.take_while(lambda item: processor.emit(item) not in gone).subscribe(ignore, ignore)
         fed: Flow[Any] = processor
         return fed
 
@@ -91,8 +91,8 @@ def emitted(make: Callable[[], Any]) -> Through:
 
 def submitted(f: Flow[Any], p: Executor) -> Flow[Any]:
     publisher: SubmissionPublisher[Any] = SubmissionPublisher(p, PREFETCH)
-    f.skip_while(lambda it: not publisher.has_subscribers()).take_while(
-        lambda it: bool(publisher.submit(it) or publisher.has_subscribers())
+    f.skip_while(lambda item: not publisher.has_subscribers()).take_while(
+        lambda item: bool(publisher.submit(item) or publisher.has_subscribers())
     ).subscribe(ignore, ignore)
     return publisher
 
@@ -100,7 +100,7 @@ def submitted(f: Flow[Any], p: Executor) -> Flow[Any]:
 def created(overflow: Literal["oldest", "newest"]) -> Through:
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         def begin(emitter: Emitter[Any]) -> None:
-            f.take_while(lambda it: bool(emitter.emit(it)) and not emitter.is_cancelled()).subscribe(ignore, ignore)
+            f.take_while(lambda item: bool(emitter.emit(item)) and not emitter.is_cancelled()).subscribe(ignore, ignore)
 
         return Flow.create(begin, overflow=overflow, capacity=PREFETCH)
 

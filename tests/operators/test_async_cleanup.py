@@ -51,7 +51,7 @@ def cancel_elsewhere(flow: Flow[int]) -> None:
 
 
 def cancel_inside(flow: Flow[int]) -> None:
-    sink = Sink(then=lambda it, n: it.subscription.cancel() if n == 2 else None)
+    sink = Sink(then=lambda item, n: item.subscription.cancel() if n == 2 else None)
     flow.subscribe(sink)
     sink.wait_for(3)
 

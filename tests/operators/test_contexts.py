@@ -75,33 +75,37 @@ def stays(element: int = 0) -> Flow[int]:
 
 
 FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
-    "timer": lambda it: Flow.timer(0.001, it.clock).map(seen),
-    "interval": lambda it: Flow.interval(0.001, it.clock).map(seen).take(3),
-    "delay": lambda it: Flow.range(2).delay(0.001, it.clock).map(seen),
-    "rate_limit": lambda it: Flow.range(3).rate_limit(1, it.clock, per=0.002).map(seen).skip(1),
-    "debounce": lambda it: stays().debounce(0.001, it.clock).map(seen).take(1),
-    "batch_by": lambda it: stays().batch_by(5, 0.001, it.clock).map(seen).take(1),
-    "sample": lambda it: stays().sample(Flow.timer(0.001, it.clock)).map(seen),
-    "timeout": lambda it: Flow.never().timeout(0.001, it.clock, fallback=Flow.from_callable(seen)),
-    "timeout, its error": lambda it: Flow.never().timeout(0.001, it.clock).on_error_return(seen),
-    "retry_backoff": lambda it: Flow.from_callable(failing(2)).retry_backoff(3, it.clock, first=0.001),
-    "retry_when": lambda it: Flow.from_callable(failing(1)).retry_when(lambda *_: Flow.timer(0.001, it.clock)),
-    "repeat_when": lambda it: (
-        Flow.from_callable(seen).repeat_when(lambda n: Flow.timer(0.001, it.clock)).skip(1).take(1)
+    "timer": lambda item: Flow.timer(0.001, item.clock).map(seen),
+    "interval": lambda item: Flow.interval(0.001, item.clock).map(seen).take(3),
+    "delay": lambda item: Flow.range(2).delay(0.001, item.clock).map(seen),
+    "rate_limit": lambda item: Flow.range(3).rate_limit(1, item.clock, per=0.002).map(seen).skip(1),
+    "debounce": lambda item: stays().debounce(0.001, item.clock).map(seen).take(1),
+    "batch_by": lambda item: stays().batch_by(5, 0.001, item.clock).map(seen).take(1),
+    "sample": lambda item: stays().sample(Flow.timer(0.001, item.clock)).map(seen),
+    "timeout": lambda item: Flow.never().timeout(0.001, item.clock, fallback=Flow.from_callable(seen)),
+    "timeout, its error": lambda item: Flow.never().timeout(0.001, item.clock).on_error_return(seen),
+    "retry_backoff": lambda item: Flow.from_callable(failing(2)).retry_backoff(3, item.clock, first=0.001),
+    "retry_when": lambda item: Flow.from_callable(failing(1)).retry_when(lambda *_: Flow.timer(0.001, item.clock)),
+    "repeat_when": lambda item: (
+        Flow.from_callable(seen).repeat_when(lambda n: Flow.timer(0.001, item.clock)).skip(1).take(1)
     ),
-    "take_until": lambda it: Flow.never().take_until(Flow.timer(0.001, it.clock)).concat_with(Flow.from_callable(seen)),
-    "inner of flat_map": lambda it: Flow.range(2).flat_map(lambda n: Flow.timer(0.001, it.clock).map(seen)),
-    "inner of switch_map": lambda it: Flow.range(2).switch_map(lambda n: Flow.timer(0.001, it.clock).map(seen)),
-    "behind an inner": lambda it: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, it.clock)).map(seen),
-    "behind share": lambda it: Flow.timer(0.001, it.clock).share().map(seen),
-    "from_future": lambda it: Flow.defer(lambda: Flow.from_future(it.later())).map(seen),
-    "map_parallel": lambda it: Flow.range(2).map_parallel(seen, it.pool),
-    "behind map_parallel": lambda it: Flow.range(9).map_parallel(lambda n: n, it.pool, concurrency=2).map(seen),
-    "behind one on a pool": lambda it: Flow.range(9).flat_map(lambda n: Flow.just(n).subscribe_on(it.pool)).map(seen),
-    "behind parallel": lambda it: Flow.range(9).parallel(2).run_on(it.pool).sequential().map(seen),
-    "behind a coroutine": lambda it: Flow.range(9).flat_map(given, concurrency=2).map(seen),
-    "behind one started by a clock": lambda it: Flow.timer(0.001, it.clock).flat_map(given).map(seen),
-    "from_async": lambda it: Flow.from_async(two).map(seen),
+    "take_until": lambda item: (
+        Flow.never().take_until(Flow.timer(0.001, item.clock)).concat_with(Flow.from_callable(seen))
+    ),
+    "inner of flat_map": lambda item: Flow.range(2).flat_map(lambda n: Flow.timer(0.001, item.clock).map(seen)),
+    "inner of switch_map": lambda item: Flow.range(2).switch_map(lambda n: Flow.timer(0.001, item.clock).map(seen)),
+    "behind an inner": lambda item: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, item.clock)).map(seen),
+    "behind share": lambda item: Flow.timer(0.001, item.clock).share().map(seen),
+    "from_future": lambda item: Flow.defer(lambda: Flow.from_future(item.later())).map(seen),
+    "map_parallel": lambda item: Flow.range(2).map_parallel(seen, item.pool),
+    "behind map_parallel": lambda item: Flow.range(9).map_parallel(lambda n: n, item.pool, concurrency=2).map(seen),
+    "behind one on a pool": lambda item: (
+        Flow.range(9).flat_map(lambda n: Flow.just(n).subscribe_on(item.pool)).map(seen)
+    ),
+    "behind parallel": lambda item: Flow.range(9).parallel(2).run_on(item.pool).sequential().map(seen),
+    "behind a coroutine": lambda item: Flow.range(9).flat_map(given, concurrency=2).map(seen),
+    "behind one started by a clock": lambda item: Flow.timer(0.001, item.clock).flat_map(given).map(seen),
+    "from_async": lambda item: Flow.from_async(two).map(seen),
 }
 
 
@@ -111,7 +115,7 @@ def test_a_flow_runs_in_its_subscribers_context(way: str, room: Room) -> None:
     context.run(REQUEST.set, "mine")
     flow = FLOWS[way](room)
     heard: list[str] = []
-    sink = Sink(then=lambda it, element: heard.append(REQUEST.get()))
+    sink = Sink(then=lambda item, element: heard.append(REQUEST.get()))
     context.run(flow.subscribe, sink)
     assert set(sink.wait().elements) == {"mine"}
     assert set(heard) == {"mine"}
@@ -155,7 +159,7 @@ def test_a_refusal_is_signalled_in_the_subscribers_context(way: str) -> None:
     flows: dict[str, Callable[[Executor], Flow[Any]]] = {
         "subscribe_on": Flow.range(9).subscribe_on,
         "publish_on": Flow.range(9).concat_with(Flow.never()).publish_on,
-        "one on a pool": lambda it: Flow.range(1).flat_map(lambda n: Flow.just(n).subscribe_on(it)),
+        "one on a pool": lambda item: Flow.range(1).flat_map(lambda n: Flow.just(n).subscribe_on(item)),
     }
     context, sink = contextvars.copy_context(), Hearing()
     context.run(REQUEST.set, "mine")

@@ -32,7 +32,7 @@ def chain(operator: Callable[[Flow[Any]], Flow[Any]], source: Flow[Any]) -> Flow
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_chain_of_a_thousand_is_assembled_and_drawn(case: Case, place: Place) -> None:
-    flow = chain(lambda it: case.apply(it, place), Flow.range(3))
+    flow = chain(lambda item: case.apply(item, place), Flow.range(3))
     assert str(flow)
     assert flow.explain()
     assert "ThreadPoolExecutor" in flow.subscribe_on(place.pool).explain()
@@ -116,12 +116,12 @@ def leaves(element: Any) -> list[str]:
     texts: list[str] = []
     left = [element]
     while left:
-        it = left.pop()
-        if isinstance(it, list | tuple):
-            texts.append(f"{type(it).__name__} of {len(it)}")
-            left.extend(reversed(it))
+        item = left.pop()
+        if isinstance(item, list | tuple):
+            texts.append(f"{type(item).__name__} of {len(item)}")
+            left.extend(reversed(item))
         else:
-            texts.append(repr(it))
+            texts.append(repr(item))
     return texts
 
 
@@ -156,10 +156,10 @@ def one_by_one(case: Case, place: Place) -> tuple[list[Any], BaseException | Non
     return elements, failure
 
 
-@pytest.mark.parametrize("case", [it for it in CASES if it.name not in MULTIPLY], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [item for item in CASES if item.name not in MULTIPLY], ids=lambda case: case.name)
 def test_a_chain_of_a_thousand_runs(case: Case, place: Place) -> None:
     """To its end, whichever that is for what has been through so many of them."""
-    elements, reason = run(chain(lambda it: case.apply(it, place), Flow.range(3)), place)
+    elements, reason = run(chain(lambda item: case.apply(item, place), Flow.range(3)), place)
     expected, failure = one_by_one(case, place)
     if not case.lossy:
         assert in_words(elements, case) == in_words(expected, case)
@@ -202,7 +202,7 @@ def test_each_of_those_that_multiply_is_there() -> None:
 
 @pytest.mark.parametrize("name", list(ONE_EACH))
 def test_a_chain_of_a_thousand_that_make_one_of_one_gives_each(name: str, place: Place) -> None:
-    flow = chain(lambda it: ONE_EACH[name](it, place), Flow.range(3))
+    flow = chain(lambda item: ONE_EACH[name](item, place), Flow.range(3))
     found = flow.to_list().block(timeout=PATIENCE)
     assert found is not None
     assert (sorted(found) if "flat_map" in name else found) == [LENGTH, LENGTH + 1, LENGTH + 2]

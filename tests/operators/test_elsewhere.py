@@ -104,7 +104,7 @@ ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
     "combine_latest": lambda flow, clock: Flow.combine_latest(tick(clock).ignore_elements(), flow),
     "with_latest_from": lambda flow, clock: flow.with_latest_from(tick(clock).map(lambda n: 1 // n)),
     "sample": lambda flow, clock: flow.sample(tick(clock).ignore_elements()),
-    "flat_map": lambda flow, clock: Flow.just(tick(clock), flow).flat_map(lambda it: it).take(1),
+    "flat_map": lambda flow, clock: Flow.just(tick(clock), flow).flat_map(lambda item: item).take(1),
     "batch_by, behind": lambda flow, clock: flow.batch_by(5, 1, clock).take_until(tick(clock)),
     "debounce, behind": lambda flow, clock: flow.debounce(1, clock).take_until(tick(clock)),
     "rate_limit, behind": lambda flow, clock: flow.rate_limit(5, clock).take_until(tick(clock)),
@@ -207,8 +207,8 @@ KEPT = ("from_publisher", "cache", "share", "replay")
 """What begins its source on the thread that connects, and has no executor to give way to."""
 
 
-@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
-@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+@pytest.mark.parametrize("between", [item for item in BETWEEN if item not in KEPT])
+@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
 def test_a_loop_without_result_gives_way_and_is_cancelled_behind_an_operator(keeping: str, between: str) -> None:
     held, sink = Held(), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:
@@ -233,8 +233,8 @@ class ByHand(Executor):
         return future
 
 
-@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
-@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+@pytest.mark.parametrize("between", [item for item in BETWEEN if item not in KEPT])
+@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
 def test_no_turn_of_a_loop_without_result_is_longer_than_a_batch(keeping: str, between: str) -> None:
     held, sink, executor = Held(), Sink(), ByHand()
     turns: list[int] = []
@@ -284,7 +284,7 @@ def test_a_source_runs_where_subscribe_on_says_whatever_hears_from_elsewhere(
     assert on == {"pool"}
 
 
-@pytest.mark.parametrize("between", [it for it in BETWEEN if it not in KEPT])
+@pytest.mark.parametrize("between", [item for item in BETWEEN if item not in KEPT])
 def test_elements_of_another_thread_do_not_wait_for_a_source_that_keeps_the_pool(between: str) -> None:
     held, sink = Held(), Sink()
     hot: PublishProcessor[int] = PublishProcessor()
@@ -456,7 +456,7 @@ def test_a_cancel_does_not_wait_for_a_request_that_gives_nothing() -> None:
         sink.subscription.cancel()
 
 
-@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
 def test_a_loop_without_result_gives_its_pool_to_other_flows(keeping: str) -> None:
     held, sink = Held(), Sink()
     with ThreadPoolExecutor(1) as pool:
@@ -477,7 +477,7 @@ def test_explain_shows_where_an_upstream_has_a_drain_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("between", ["share", "replay"])
-@pytest.mark.parametrize("keeping", [it for it in KEEPING if "waits" not in it])
+@pytest.mark.parametrize("keeping", [item for item in KEEPING if "waits" not in item])
 def test_a_shared_loop_without_result_is_cancelled(keeping: str, between: str) -> None:
     held, sink = Held(), Sink()
     with hooks.captured(), ThreadPoolExecutor(1) as pool:

@@ -66,7 +66,7 @@ def test_an_error_does_not_wait_for_the_elements_before_it_to_find_partners(oper
         source.emit(1)
         source.on_error(OSError("gone"))
     assert isinstance(sink.error, OSError)
-    assert [it.element for it in dropped] == [1]
+    assert [item.element for item in dropped] == [1]
 
 
 def test_with_latest_from_takes_all_that_a_pulled_source_has() -> None:
@@ -137,7 +137,10 @@ AT_THE_END: dict[str, tuple[Callable[[], Flow[Any]], list[Any]]] = {
     "count": (lambda: Flow.empty().count(), [0]),
     "reduce": (lambda: Flow.empty().reduce(max, 4), [4]),
     "batch": (lambda: Flow.just(1, 2).batch(2).end_with([3]), [[1, 2], [3]]),
-    "materialize": (lambda: Flow.just(1).end_with(2).materialize().map(lambda it: it.signal), ["on_next", "on_next"]),
+    "materialize": (
+        lambda: Flow.just(1).end_with(2).materialize().map(lambda item: item.signal),
+        ["on_next", "on_next"],
+    ),
 }
 
 
@@ -165,7 +168,7 @@ def test_what_is_given_at_the_end_and_not_wanted_goes_to_the_hook_once(fused: bo
     with hooks.captured() as dropped, fusing(fused):
         Flow.empty().default_if_empty(7).map(str).subscribe(sink)
         sink.subscription.cancel()
-    assert [it.element for it in dropped] == [7]
+    assert [item.element for item in dropped] == [7]
 
 
 def test_an_error_of_a_function_does_not_come_before_the_demand_for_its_element() -> None:
@@ -241,7 +244,7 @@ def failing(n: int) -> Iterator[int]:
 @pytest.mark.parametrize(
     "split",
     [
-        lambda f: f.window(1).concat_map(lambda it: it.to_list()),
+        lambda f: f.window(1).concat_map(lambda item: item.to_list()),
         lambda f: f.flat_map_sequential(lambda n: Flow.just([n]), concurrency=2),
         lambda f: f.concat_map(lambda n: Flow.just([n])),
     ],
@@ -292,7 +295,7 @@ def test_one_that_had_its_silence_waits_for_demand_beside_one_that_has_not() -> 
 def test_one_that_is_due_makes_room_for_the_next_one_and_for_the_last(ends: bool) -> None:
     clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
     dropped: list[object] = []
-    before = hooks.set_handler(lambda it: dropped.append(it.element))
+    before = hooks.set_handler(lambda item: dropped.append(item.element))
     try:
         source.debounce(3, clock).subscribe(sink)
         source.emit(1)
@@ -311,7 +314,7 @@ def test_one_that_is_due_makes_room_for_the_next_one_and_for_the_last(ends: bool
 def test_what_is_due_and_what_is_not_go_to_the_hook_at_a_cancel(waiting: int) -> None:
     clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
     dropped: list[object] = []
-    before = hooks.set_handler(lambda it: dropped.append(it.element))
+    before = hooks.set_handler(lambda item: dropped.append(item.element))
     try:
         source.debounce(3, clock).subscribe(sink)
         for element in range(waiting):

@@ -90,7 +90,7 @@ def times(error: BaseException, sink: Sink, dropped: list[Dropped]) -> int:
 
 @pytest.mark.parametrize("inside", [True, False], ids=["inside on_next", "after it"])
 @pytest.mark.parametrize("origin", ORIGINS)
-@pytest.mark.parametrize("case", [it for it in CASES if it.name not in ON_A_LOOP], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [item for item in CASES if item.name not in ON_A_LOOP], ids=lambda case: case.name)
 def test_elements_and_the_error_behind_them_are_delivered_or_dropped_once(
     case: Case, origin: str, inside: bool, clock: VirtualTimeExecutor, dropped: list[Dropped]
 ) -> None:
@@ -137,42 +137,50 @@ class Failures:
 
 
 FLOWS: dict[str, Callable[[Failures], Flow[Any]]] = {
-    "merge": lambda it: Flow.merge(it.behind(), it.behind()),
-    "merge, errors at the end": lambda it: Flow.merge(it.behind(), it.behind(), delay_error=True),
-    "zip": lambda it: Flow.zip(it.behind(), Flow.range(99)),
-    "zip, of which one ends": lambda it: Flow.zip(it.behind(), Flow.just(1)),
-    "zip, of which both fail": lambda it: Flow.zip(it.behind(), it.behind().concat_with(it.three())),
-    "merge_comparing": lambda it: Flow.merge_comparing(it.behind(), it.behind()),
-    "combine_latest": lambda it: Flow.combine_latest(it.behind(), Flow.just(1)),
-    "with_latest_from": lambda it: it.behind().with_latest_from(Flow.just(1)),
-    "race": lambda it: Flow.race(it.behind(), it.behind()),
-    "take_until": lambda it: Flow.never().merge_with(it.behind()).take_until(Flow.timer(15, it.clock)),
-    "sample": lambda it: it.behind().sample(Flow.timer(1, it.clock)),
-    "flat_map": lambda it: Flow.just(1).flat_map(lambda n: it.behind()),
-    "flat_map, of its source": lambda it: it.behind().flat_map(lambda n: Flow.range(9), concurrency=1),
-    "flat_map_sequential": lambda it: Flow.range(2).flat_map_sequential(lambda n: it.behind()),
-    "flat_map_sequential, of its source": lambda it: it.three().flat_map_sequential(lambda n: Flow.range(9)),
-    "concat_map, of its source": lambda it: it.behind().concat_map(lambda n: Flow.just(n).concat_with(Flow.never())),
-    "switch_map": lambda it: it.behind().switch_map(lambda n: it.behind()),
-    "two boundaries": lambda it: it.behind().map(int).publish_on(it.clock),
-    "a task": lambda it: Flow.merge(it.three().take(1).concat_with(it.three()).subscribe_on(it.clock), Flow.just(1)),
-    "take": lambda it: it.behind().limit_rate(9).take(1),
-    "groups": lambda it: it.behind().group_by(lambda n: n % 2).flat_map(lambda group: group[1].publish_on(it.clock)),
-    "groups that are cancelled": lambda it: (
-        it.behind().group_by(lambda n: n % 2).flat_map(lambda group: group[1].take(1))
+    "merge": lambda item: Flow.merge(item.behind(), item.behind()),
+    "merge, errors at the end": lambda item: Flow.merge(item.behind(), item.behind(), delay_error=True),
+    "zip": lambda item: Flow.zip(item.behind(), Flow.range(99)),
+    "zip, of which one ends": lambda item: Flow.zip(item.behind(), Flow.just(1)),
+    "zip, of which both fail": lambda item: Flow.zip(item.behind(), item.behind().concat_with(item.three())),
+    "merge_comparing": lambda item: Flow.merge_comparing(item.behind(), item.behind()),
+    "combine_latest": lambda item: Flow.combine_latest(item.behind(), Flow.just(1)),
+    "with_latest_from": lambda item: item.behind().with_latest_from(Flow.just(1)),
+    "race": lambda item: Flow.race(item.behind(), item.behind()),
+    "take_until": lambda item: Flow.never().merge_with(item.behind()).take_until(Flow.timer(15, item.clock)),
+    "sample": lambda item: item.behind().sample(Flow.timer(1, item.clock)),
+    "flat_map": lambda item: Flow.just(1).flat_map(lambda n: item.behind()),
+    "flat_map, of its source": lambda item: item.behind().flat_map(lambda n: Flow.range(9), concurrency=1),
+    "flat_map_sequential": lambda item: Flow.range(2).flat_map_sequential(lambda n: item.behind()),
+    "flat_map_sequential, of its source": lambda item: item.three().flat_map_sequential(lambda n: Flow.range(9)),
+    "concat_map, of its source": lambda item: item.behind().concat_map(
+        lambda n: Flow.just(n).concat_with(Flow.never())
     ),
-    "groups on a pool": lambda it: (
-        it.behind().group_by(lambda n: n % 2).publish_on(it.clock).concat_map(lambda g: g[1])
+    "switch_map": lambda item: item.behind().switch_map(lambda n: item.behind()),
+    "two boundaries": lambda item: item.behind().map(int).publish_on(item.clock),
+    "a task": lambda item: Flow.merge(
+        item.three().take(1).concat_with(item.three()).subscribe_on(item.clock), Flow.just(1)
     ),
-    "shared by two": lambda it: it.behind().share().transform(lambda f: f.zip_with(f)),
-    "shared by two boundaries": lambda it: (
-        it.behind().share().transform(lambda f: Flow.zip(f.publish_on(it.clock), f.map(int).publish_on(it.clock)))
+    "take": lambda item: item.behind().limit_rate(9).take(1),
+    "groups": lambda item: (
+        item.behind().group_by(lambda n: n % 2).flat_map(lambda group: group[1].publish_on(item.clock))
     ),
-    "published to two boundaries": lambda it: (
-        it.behind()
+    "groups that are cancelled": lambda item: (
+        item.behind().group_by(lambda n: n % 2).flat_map(lambda group: group[1].take(1))
+    ),
+    "groups on a pool": lambda item: (
+        item.behind().group_by(lambda n: n % 2).publish_on(item.clock).concat_map(lambda g: g[1])
+    ),
+    "shared by two": lambda item: item.behind().share().transform(lambda f: f.zip_with(f)),
+    "shared by two boundaries": lambda item: (
+        item.behind().share().transform(lambda f: Flow.zip(f.publish_on(item.clock), f.map(int).publish_on(item.clock)))
+    ),
+    "published to two boundaries": lambda item: (
+        item.behind()
         .publish(capacity=2)
         .ref_count(2)
-        .transform(lambda f: Flow.merge(f.publish_on(it.clock), f.limit_rate(1).publish_on(it.clock), delay_error=True))
+        .transform(
+            lambda f: Flow.merge(f.publish_on(item.clock), f.limit_rate(1).publish_on(item.clock), delay_error=True)
+        )
     ),
 }
 

@@ -83,7 +83,7 @@ class AwkwardError(OSError):
 @pytest.mark.parametrize(
     "dealt",
     [
-        *(lambda flow, it=it: it(flow, OSError) for it in WHEN.values()),
+        *(lambda flow, when=entry: when(flow, OSError) for entry in WHEN.values()),
         lambda f: f.retry(1),
         lambda f: f.retry_when(again),
     ],
@@ -240,7 +240,7 @@ FUNCTIONS: dict[str, Callable[[Any], Flow[Any]]] = {
     "from_callable(": Flow.from_callable,
     "error(": Flow.error,
     "defer(": Flow.defer,
-    "using(": lambda fn: Flow.using(fn, lambda it: Flow.empty()),
+    "using(": lambda fn: Flow.using(fn, lambda item: Flow.empty()),
     "map(": lambda fn: Flow.range(3).map(fn),
     "filter(": lambda fn: Flow.range(3).filter(fn),
     "scan(": lambda fn: Flow.range(3).scan(fn, 0),
@@ -267,8 +267,8 @@ SOURCES: dict[str, Callable[[], Flow[Any]]] = {
     "from_file(": lambda: Flow.from_file("/there/is/no/such/file"),
     "from_async(": lambda: Flow.from_async(broken_ticks),
     "flat_map(": lambda: Flow.just(0).flat_map(broken_coroutine),
-    "using(": lambda: Flow.using(lambda: Broken("exit"), lambda it: Flow.range(3)),
-    "using(lambda": lambda: Flow.using(lambda: Broken("enter"), lambda it: Flow.range(3)),
+    "using(": lambda: Flow.using(lambda: Broken("exit"), lambda item: Flow.range(3)),
+    "using(lambda": lambda: Flow.using(lambda: Broken("enter"), lambda item: Flow.range(3)),
     "flat_map_iterable(": lambda: Flow.range(3).flat_map_iterable(lambda n: broken_rows()),
 }
 CONSUMERS: dict[str, Callable[[Flow[Any]], object]] = {
@@ -364,5 +364,5 @@ def test_what_on_error_return_made_and_could_not_deliver_goes_to_the_hook() -> N
     with hooks.captured() as dropped:
         Flow.error(OSError("gone")).on_error_return(lambda error: 7).subscribe(sink)
         sink.subscription.cancel()
-    assert [it.element for it in dropped] == [7]
+    assert [item.element for item in dropped] == [7]
     assert sink.signals == [("on_subscribe",)]

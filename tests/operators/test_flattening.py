@@ -81,7 +81,7 @@ def test_one_that_always_has_an_element_does_not_keep_others_from_being_asked(na
         sink.subscription.request(1)
     sink.subscription.cancel()
     late = sink.elements[100:]
-    assert all(late.count(it) >= 10 for it in range(4)), late
+    assert all(late.count(item) >= 10 for item in range(4)), late
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
@@ -246,7 +246,7 @@ async def one_or_an_error(n: int) -> int:
 
 def errors_of(sink: Sink) -> list[str]:
     error = sink.error
-    return sorted(repr(it) for it in (error.exceptions if isinstance(error, ExceptionGroup) else [error]))
+    return sorted(repr(item) for item in (error.exceptions if isinstance(error, ExceptionGroup) else [error]))
 
 
 DELAYING = ["flat_map", "flat_map_sequential", "concat_map"]
@@ -265,7 +265,7 @@ def test_delayed_errors_all_come_and_no_element_is_lost(
 
     source: Flow[int] = Flow.from_supplier(lambda: failing(4))
     source = source.subscribe_on(pool) if on == "a pool" else source
-    sink = Sink(demand, lambda it, element: it.subscription.request(demand))
+    sink = Sink(demand, lambda item, element: item.subscription.request(demand))
     getattr(source, operator)(inner, delay_error=True).subscribe(sink)
     assert sink.ended.wait(PATIENCE)
     assert sorted(sink.elements) == [0, 1, 2, 10, 11, 12, 30, 31, 32]
@@ -333,7 +333,7 @@ BEHIND: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 
 def test_every_operator_that_delays_errors_is_among_those_below() -> None:
     methods = {name: getattr(Flow, name) for name in dir(Flow) if not name.startswith("_")}
-    delaying = {name for name, it in methods.items() if "delay_error" in inspect.signature(it).parameters}
+    delaying = {name for name, method in methods.items() if "delay_error" in inspect.signature(method).parameters}
     assert delaying == {name.partition(" ")[0] for name in KEEPING}
 
 
@@ -346,8 +346,8 @@ def test_errors_that_are_kept_go_to_the_hook_once_each_when_the_end_does_not_com
     BEHIND[behind](KEEPING[name]()).subscribe(sink)
     sink.wait_for(1)
     sink.subscription.cancel()
-    wait_until(lambda: sum(it.error is not None for it in dropped) >= 2)
-    assert sorted(repr(it.error) for it in dropped if it.error is not None) == ["KeyError(0)", "KeyError(1)"]
+    wait_until(lambda: sum(item.error is not None for item in dropped) >= 2)
+    assert sorted(repr(item.error) for item in dropped if item.error is not None) == ["KeyError(0)", "KeyError(1)"]
     assert (sink.elements, sink.end) == ([2], None)
 
 
@@ -361,7 +361,7 @@ def test_an_error_that_waits_for_demand_behind_elements_goes_to_the_hook(dropped
     source.on_complete()
     assert (sink.elements, sink.end) == ([1], None)
     sink.subscription.cancel()
-    assert [repr(it.error) for it in dropped if it.error is not None] == ["KeyError(0)"]
+    assert [repr(item.error) for item in dropped if item.error is not None] == ["KeyError(0)"]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3])
@@ -402,7 +402,7 @@ def test_an_error_of_a_call_in_flight_comes_first_and_the_sources_goes_to_the_ho
     Flow.from_supplier(numbers).map_parallel(work, pool, concurrency=8).subscribe(sink)
     assert sink.ended.wait(PATIENCE)
     assert isinstance(sink.error, KeyError)
-    wait_until(lambda: [repr(it.error) for it in dropped] == ["OSError('the source')"])
+    wait_until(lambda: [repr(item.error) for item in dropped] == ["OSError('the source')"])
 
 
 @pytest.mark.parametrize("ordered", [True, False])

@@ -18,11 +18,15 @@ from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import BehaviorProcessor
 
-PUBLIC = {name: it for name, it in inspect.getmembers(Flow, callable) if not name.startswith("_")}
+PUBLIC = {name: item for name, item in inspect.getmembers(Flow, callable) if not name.startswith("_")}
 
 
 def parameters(of: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    return {name: it for name, it in inspect.signature(of).parameters.items() if name not in ("self", "source")}
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(of).parameters.items()
+        if name not in ("self", "source")
+    }
 
 
 # -- what may become an element is looked at where the flow is put together --------------------------------------------
@@ -32,8 +36,8 @@ ASKED_FOR = {("contains", "element")}  # compared with the elements, none of whi
 
 VALUES = sorted(
     (operator, name)
-    for operator, it in PUBLIC.items()
-    for name, parameter in parameters(it).items()
+    for operator, item in PUBLIC.items()
+    for name, parameter in parameters(item).items()
     if parameter.annotation in ("T", "S", "R") and (operator, name) not in STATE | ASKED_FOR
 )
 IF_NEEDED = {("first", "default"), ("last", "default"), ("element_at", "default"), ("reduce", "initial")}
@@ -46,7 +50,7 @@ def test_the_values_are_found() -> None:
     )
 
 
-@pytest.mark.parametrize(("operator", "argument"), [it for it in VALUES if it not in IF_NEEDED])
+@pytest.mark.parametrize(("operator", "argument"), [item for item in VALUES if item not in IF_NEEDED])
 def test_a_value_that_may_become_an_element_is_not_none(operator: str, argument: str) -> None:
     given: list[Any] = [] if operator == "just" else [Flow.empty()]
     named: dict[str, Any] = {}
@@ -92,8 +96,8 @@ def test_a_behavior_begins_with_an_element() -> None:
 
 FUNCTIONS = sorted(
     (operator, name)
-    for operator, it in PUBLIC.items()
-    for name, parameter in parameters(it).items()
+    for operator, item in PUBLIC.items()
+    for name, parameter in parameters(item).items()
     if "Callable" in str(parameter.annotation)
     and operator not in ("transform", "subscribe", "for_each")  # called with the flow, or with what has gone through
 )
@@ -254,9 +258,9 @@ def test_the_source_and_the_index_are_named(
         error = heard(through(source), demand).error
         with pytest.raises(TypeError) as caught:
             list(through(source))
-    for it in (error, caught.value):
-        assert str(it).startswith("None came out of the source ")
-        assert title in str(it)
+    for item in (error, caught.value):
+        assert str(item).startswith("None came out of the source ")
+        assert title in str(item)
 
 
 def test_a_source_behind_a_boundary_is_named() -> None:

@@ -235,7 +235,9 @@ def test_delayed_errors_come_together() -> None:
 
 def test_a_group_that_nobody_consumes_is_an_error_and_no_hang() -> None:
     sink = Sink()
-    Flow.range(1_000).group_by(lambda n: n % 3, prefetch=8).flat_map(lambda it: it[1], concurrency=2).subscribe(sink)
+    Flow.range(1_000).group_by(lambda n: n % 3, prefetch=8).flat_map(lambda item: item[1], concurrency=2).subscribe(
+        sink
+    )
     assert isinstance(sink.error, OverflowError)
     assert "nobody has subscribed to it" in str(sink.error)
     sink = Sink()
@@ -348,7 +350,7 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
     """Once by each, the nearest first; and by the hook."""
     heard: list[Any] = []
     flow: Flow[Any] = Flow.range(2).concat_with(Flow.error(OSError())).batch(9)
-    flow = flow.do_on_discard(lambda it: heard.append(("near", it)))
+    flow = flow.do_on_discard(lambda item: heard.append(("near", item)))
     if through in ("an executor", "all"):
         flow = flow.subscribe_on(pool).publish_on(pool, prefetch=1)
     if through in ("a publisher", "all"):
@@ -358,7 +360,7 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
     if through in ("a combinator", "all"):
         flow = flow.retry(0)
     sink = Sink()
-    flow.do_on_discard(lambda it: heard.append(("far", it))).subscribe(sink)
+    flow.do_on_discard(lambda item: heard.append(("far", item))).subscribe(sink)
     sink.wait()
     wait_until(lambda: len(heard) == 4)
     assert heard == [("near", 0), ("far", 0), ("near", 1), ("far", 1)]
@@ -659,10 +661,10 @@ def test_timers_of_a_flow_end_with_it() -> None:
 @pytest.mark.parametrize(
     "apply",
     [
-        lambda flow: flow.handle(lambda it, emit: None),
-        lambda flow: flow.flat_map_iterable(lambda it: ()),
+        lambda flow: flow.handle(lambda item, emit: None),
+        lambda flow: flow.flat_map_iterable(lambda item: ()),
         lambda flow: flow.flatten(),
-        lambda flow: flow.flatten().map(str).handle(lambda it, emit: emit(it)),
+        lambda flow: flow.flatten().map(str).handle(lambda item, emit: emit(item)),
     ],
 )
 def test_an_operator_that_expands_and_holds_nothing_lets_the_end_through_without_demand(apply: Any) -> None:
@@ -674,7 +676,7 @@ def test_an_operator_that_expands_and_holds_nothing_lets_the_end_through_without
 
 def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
     sink = Sink(demand=1)
-    Flow.just(1).handle(lambda it, emit: [emit(it), emit(it + 1)]).subscribe(sink)
+    Flow.just(1).handle(lambda item, emit: [emit(item), emit(item + 1)]).subscribe(sink)
     assert not sink.ended.is_set()
     sink.subscription.request(1)
     assert sink.signals[-3:] == [("on_next", 1), ("on_next", 2), ("on_complete",)]

@@ -54,8 +54,8 @@ def test_a_group_that_has_had_enough_is_opened_anew_and_nothing_is_lost(
         source = Flow.from_publisher(source)
     elif fused == "on another thread":
         source = source.subscribe_on(pool)
-    sink = Sink(demand, lambda it, element: it.subscription.request(1))
-    source.group_by(third).flat_map(lambda it: SHORT[name](it[1])).subscribe(sink)
+    sink = Sink(demand, lambda item, element: item.subscription.request(1))
+    source.group_by(third).flat_map(lambda item: SHORT[name](item[1])).subscribe(sink)
     assert sink.wait().end == ("on_complete",)
     assert sorted(sink.elements) == list(range(200))
     for key in range(3):
@@ -66,7 +66,7 @@ def test_a_group_that_has_had_enough_is_opened_anew_and_nothing_is_lost(
 
 def test_an_element_that_ends_a_group_is_the_groups_and_the_next_one_opens_it_anew() -> None:
     groups: list[list[int]] = []
-    flow = Flow.range(40).group_by(third).flat_map(lambda it: it[1].take_while(lambda n: n % 4 != 0).to_list())
+    flow = Flow.range(40).group_by(third).flat_map(lambda item: item[1].take_while(lambda n: n % 4 != 0).to_list())
     flow.subscribe(groups.append)
     assert sorted(n for group in groups for n in group) == [n for n in range(40) if n % 4]
 
@@ -86,14 +86,16 @@ def test_groups_are_what_a_model_says(
     numbered = list(enumerate(elements))
     lengths = itertools.cycle(takes)
     sink = Sink(0)
-    groups = Flow.from_iterable(numbered).group_by(lambda it: it[1])
-    groups.flat_map(lambda it: it[1].take(next(lengths)), concurrency=concurrency, prefetch=prefetch).subscribe(sink)
+    groups = Flow.from_iterable(numbered).group_by(lambda item: item[1])
+    groups.flat_map(lambda item: item[1].take(next(lengths)), concurrency=concurrency, prefetch=prefetch).subscribe(
+        sink
+    )
     for n in itertools.islice(itertools.cycle(requests), 80):
         sink.subscription.request(n)
     assert sink.end == ("on_complete",)
     assert sorted(sink.elements) == numbered
     for key in range(4):
-        of_one = [number for number, it in sink.elements if it == key]
+        of_one = [number for number, item in sink.elements if item == key]
         assert of_one == sorted(of_one)
 
 
@@ -104,16 +106,16 @@ def test_on_threads_of_their_own_nothing_is_lost_that_was_not_dropped(
         dropped.clear()
         sink = Sink()
         groups = Flow.range(1_000).subscribe_on(pool).group_by(lambda n: n % 4)
-        groups.flat_map(lambda it: it[1].publish_on(pool, prefetch=4).take(3)).subscribe(sink)
+        groups.flat_map(lambda item: item[1].publish_on(pool, prefetch=4).take(3)).subscribe(sink)
         assert sink.wait().end == ("on_complete",)
-        wait_until(lambda: sorted([*sink.elements, *(it.element for it in dropped)]) == list(range(1_000)))  # noqa: B023
+        wait_until(lambda: sorted([*sink.elements, *(item.element for item in dropped)]) == list(range(1_000)))  # noqa: B023
 
 
 def test_groups_under_demand_by_demand_give_all_their_elements() -> None:
     source: TestPublisher[int] = TestPublisher()
     sink = Sink(1)
     Flow.from_publisher(source).filter(lambda n: True).group_by(third).flat_map(
-        lambda it: it[1], concurrency=3, prefetch=1
+        lambda item: item[1], concurrency=3, prefetch=1
     ).subscribe(sink)
     source.emit(*range(100))
     assert sink.elements == [0]
@@ -130,7 +132,7 @@ def test_groups_under_demand_by_demand_give_all_their_elements() -> None:
 def test_a_group_that_was_taken_out_lives_on() -> None:
     source, sink = Numbers(10), Sink()
     flow: Flow[int] = Flow.from_supplier(lambda: source)
-    flow.group_by(lambda n: n % 2).take(1).flat_map(lambda it: it[1]).subscribe(sink)
+    flow.group_by(lambda n: n % 2).take(1).flat_map(lambda item: item[1]).subscribe(sink)
     assert sink.elements == [0, 2, 4, 6, 8]
     assert sink.end == ("on_complete",)
     assert source.closed == 1
@@ -139,7 +141,7 @@ def test_a_group_that_was_taken_out_lives_on() -> None:
 def test_the_source_is_cancelled_when_the_last_group_has_gone(dropped: list[Dropped]) -> None:
     source: PublishProcessor[int] = PublishProcessor()
     cancelled: list[str] = []
-    groups, outer = [Sink(), Sink()], Sink(2, lambda it, group: group[1].subscribe(groups[group[0]]))
+    groups, outer = [Sink(), Sink()], Sink(2, lambda item, group: group[1].subscribe(groups[group[0]]))
     source.do_on_cancel(lambda: cancelled.append("source")).group_by(third).subscribe(outer)
     for n in range(5):
         source.emit(n)
@@ -153,7 +155,7 @@ def test_the_source_is_cancelled_when_the_last_group_has_gone(dropped: list[Drop
     source.emit(9)
     groups[1].subscription.cancel()
     assert cancelled == ["source"]
-    assert [it.element for it in dropped] == [2, 9], "of groups that have no subscriber"
+    assert [item.element for item in dropped] == [2, 9], "of groups that have no subscriber"
 
 
 def test_a_group_without_a_subscriber_is_discarded_with_the_outer_flow(dropped: list[Dropped]) -> None:
@@ -161,12 +163,12 @@ def test_a_group_without_a_subscriber_is_discarded_with_the_outer_flow(dropped: 
     source: PublishProcessor[int] = PublishProcessor()
     cancelled: list[str] = []
     groups = source.do_on_cancel(lambda: cancelled.append("source")).group_by(third)
-    handle = groups.subscribe(lambda it: given.append(it[1]))
+    handle = groups.subscribe(lambda item: given.append(item[1]))
     source.emit(0)
     source.emit(3)
     handle.cancel()
     assert cancelled == ["source"]
-    assert [it.element for it in dropped] == [0, 3]
+    assert [item.element for item in dropped] == [0, 3]
     late = Sink()
     given[0].subscribe(late)
     assert isinstance(late.error, RejectedError)
@@ -190,7 +192,7 @@ def test_a_window_that_was_taken_out_has_all_its_elements() -> None:
 def test_an_error_of_the_source_reaches_the_groups_that_live_on() -> None:
     source: PublishProcessor[int] = PublishProcessor()
     sink = Sink()
-    source.group_by(third).take(1).flat_map(lambda it: it[1]).subscribe(sink)
+    source.group_by(third).take(1).flat_map(lambda item: item[1]).subscribe(sink)
     source.emit(0)
     source.on_error(OSError("broken"))
     assert sink.elements == [0]
@@ -201,7 +203,7 @@ def test_what_is_over_is_let_go(pool: ThreadPoolExecutor) -> None:
     class Element:
         pass
 
-    sink = Sink(then=lambda it, element: it.signals.clear())
+    sink = Sink(then=lambda item, element: item.signals.clear())
     seen: list[weakref.ref[Element]] = []
 
     def element(n: int) -> Element:
@@ -209,15 +211,15 @@ def test_what_is_over_is_let_go(pool: ThreadPoolExecutor) -> None:
         seen.append(weakref.ref(made))
         return made
 
-    Flow.range(50).map(element).group_by(lambda it: 0).flat_map(lambda it: it[1].take(3)).subscribe(sink)
+    Flow.range(50).map(element).group_by(lambda item: 0).flat_map(lambda item: item[1].take(3)).subscribe(sink)
     assert sink.end == ("on_complete",)
     gc.collect()
-    assert [it for it in seen if it() is not None] == []
+    assert [item for item in seen if item() is not None] == []
 
 
 SOURCES: dict[str, Callable[[ThreadPoolExecutor], Flow[int]]] = {
     "windows": lambda pool: Flow.range(60).window(4).concat_map(lambda window: window),
-    "groups": lambda pool: Flow.range(60).group_by(lambda n: 0).concat_map(lambda it: it[1]),
+    "groups": lambda pool: Flow.range(60).group_by(lambda n: 0).concat_map(lambda item: item[1]),
     "concat": lambda pool: Flow.from_publisher(Flow.range(30)).concat_with(Flow.from_publisher(Flow.range(30, 60))),
     "concat, with threads": lambda pool: (
         Flow.range(30).subscribe_on(pool).concat_with(Flow.range(30, 60).subscribe_on(pool))
@@ -235,11 +237,11 @@ def test_groups_and_windows_of_what_asynchronous_operators_give(
     name: str, demand: int, pool: ThreadPoolExecutor
 ) -> None:
     for flow in (
-        SOURCES[name](pool).group_by(third).flat_map(lambda it: it[1]),
+        SOURCES[name](pool).group_by(third).flat_map(lambda item: item[1]),
         SOURCES[name](pool).window(7).concat_map(lambda window: window),
         SOURCES[name](pool).window(7).flat_map(lambda window: window.take(9)),
     ):
-        sink = Sink(demand, lambda it, element: it.subscription.request(1))
+        sink = Sink(demand, lambda item, element: item.subscription.request(1))
         flow.subscribe(sink)
         assert sink.wait().end == ("on_complete",)
         assert sorted(sink.elements) == list(range(60))
@@ -260,7 +262,7 @@ def test_the_source_runs_on_the_executor_it_was_given(pool: ThreadPoolExecutor) 
     threads: set[str] = set()
     source = Flow.range(300).do_on_next(lambda n: threads.add(threading.current_thread().name.partition("_")[0]))
     with ThreadPoolExecutor(2, "groups") as others:
-        flow = source.group_by(third).subscribe_on(pool).flat_map(lambda it: it[1].publish_on(others, prefetch=4))
+        flow = source.group_by(third).subscribe_on(pool).flat_map(lambda item: item[1].publish_on(others, prefetch=4))
         assert flow.count().block(timeout=PATIENCE) == 300
     assert threads == {"pool"}
 
@@ -268,14 +270,14 @@ def test_the_source_runs_on_the_executor_it_was_given(pool: ThreadPoolExecutor) 
 def test_a_full_group_is_no_error_while_the_outer_flow_has_not_seen_it(pool: ThreadPoolExecutor) -> None:
     """The source is ahead of the outer flow, which has an executor, and takes its time."""
     for _ in range(10):
-        flow = Flow.range(2_000).group_by(third, prefetch=2).flat_map(lambda it: it[1]).subscribe_on(pool)
+        flow = Flow.range(2_000).group_by(third, prefetch=2).flat_map(lambda item: item[1]).subscribe_on(pool)
         assert flow.count().block(timeout=PATIENCE) == 2_000
 
 
 def test_a_full_group_is_an_error_where_it_will_have_no_subscriber(pool: ThreadPoolExecutor) -> None:
     for source in (Flow.range(2_000), Flow.range(2_000).subscribe_on(pool)):
         sink = Sink()
-        source.group_by(third, prefetch=8).flat_map(lambda it: it[1], concurrency=2).subscribe(sink)
+        source.group_by(third, prefetch=8).flat_map(lambda item: item[1], concurrency=2).subscribe(sink)
         assert isinstance(sink.wait().error, OverflowError)
         assert "group 2" in str(sink.error)
 
@@ -301,7 +303,7 @@ def test_a_full_group_is_an_error_where_groups_are_taken_one_after_the_other(
     """Groups that were given and are not asked for have no subscriber either: no hang, and no turn in vain."""
     source = Flow.range(2_000) if sort == "pulled" else Flow.range(2_000).subscribe_on(pool)
     sink = Sink()
-    TAKEN_ONE_BY_ONE[way](source.group_by(third), pool).concat_map(lambda it: it[1].count()).subscribe(sink)
+    TAKEN_ONE_BY_ONE[way](source.group_by(third), pool).concat_map(lambda item: item[1].count()).subscribe(sink)
     assert isinstance(sink.wait().error, OverflowError)
     assert "nobody has subscribed to it" in str(sink.error)
 
@@ -309,7 +311,7 @@ def test_a_full_group_is_an_error_where_groups_are_taken_one_after_the_other(
 # -- a boundary in a group ------------------------------------------------------------------------------------------
 
 INTO_GROUPS: dict[str, Callable[[Flow[int]], Flow[Flow[int]]]] = {
-    "group_by": lambda flow: flow.group_by(third).map(lambda it: it[1]),
+    "group_by": lambda flow: flow.group_by(third).map(lambda item: item[1]),
     "window": lambda flow: flow.window(3),
 }
 
@@ -358,8 +360,8 @@ def test_who_waits_with_a_timeout_is_not_kept_by_a_group_with_a_boundary(split: 
 
 BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
     "nothing": lambda groups: groups,
-    "a filter": lambda groups: groups.filter(lambda it: True),
-    "two drains": lambda groups: Flow.from_publisher(groups.map(lambda it: it)).map(lambda it: it),
+    "a filter": lambda groups: groups.filter(lambda item: True),
+    "two drains": lambda groups: Flow.from_publisher(groups.map(lambda item: item)).map(lambda item: item),
     "do_on_request": lambda groups: groups.do_on_request(lambda n: None),
 }
 
@@ -383,14 +385,16 @@ class Beside:
         self.source: PublishProcessor[int] = PublishProcessor()
         other: PublishProcessor[int] = PublishProcessor()
         delivering, self.making = Held(), Held()
-        self.sink = Sink(then=lambda it, element: delivering() if element == 99 else None)
+        self.sink = Sink(then=lambda item, element: delivering() if element == 99 else None)
 
         def defer(group: Flow[int]) -> Flow[int]:
             self.making()
             return inner(group)
 
         groups = BETWEEN[between](self.source.group_by(lambda n: n // 10, prefetch=1))
-        flow = groups.flat_map(lambda it: other if it[0] == 9 else Flow.defer(lambda: defer(it[1])).map(lambda n: n))
+        flow = groups.flat_map(
+            lambda item: other if item[0] == 9 else Flow.defer(lambda: defer(item[1])).map(lambda n: n)
+        )
         flow.subscribe(self.sink)
         self.source.emit(90)
         self.thread = threading.Thread(target=other.emit, args=(99,))
@@ -426,7 +430,7 @@ def test_a_full_group_is_an_error_as_soon_as_nothing_is_under_way(between: str, 
     beside.go_on()
     assert isinstance(beside.sink.error, OverflowError)
     assert "group 0" in str(beside.sink.error)
-    assert sorted(it.element for it in dropped) == [0, 1, 2, 3]
+    assert sorted(item.element for item in dropped) == [0, 1, 2, 3]
 
 
 def one_at_a_time(
@@ -480,10 +484,10 @@ def test_a_full_group_is_no_error_while_the_demand_for_it_is_on_its_way(pool: Th
 @pytest.mark.parametrize("demand", [1, 2, 7])
 @pytest.mark.parametrize("operator", ["group_by", "window"])
 def test_groups_keep_the_rules_under_any_demand(operator: str, demand: int, pool: ThreadPoolExecutor) -> None:
-    recorder, sink = Recorder(), Sink(demand, lambda it, element: it.subscription.request(demand))
+    recorder, sink = Recorder(), Sink(demand, lambda item, element: item.subscription.request(demand))
     source: Flow[int] = Flow.range(60).subscribe_on(pool)
-    split: Any = source.group_by(third) if operator == "group_by" else source.window(4).map(lambda it: (0, it))
-    recorder.wrap(split.flat_map(lambda it: recorder.wrap(it[1]), concurrency=16, prefetch=3)).subscribe(sink)
+    split: Any = source.group_by(third) if operator == "group_by" else source.window(4).map(lambda item: (0, item))
+    recorder.wrap(split.flat_map(lambda item: recorder.wrap(item[1]), concurrency=16, prefetch=3)).subscribe(sink)
     assert sorted(sink.wait().elements) == list(range(60))
     wait_until(lambda: check(recorder.records()) == [])
 

@@ -48,7 +48,7 @@ def events(seen: list[Json], *kinds: str) -> list[Json]:
 
 def left_running(signals: list[Json], seen: list[Json]) -> bool:
     """Whether the flow is over, and a source is not."""
-    end = next((it[0] for it in signals if it[1] != "next"), None)
+    end = next((signal[0] for signal in signals if signal[1] != "next"), None)
     over = [time for time, what, _ in seen if what in ("cancel", "end")]
     return end is not None and len(events(seen, "subscribe")) > sum(time <= end for time in over)
 
@@ -128,7 +128,7 @@ def among(plan: Json, here: list[Json], whole: list[Json]) -> bool:
     if plan["ops"][-1][0] == "flat_map":
         return _elements(here) <= _elements(whole)
     rest = iter(values(whole))
-    return all(it[1:] in rest for it in here if it[1] == "next")
+    return all(item[1:] in rest for item in here if item[1] == "next")
 
 
 def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
@@ -139,7 +139,7 @@ def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
     if last in ("expand", "parallel"):
         return _elements(here) <= _elements(whole)
     if last not in BETWEEN:
-        here, whole = (values([it for it in run if it[1] == "next"]) for run in (here, whole))
+        here, whole = (values([item for item in run if item[1] == "next"]) for run in (here, whole))
         return here == whole[: len(here)]
     one, other = _streams(last, here), _streams(last, whole)
     if last == "flat_map":  # two may give the same: which is whose, no one can say
@@ -171,7 +171,7 @@ def _heal(spec: Json) -> Json:
         return [*spec[:-1], "empty"]
     if spec[0] in ("timed", "hot") and spec[2] == "error":
         return [*spec[:2], "complete", *spec[3:]]
-    return [_heal(it) for it in spec]
+    return [_heal(item) for item in spec]
 
 
 FAULTS = ("wrong", "lost", "twice", "no end")
@@ -218,7 +218,7 @@ def ended(signals: list[Json], *kinds: str) -> bool:
 
 def owed(plan: Json, signals: list[Json]) -> bool:
     """Whether there was demand, and no cancel, after the last element: more has to come, or the end."""
-    n = sum(it[1] == "next" for it in signals)
+    n = sum(signal[1] == "next" for signal in signals)
     if ended(signals, "cancel", "complete", "error"):
         return False
     left = plan["demand"] + n * plan["refill"] - n
@@ -242,22 +242,22 @@ def held(plan: Json) -> bool:
 
 def values(signals: list[Json]) -> list[Json]:
     """Without the times."""
-    return [it[1:] for it in signals]
+    return [signal[1:] for signal in signals]
 
 
 def _end_after_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
     signals = theirs["signals"]
-    at = next((place for place, it in enumerate(signals) if it[1] == "cancel"), None)
+    at = next((place for place, signal in enumerate(signals) if signal[1] == "cancel"), None)
     if at is None:
         return None
     time = signals[at][0]
-    log = [it for it in theirs["log"] if it in ours["log"] or it[0] < time or it[1] not in ENDS]
+    log = [item for item in theirs["log"] if item in ours["log"] or item[0] < time or item[1] not in ENDS]
     return ours, _with(theirs, signals=signals[: at + 1], log=log)
 
 
 def _after_the_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
     signals = theirs["signals"]
-    end = next((place for place, it in enumerate(signals) if it[1] in ("complete", "error")), len(signals))
+    end = next((place for place, signal in enumerate(signals) if signal[1] in ("complete", "error")), len(signals))
     return ours, _with(theirs, signals=signals[: end + 1])
 
 
@@ -269,7 +269,7 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
     """A run without the subscriptions that were cancelled at the same moment, where the other has none."""
     probes = dict(run["probes"])
     for name, seen in probes.items():
-        kept = [it for it in seen if it[1] != "request"]
+        kept = [item for item in seen if item[1] != "request"]
         if other["probes"].get(name) or len(kept) % 2:
             continue
         pairs = zip(kept[::2], kept[1::2], strict=True)
@@ -279,12 +279,12 @@ def _subscribed(plan: Json, run: Json, other: Json) -> Json:
     if ["take", 0] in plan["ops"] or names(plan) & {"take_until", "sample"}:
         there = Counter(map(str, other["log"]))
         kept = []
-        for it in log:
-            if there[str(it)] > 0 or it[1] not in (*AT_ONCE, *ENDS):
-                there[str(it)] -= 1
-                kept.append(it)
+        for entry in log:
+            if there[str(entry)] > 0 or entry[1] not in (*AT_ONCE, *ENDS):
+                there[str(entry)] -= 1
+                kept.append(entry)
         log = kept
-    if len({it[0] for it in log}) == 1 and {it[1] for it in log} <= AT_ONCE and not other["log"]:
+    if len({item[0] for item in log}) == 1 and {item[1] for item in log} <= AT_ONCE and not other["log"]:
         log = []
     return _with(run, probes=probes, log=log)
 
@@ -310,10 +310,10 @@ def _begins(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 
 def _end_or_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
-    end = next((it[0] for it in theirs["signals"] if it[1] != "next"), None)
+    end = next((item[0] for item in theirs["signals"] if item[1] != "next"), None)
 
     def rest(run: Json) -> Json:
-        log = [it for it in run["log"] if it[0] != end or it[1] not in ("complete", "cancel", "finally")]
+        log = [item for item in run["log"] if item[0] != end or item[1] not in ("complete", "cancel", "finally")]
         return _with(run, log=log)
 
     return rest(ours), rest(theirs)
@@ -321,13 +321,13 @@ def _end_or_cancel(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 def _end_or_cancel_above(plan: Json, ours: Json, theirs: Json) -> Both | None:
     """Of a source: it has given its last element, and ended, before the one who takes them cancels with that."""
-    end = next((it[0] for it in ours["signals"] if it[1] == "cancel"), None)
+    end = next((item[0] for item in ours["signals"] if item[1] == "cancel"), None)
     here, there = dict(ours["probes"]), dict(theirs["probes"])
     for name in here.keys() & there.keys():
         if here[name] and there[name] and here[name][-1][:2] == [end, "end"] and there[name][-1][:2] == [end, "cancel"]:
-            asked = [it for it in here[name] if it[1] == "request"]
-            requests = [it for it in there[name] if it[1] == "request"]
-            if requests[: len(asked)] == asked and all(it[0] == end for it in requests[len(asked) :]):
+            asked = [item for item in here[name] if item[1] == "request"]
+            requests = [item for item in there[name] if item[1] == "request"]
+            if requests[: len(asked)] == asked and all(request[0] == end for request in requests[len(asked) :]):
                 there[name] = here[name]
     return _with(ours, probes=here), _with(theirs, probes=there)
 
@@ -358,10 +358,10 @@ def _half_full(plan: Json, ours: Json, theirs: Json) -> Both | None:
     if len(there) > len(here) and there[-1] == [here[-1][0], "cancel"]:  # with that batch
         there = there[:-1]
     left, kept = _bag(here[:-1]), []
-    for it in there:
-        left[str(it)] -= 1
-        if it != here[-1] and (it[0] < here[-1][0] or left[str(it)] >= 0):
-            kept.append(it)
+    for item in there:
+        left[str(item)] -= 1
+        if item != here[-1] and (item[0] < here[-1][0] or left[str(item)] >= 0):
+            kept.append(item)
     return _with(ours, signals=here[:-1]), _with(theirs, signals=kept)
 
 
@@ -377,7 +377,7 @@ def _end_ahead(plan: Json, ours: Json, theirs: Json) -> Both | None:
         if here[-1][1:] != there[-1][1:] or here[-1][0] < there[-1][0]:
             return None
         here = here[:-1]
-    here = [it for it in here if it[1] != "cancel"]
+    here = [item for item in here if item[1] != "cancel"]
     return _with(ours, signals=here, probes={}), _with(theirs, signals=there[:-1], probes={})
 
 
@@ -416,8 +416,12 @@ def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
         return None
     if ended(there, "complete", "error") and (there[-1][1:] != here[-1][1:] or there[-1][0] < here[-1][0]):
         return None
-    log = [it for it in ours["log"] if it[0] != here[-1][0] or it[1] not in (*ENDS, *CLOSING) or it in theirs["log"]]
-    there = [it for it in there if it[1] == "next"]
+    log = [
+        item
+        for item in ours["log"]
+        if item[0] != here[-1][0] or item[1] not in (*ENDS, *CLOSING) or item in theirs["log"]
+    ]
+    there = [item for item in there if item[1] == "next"]
     return _with(ours, signals=here[:-1], log=log), _with(theirs, signals=there)
 
 
@@ -441,13 +445,13 @@ def _order(plan: Json, ours: Json, theirs: Json) -> Both | None:
     here, there = ours["signals"], theirs["signals"]
     failed = ended(there, "error")
     if failed and bounded(plan):  # where it overtakes, what came before is compared
-        here, there = ([it for it in run if it[0] < theirs["signals"][-1][0]] for run in (here, there))
+        here, there = ([item for item in run if item[0] < theirs["signals"][-1][0]] for run in (here, there))
         failed = False
     if bounded(plan) and ended(there, "complete") and not ended(here, "error"):  # the end may be found by demand
-        here, there = ([it for it in run if it[1] == "next"] for run in (here, there))
-    if [it[1] for it in here if it[1] != "next"] != [it[1] for it in there if it[1] != "next"]:
+        here, there = ([item for item in run if item[1] == "next"] for run in (here, there))
+    if [item[1] for item in here if item[1] != "next"] != [item[1] for item in there if item[1] != "next"]:
         return None
-    if not failed and [it[:2] for it in here] != [it[:2] for it in there]:
+    if not failed and [item[:2] for item in here] != [item[:2] for item in there]:
         return None  # as many, at the same times
     if not bounded(plan) and not plan["cancel_after"] and not failed and _bag(here) != _bag(there):
         return None
@@ -464,7 +468,7 @@ def _order(plan: Json, ours: Json, theirs: Json) -> Both | None:
 
 
 def _elements(signals: list[Json]) -> Counter[str]:
-    return _bag(values([it for it in signals if it[1] == "next"]))
+    return _bag(values([signal for signal in signals if signal[1] == "next"]))
 
 
 def _bag(signals: list[Json]) -> Counter[str]:
@@ -511,7 +515,7 @@ def _overtakes_here(plan: Json, here: list[Json], there: list[Json]) -> bool:
     if not plan["refill"] or not bounded(plan) or not ended(here, "error") or not names(plan) & {*FLATTENING}:
         return False
     rest = there[len(here) - 1 :]
-    at_once = all(it[0] == here[-1][0] for it in rest)
+    at_once = all(item[0] == here[-1][0] for item in rest)
     return len(here) > 1 and here[:-1] == there[: len(here) - 1] and here[-1] in rest and at_once
 
 
@@ -535,23 +539,23 @@ CLOSING = ("finalize", "finally")
 def _with_the_chain(plan: Json, ours: Json, theirs: Json) -> Both | None:
     if not ours["signals"] or ours["signals"][-1][1] == "next":  # that element waits still
         left, log = _bag(ours["log"]), []
-        for it in theirs["log"]:
-            left[str(it)] -= 1
-            if it[1] not in CLOSING or left[str(it)] >= 0:
-                log.append(it)
+        for entry in theirs["log"]:
+            left[str(entry)] -= 1
+            if entry[1] not in CLOSING or left[str(entry)] >= 0:
+                log.append(entry)
         return ours, _with(theirs, log=log)
     over = ours["signals"][-1][0]
-    earlier = [it for it in theirs["log"] if it[1] in CLOSING]
+    earlier = [item for item in theirs["log"] if item[1] in CLOSING]
     log = []
-    for it in ours["log"]:
-        if it[1] in CLOSING and it[0] == over:
-            other = next((it_there for it_there in earlier if it_there[1:] == it[1:] and it_there[0] <= over), it)
+    for entry in ours["log"]:
+        if entry[1] in CLOSING and entry[0] == over:
+            other = next((it_there for it_there in earlier if it_there[1:] == entry[1:] and it_there[0] <= over), entry)
             if other in earlier:
                 earlier.remove(other)
             log.append(other)
         else:
-            log.append(it)
-    return _with(ours, log=sorted(log, key=lambda it: it[0])), theirs
+            log.append(entry)
+    return _with(ours, log=sorted(log, key=lambda item: item[0])), theirs
 
 
 ROWS = [

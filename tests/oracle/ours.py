@@ -40,8 +40,8 @@ def kind_of(error: BaseException) -> str:
 def _leaves(error: BaseException) -> Iterator[BaseException]:
     """A group may have groups in it; Java's CompositeException has only what they are made of."""
     if isinstance(error, BaseExceptionGroup):
-        for it in error.exceptions:
-            yield from _leaves(it)
+        for exception in error.exceptions:
+            yield from _leaves(exception)
     else:
         yield error
 
@@ -63,12 +63,12 @@ def json(element: Any) -> Json:
     if isinstance(element, int):
         return element
     if isinstance(element, dict):
-        return ["map", *(json(it) for pair in element.items() for it in pair)]
+        return ["map", *(json(item) for pair in element.items() for item in pair)]
     if isinstance(element, Notification):
         if element.signal == "on_next":
             return ["notice", json(element.element)]
         return ["notice", "complete" if element.error is None else kind_of(element.error)]
-    return [json(it) for it in element]
+    return [json(item) for item in element]
 
 
 def run(plan: Json) -> Json:
@@ -380,7 +380,7 @@ def _using(run: _Run, spec: Json) -> Flow[Any]:
         finally:
             run.note("close")
 
-    return Flow.using(resource, lambda it: run.source(spec))
+    return Flow.using(resource, lambda item: run.source(spec))
 
 
 def _timed(run: _Run, events: Json, end: str, after: int) -> Flow[Any]:
@@ -452,8 +452,8 @@ SOURCES: dict[str, Callable[..., Flow[Any]]] = {
 def _twice(run: _Run, shared: Flow[Any], after: int) -> Flow[Any]:
     if not after:
         return shared
-    late = Flow.timer(after, run.clock).concat_map(lambda tick: shared.map(lambda it: (2, it)))
-    return Flow.merge(shared.map(lambda it: (1, it)), late)
+    late = Flow.timer(after, run.clock).concat_map(lambda tick: shared.map(lambda item: (2, item)))
+    return Flow.merge(shared.map(lambda item: (1, item)), late)
 
 
 class _Taps(Listener):
@@ -476,11 +476,13 @@ def _optional(run: _Run, spec: Json | None) -> Flow[Any] | None:
 
 OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "map": lambda run, f, function: f.map(fn(function)),
-    "starmap": lambda run, f, k: f.map(lambda it: (it, k)).starmap(lambda a, b: num(a) + num(b)),
+    "starmap": lambda run, f, k: f.map(lambda item: (item, k)).starmap(lambda a, b: num(a) + num(b)),
     "map_not_none": lambda run, f, function: f.map_not_none(fn(function)),
-    "handle": lambda run, f, predicate: f.handle(lambda it, emit: emit(num(it) + 1) if test(predicate)(it) else None),
-    "flat_map_iterable": lambda run, f, k: f.flat_map_iterable(lambda it: several(it, k)),
-    "flatten": lambda run, f: f.map(lambda it: several(it, 3)).flatten(),
+    "handle": lambda run, f, predicate: f.handle(
+        lambda item, emit: emit(num(item) + 1) if test(predicate)(item) else None
+    ),
+    "flat_map_iterable": lambda run, f, k: f.flat_map_iterable(lambda item: several(item, k)),
+    "flatten": lambda run, f: f.map(lambda item: several(item, 3)).flatten(),
     "enumerate": lambda run, f, start: f.enumerate(start),
     "pairwise": lambda run, f: f.pairwise(),
     "scan": lambda run, f, initial: f.scan(add, initial),
@@ -489,7 +491,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "end_with": lambda run, f, *elements: f.end_with(*elements),
     "materialize": lambda run, f: f.materialize(),
     "dematerialize": lambda run, f: f.map(notice).dematerialize(),
-    "transform": lambda run, f: f.transform(lambda flow: flow.map(lambda it: num(it) + 1)),
+    "transform": lambda run, f: f.transform(lambda flow: flow.map(lambda item: num(item) + 1)),
     "filter": lambda run, f, predicate: f.filter(test(predicate)),
     "distinct": lambda run, f, key: f.distinct(key=_key(key)),
     "distinct_until_changed": lambda run, f, key: f.distinct_until_changed(key=_key(key)),
@@ -505,7 +507,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "reduce": lambda run, f, *initial: f.reduce(add, *initial),
     "collect": lambda run, f: f.collect(list, collected),
     "to_list": lambda run, f: f.to_list(),
-    "to_dict": lambda run, f: f.to_dict(lambda it: num(it) % 3),
+    "to_dict": lambda run, f: f.to_dict(lambda item: num(item) % 3),
     "count": lambda run, f: f.count(),
     "sum": lambda run, f: f.map(num).sum(),
     "min": lambda run, f: f.min(key=num),
@@ -514,25 +516,27 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "any": lambda run, f, predicate: f.any(test(predicate)),
     "contains": lambda run, f, k: f.map(num).contains(k),
     "concat_with": lambda run, f, other: f.concat_with(run.source(other)),
-    "merge_with": lambda run, f, other: f.map(lambda it: (1, it)).merge_with(run.source(other).map(lambda it: (2, it))),
+    "merge_with": lambda run, f, other: f.map(lambda item: (1, item)).merge_with(
+        run.source(other).map(lambda item: (2, item))
+    ),
     "zip_with": lambda run, f, other: f.zip_with(run.source(other)),
     "with_latest_from": lambda run, f, other: f.with_latest_from(run.source(other)),
     "switch_if_empty": lambda run, f, other: f.switch_if_empty(run.source(other)),
     "take_until": lambda run, f, other: f.take_until(run.source(other)),
     "skip_until": lambda run, f, other: f.skip_until(run.source(other)),
     "flat_map": lambda run, f, inner, n, delay: f.flat_map(
-        lambda it: run.inner(inner, it), concurrency=n, delay_error=delay
+        lambda item: run.inner(inner, item), concurrency=n, delay_error=delay
     ),
     "flat_map_sequential": lambda run, f, inner, n, delay: f.flat_map_sequential(
-        lambda it: run.inner(inner, it), concurrency=n, delay_error=delay
+        lambda item: run.inner(inner, item), concurrency=n, delay_error=delay
     ),
-    "concat_map": lambda run, f, inner, delay: f.concat_map(lambda it: run.inner(inner, it), delay_error=delay),
-    "switch_map": lambda run, f, inner: f.switch_map(lambda it: run.inner(inner, it)),
+    "concat_map": lambda run, f, inner, delay: f.concat_map(lambda item: run.inner(inner, item), delay_error=delay),
+    "switch_map": lambda run, f, inner: f.switch_map(lambda item: run.inner(inner, item)),
     "expand": lambda run, f: f.expand(children),
-    "group_by": lambda run, f, k: f.group_by(lambda it: num(it) % k).flat_map(
-        lambda group: group[1].map(lambda it: (group[0], it))
+    "group_by": lambda run, f, k: f.group_by(lambda item: num(item) % k).flat_map(
+        lambda group: group[1].map(lambda item: (group[0], item))
     ),
-    "window": lambda run, f, n: f.window(n).concat_map(lambda it: it.to_list()),
+    "window": lambda run, f, n: f.window(n).concat_map(lambda item: item.to_list()),
     "batch_by": lambda run, f, n, seconds: f.batch_by(n, seconds, run.clock),
     "debounce": lambda run, f, seconds: f.debounce(seconds, run.clock),
     "delay": lambda run, f, seconds: f.delay(seconds, run.clock),
@@ -546,7 +550,9 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "on_overflow_drop": lambda run, f: f.on_overflow_drop(),
     "on_overflow_latest": lambda run, f: f.on_overflow_latest(),
     "serialize": lambda run, f: f.serialize(),
-    "parallel": lambda run, f, n: f.parallel(n, prefetch=32).run_on(run.clock).map(lambda it: num(it) + 1).sequential(),
+    "parallel": lambda run, f, n: (
+        f.parallel(n, prefetch=32).run_on(run.clock).map(lambda item: num(item) + 1).sequential()
+    ),
     "share": lambda run, f, after: _twice(run, f.share(), after),
     "publish": lambda run, f, after: _twice(run, f.publish().ref_count(), after),
     "replay": lambda run, f, after, n: _twice(run, f.replay(n).ref_count(), after),
@@ -563,7 +569,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "do_finally": lambda run, f: f.do_finally(lambda way: run.note("finally", way)),
     "do_on_subscribe": lambda run, f: f.do_on_subscribe(lambda: run.note("subscribe")),
     "do_on_request": lambda run, f: f.do_on_request(lambda n: run.note("request", n)),
-    "do_on_next": lambda run, f: f.do_on_next(lambda it: run.note("next", json(it))),
+    "do_on_next": lambda run, f: f.do_on_next(lambda item: run.note("next", json(item))),
     "do_on_error": lambda run, f: f.do_on_error(lambda error: run.note("error", kind_of(error))),
     "do_on_complete": lambda run, f: f.do_on_complete(lambda: run.note("complete")),
     "do_on_cancel": lambda run, f: f.do_on_cancel(lambda: run.note("cancel")),
@@ -574,7 +580,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
 
 def _key(spec: Json) -> Callable[[Any], Any]:
     function = fn(spec)
-    return lambda it: json_key(function(it))
+    return lambda item: json_key(function(item))
 
 
 def json_key(element: Any) -> Any:

@@ -82,7 +82,7 @@ class Draw:
         return [events, self.one_of("complete", "complete", "error", "none"), self.time(4)]
 
     def source(self, *names: str) -> Spec:
-        name = self.one_of(*(it for it in names if self.unbounded or it not in BY_DEMAND))
+        name = self.one_of(*(item for item in names if self.unbounded or item not in BY_DEMAND))
         return [name, *SOURCES[name](self)]
 
     def simple(self) -> Spec:
@@ -118,7 +118,7 @@ class Draw:
             lambda: ["now_and_later", self.time()],
             lambda: ["fail_later", self.time()],
             lambda: ["never"],
-            lambda: ["given", self.source(*(it for it in SIMPLE if self.unbounded or it not in BY_ITERATOR))],
+            lambda: ["given", self.source(*(item for item in SIMPLE if self.unbounded or item not in BY_ITERATOR))],
         )()
 
     def switched(self) -> Spec:
@@ -174,7 +174,7 @@ SOURCES: dict[str, Callable[[Draw], Spec]] = {
 }
 
 COMPOUND = ("from_publisher", "defer", "using", "concat", "merge", "merge_comparing", "zip", "combine_latest", "race")
-SIMPLE = tuple(it for it in SOURCES if it not in COMPOUND and it != "hot")
+SIMPLE = tuple(item for item in SOURCES if item not in COMPOUND and item != "hot")
 LATER = ("timed", "timer", "interval", "never")
 """Nothing comes from these at the moment of the subscription."""
 
@@ -554,13 +554,13 @@ def plans(
     ops: list[Spec] = []
     for _ in range(d.one_of(1, 1, 1, 2, 2, 3, 4)):
         allowed = [
-            it
-            for it in operators
-            if (d.unbounded or it not in BY_DEMAND)
-            and not (overtaken and it in RECOVERING)
-            and not (lossy and it in HOLDING | SHARED)
-            and not (turns and it in HOLDING)
-            and not (replayed and it in AGAIN | SHARED)
+            operator
+            for operator in operators
+            if (d.unbounded or operator not in BY_DEMAND)
+            and not (overtaken and operator in RECOVERING)
+            and not (lossy and operator in HOLDING | SHARED)
+            and not (turns and operator in HOLDING)
+            and not (replayed and operator in AGAIN | SHARED)
         ]
         if not settled or not allowed:
             break
@@ -591,7 +591,7 @@ def plans(
         plan["cancel_after"] = d.int(1, 3)
     elif d.int(0, 3) == 0:
         time = d.time(20)
-        plan["steps"] = [it for it in plan["steps"] if it[0] < time] + [[time, 0]]
+        plan["steps"] = [item for item in plan["steps"] if item[0] < time] + [[time, 0]]
     if not plan["demand"] and names(plan) & LAZY and names(plan) & BY_TIME:
         plan["demand"] = 1
     if names(plan) & AGAIN and names(plan) & LAZY and names(plan) & BY_CLOCK:  # the next run may begin without demand

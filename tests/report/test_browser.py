@@ -55,7 +55,7 @@ def opened(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
 
 
 def names(page: Any) -> list[str]:
-    return [it for it in page.locator("#scenarios tbody tr:visible th").all_inner_texts() if it != NASTY]
+    return [text for text in page.locator("#scenarios tbody tr:visible th").all_inner_texts() if text != NASTY]
 
 
 def test_it_opens_and_what_it_carries_does_not_run(opened: Callable[..., Any], shots: Path) -> None:
@@ -125,7 +125,8 @@ def test_axe_finds_nothing_in_light_or_dark_on_a_small_or_a_large_screen(
 
 def test_light_and_dark_differ(opened: Callable[..., Any]) -> None:
     colours = [
-        opened(color_scheme=it).evaluate("getComputedStyle(document.body).backgroundColor") for it in ("light", "dark")
+        opened(color_scheme=item).evaluate("getComputedStyle(document.body).backgroundColor")
+        for item in ("light", "dark")
     ]
     assert colours == ["rgb(255, 255, 255)", "rgb(13, 17, 23)"]
 
@@ -166,7 +167,7 @@ LEADING = 3.0
 
 def overlaps(texts: list[dict[str, Any]]) -> list[tuple[str, str]]:
     found = []
-    texts = sorted(texts, key=lambda it: it["at"][1])
+    texts = sorted(texts, key=lambda item: item["at"][1])
     for number, one in enumerate(texts):
         left, _, right, bottom = one["at"]
         for other in texts[number + 1 :]:
@@ -187,11 +188,13 @@ def test_of_64_scenarios_no_two_texts_overlap_and_none_is_cut_off(
     texts = page.evaluate(TEXTS)
     assert len(texts) > 64 * 12
     assert overlaps(texts) == []
-    beyond = [it for it in texts if it["at"][0] < it["within"][0] - 0.5 or it["at"][2] > it["within"][1] + 0.5]
+    beyond = [
+        text for text in texts if text["at"][0] < text["within"][0] - 0.5 or text["at"][2] > text["within"][1] + 0.5
+    ]
     if width == 1280:
         assert beyond == []
     else:  # on a small screen tables scroll in their own boxes; nothing else is cut off
-        assert [it for it in beyond if it["within"] == [0, width]] == []
+        assert [item for item in beyond if item["within"] == [0, width]] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for figure in page.locator("figure").all():
         assert "signals and calls" in figure.inner_text()
@@ -205,4 +208,4 @@ def test_what_lies_on_another_text_or_is_cut_off_is_seen(opened: Callable[..., A
     page.evaluate("document.querySelector('h2').style.marginLeft = '1200px'")
     texts = page.evaluate(TEXTS)
     assert overlaps(texts) != []
-    assert any(it["at"][2] > it["within"][1] + 0.5 for it in texts)
+    assert any(text["at"][2] > text["within"][1] + 0.5 for text in texts)

@@ -97,14 +97,16 @@ def test_of_64_scenarios_each_has_its_picture_its_row_and_its_load(tmp_path: Pat
     page = page_of(report)
     assert len({row.scenario for row in report.rows}) == 64
     pictures, table = page.split('<div class="grid">')[1].split('<table id="scenarios">')
-    captions = [words_of(it) for it in re.findall(r"<figcaption>.*?</figcaption>", pictures, re.DOTALL)]
-    rows = [words_of(it) for it in re.findall(r"<tr data-verdict.*?</tr>", table, re.DOTALL)]
+    captions = [words_of(item) for item in re.findall(r"<figcaption>.*?</figcaption>", pictures, re.DOTALL)]
+    rows = [words_of(item) for item in re.findall(r"<tr data-verdict.*?</tr>", table, re.DOTALL)]
     assert (len(captions), len(rows)) == (64, 64)
     for row in report.rows:
         assert row.load is not None
         had = f"{row.load['signals']:,} signals and calls, {row.load['rounds']:,} rounds, {row.load['seconds']:.2f} s"
-        assert [it for it in captions if it.startswith(f"{row.scenario} ") and it.endswith(f" {had}")], had
-        assert [it for it in rows if it.startswith(f"{row.scenario} {said(row)} {row.load['rounds']:,} 0.50 s ")]
+        assert [
+            caption for caption in captions if caption.startswith(f"{row.scenario} ") and caption.endswith(f" {had}")
+        ], had
+        assert [item for item in rows if item.startswith(f"{row.scenario} {said(row)} {row.load['rounds']:,} 0.50 s ")]
     assert captions[0].startswith("scenario_1 broken: 1.3 ")
     assert captions[1].startswith("scenario_2 slower \u00d7 5.0 ")
     assert len(page) < 64 * 8_000  # bytes: a browser opens it at once
@@ -128,7 +130,7 @@ def test_what_a_rule_broke_in_runs_before_is_folded(tmp_path: Path) -> None:
     outline = Outline(page_of(load(folder)))
     folds = [attributes for tag, attributes in outline.tags if tag == "details"]
     assert len(folds) == 1 + 1 + 23  # the newest, open; one fold, and in it the others
-    assert ["open" in it for it in folds] == [True] + [False] * 24
+    assert ["open" in item for item in folds] == [True] + [False] * 24
     assert "Broken in 23 run(s) before" in outline.text
 
 
@@ -149,7 +151,7 @@ def test_it_needs_nothing_from_anywhere_else(tmp_path: Path) -> None:
 
 def test_only_the_page_s_own_script_may_run(tmp_path: Path) -> None:
     (policy,) = (
-        it["content"] or "" for tag, it in Outline(page_of(load(history(tmp_path)))).tags if it.get("http-equiv")
+        item["content"] or "" for tag, item in Outline(page_of(load(history(tmp_path)))).tags if item.get("http-equiv")
     )
     assert "default-src 'none'" in policy
     assert "script-src 'sha256-" in policy
@@ -246,7 +248,7 @@ def test_the_headline_is_the_worst_of_all_that_was_judged_together(tmp_path: Pat
     report = load(judged_together(folder, ["night-2", "night-3"]))
     assert not report.clean
     assert "Broken Rule 1.3 in scenario_1, 3 subscription(s)." in " ".join(Outline(page_of(report)).text.split())
-    assert {it["run"] for it in report.together} == {"night-2", "night-3"}
+    assert {item["run"] for item in report.together} == {"night-2", "night-3"}
     assert not load(judged_together(folder, ["night-2"])).clean
 
 
@@ -269,7 +271,7 @@ def test_interpreters_and_nights_are_a_matrix(tmp_path: Path) -> None:
     folder = history(tmp_path)
     run = {**facts(folder, "night-1"), "python": "3.13.5t", "complete": False}
     write(folder / "verdict", "runs", "other", [run])
-    matrix = {python: [(it.date[-2:], it.verdict) for it in nights] for python, nights in load(folder).matrix}
+    matrix = {python: [(night.date[-2:], night.verdict) for night in nights] for python, nights in load(folder).matrix}
     assert matrix == {
         "3.11.7": [("20", "clean"), ("21", "clean"), ("22", "broken")],
         "3.13.5t": [("20", "-"), ("21", "cut off"), ("22", "-")],
@@ -286,9 +288,9 @@ def test_a_summary_for_a_ci_page_as_markdown_and_as_json(tmp_path: Path) -> None
     assert "| 3.11.7 | clean | clean | broken: 1.3 |" in text
     write_report(folder, tmp_path / "summary.json")
     told = json.loads((tmp_path / "summary.json").read_text())
-    assert (told["verdict"], [it["rule"] for it in told["broken"]]) == ("broken", ["1.3"])
-    assert [it["scenario"] for it in told["slower"]] == ["scenario_2"]
-    assert {it["scenario"] for it in told["scenarios"]} >= {NASTY, "scenario_1"}
+    assert (told["verdict"], [message["rule"] for message in told["broken"]]) == ("broken", ["1.3"])
+    assert [message["scenario"] for message in told["slower"]] == ["scenario_2"]
+    assert {message["scenario"] for message in told["scenarios"]} >= {NASTY, "scenario_1"}
     assert NASTY not in markdown_of(load(history(tmp_path / "other", given_up={NASTY: NASTY})))
 
 
@@ -307,14 +309,16 @@ def test_traces_and_verdicts_are_kept_for_as_many_nights_as_one_says(tmp_path: P
     folder = judged_together(history(tmp_path, runs=5), ["night-3", "night-4"])
     for day in range(20, 25):
         (folder / f"date=2026-11-{day}" / "run=x").mkdir(parents=True)
-    assert [it.name for it in prune_traces(folder, 2, dry_run=True)] == [f"date=2026-11-{day}" for day in (20, 21, 22)]
+    assert [trace.name for trace in prune_traces(folder, 2, dry_run=True)] == [
+        f"date=2026-11-{day}" for day in (20, 21, 22)
+    ]
     assert len(list(folder.glob("date=*"))) == 5
     prune_traces(folder, 2)
-    assert sorted(it.name for it in folder.glob("date=*")) == ["date=2026-11-23", "date=2026-11-24"]
+    assert sorted(item.name for item in folder.glob("date=*")) == ["date=2026-11-23", "date=2026-11-24"]
     assert len(load(folder).runs) == 5
     assert prune_verdicts(folder, 3) == ["night-0", "night-1"]
     report = load(folder)
-    assert [it["run"] for it in report.runs] == ["night-4", "night-3", "night-2"]
+    assert [item["run"] for item in report.runs] == ["night-4", "night-3", "night-2"]
     assert all(run != "night-0" for row in report.rows for run, _ in row.history)
-    assert {it["run"] for it in report.together} == {"night-3", "night-4"}
+    assert {item["run"] for item in report.together} == {"night-3", "night-4"}
     assert prune_verdicts(folder, 3) == []

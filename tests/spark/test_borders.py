@@ -297,7 +297,7 @@ def test_without_demand_spark_plans_no_further_batch(spark: Any, tmp_path: Path)
     sink.wait_for(4)
     sink.subscription.request(1)
     sink.wait_for(1)  # of the second batch: the first is committed
-    assert [it.name for it in commits.glob("[0-9]*")] == ["0"]
+    assert [item.name for item in commits.glob("[0-9]*")] == ["0"]
     sink.subscription.cancel()
     no_query(spark)
 

@@ -92,15 +92,15 @@ def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def a_port() -> int:
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        port: int = it.getsockname()[1]
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        port: int = item.getsockname()[1]
         return port
 
 
 def listening(port: int) -> bool:
-    with socket.socket() as it:
-        return it.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as item:
+        return item.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_all_directions_on_a_cluster_a_worker_that_is_lost_and_a_session_that_is_stopped(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_all_directions_on_a_cluster_a_worker_that_is_lost_and_a_session_that_is
     assert "ExecutorLostFailure" in lost
     over = "the session of Spark was stopped: make another, and its DataFrames anew"
     where = ("from_dataframe", "from_stream", "to_spark", "to_spark", "map_flow")
-    assert told.splitlines()[5:] == [f"SparkError: {it}: {over}" for it in where]
+    assert told.splitlines()[5:] == [f"SparkError: {item}: {over}" for item in where]
 
 
 def parent_of(process: int) -> int:

@@ -46,6 +46,6 @@ def test_a_job_that_was_killed_half_way_goes_on_where_it_was(spark: Any, tmp_pat
     assert told == list(range(400))
     assert metrics.given == 30
     assert 1 <= metrics.in_flight <= IN_FLIGHT
-    found = spark.read.parquet(*(str(it) for it in tmp_path.glob("part=*") if any(it.iterdir())))
+    found = spark.read.parquet(*(str(item) for item in tmp_path.glob("part=*") if any(item.iterdir())))
     rows = sorted((row["id"], row["name"]) for row in found.collect())
     assert rows == [(n, f"customer {n}") for n in [*range(10 * there), *range(3970, 4000)]]

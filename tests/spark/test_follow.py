@@ -84,7 +84,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_are_judged(spark: Any
     errors: list[TraceError] = []
     follow(spark, runs, out, verdicts.append, errors.append, once=True)
     assert [row["run"] for verdict in verdicts for row in verdict.summary] == ["b"]
-    assert ["signals-00000.parquet: is no whole Parquet file" in str(it) for it in errors] == [True]
+    assert ["signals-00000.parquet: is no whole Parquet file" in str(error) for error in errors] == [True]
 
 
 def test_a_run_whose_bytes_have_changed_is_named_and_the_others_are_judged_by_both(spark: Any, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_run_whose_bytes_have_changed_is_named_and_the_others_are_judged_by_bo
     damaged = arrives(runs, "a", 5_000) / "signals-00000.parquet"
     arrives(runs, "b", 3)
     data = bytearray(damaged.read_bytes())
-    data[2_000:5_000] = bytes(255 - it for it in data[2_000:5_000])  # the footer is as it was
+    data[2_000:5_000] = bytes(255 - datum for datum in data[2_000:5_000])  # the footer is as it was
     damaged.write_bytes(data)
     told: list[TraceError] = []
     verdict = verify(spark, [runs], tmp_path / "verified", unreadable=told.append)
@@ -100,7 +100,7 @@ def test_a_run_whose_bytes_have_changed_is_named_and_the_others_are_judged_by_bo
     verdicts: list[Verdict] = []
     follow(spark, runs, tmp_path / "followed", verdicts.append, told.append, once=True)
     assert {row["run"] for verdict in verdicts for row in verdict.summary} == {"b"}
-    assert [f"{damaged}: " in str(it) and "\n" not in str(it) for it in told] == [True, True]
+    assert [f"{damaged}: " in str(message) and "\n" not in str(message) for message in told] == [True, True]
     follow(spark, runs, tmp_path / "followed", verdicts.append, no_error, once=True)  # it is not tried for ever
     with pytest.raises(TraceError, match=r"run=a/signals-00000\.parquet: "):
         verify(spark, [runs], tmp_path / "verified")
@@ -116,7 +116,7 @@ def test_a_run_whose_metadata_come_before_its_files_is_judged_when_they_are_ther
     for _ in range(2):
         follow(spark, runs, out, verdicts.append, told.append, once=True)
     assert [row["run"] for verdict in verdicts for row in verdict.summary] == ["other"]
-    assert ["not all files that it says it holds are there" in str(it) for it in told] == [True, True]
+    assert ["not all files that it says it holds are there" in str(message) for message in told] == [True, True]
     file.write_bytes(elsewhere.read_bytes()[:-100])  # half copied is not there
     follow(spark, runs, out, verdicts.append, told.append, once=True)
     assert len(told) == 3
@@ -150,14 +150,18 @@ def test_the_command_has_a_line_on_standard_error_for_a_corrupt_run_and_judges_t
         arguments = ["verify", str(tmp_path / "runs"), *out, "--master", spark.sparkContext.master, *more]
         status = app(arguments, standalone_mode=False)
         told = capfd.readouterr()
-        return status, [it for it in told.err.splitlines() if "UNABLE" in it or "Traceback" in it], told.out
+        return (
+            status,
+            [line for line in told.err.splitlines() if "UNABLE" in line or "Traceback" in line],
+            told.out,
+        )
 
     status, (line,), told = called()
     assert status == 1  # a rule broken is worse than a run that could not be judged
     assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
     assert "BROKEN   rule 1.1" in told
     assert "UNABLE" not in told
-    assert sorted(it.name for it in (tmp_path / "runs/verdict/summary").glob("run=*")) == ["run=a", "run=c"]
+    assert sorted(item.name for item in (tmp_path / "runs/verdict/summary").glob("run=*")) == ["run=a", "run=c"]
     for run in (clean, broken):
         shutil.rmtree(run)
     arrives(tmp_path / "runs", "d", 1)

@@ -65,7 +65,7 @@ def ended(folder: Path) -> bool:
     """Whether nothing is written there any more: who is killed takes a moment to be gone."""
 
     def seen() -> list[tuple[str, int]]:
-        return sorted((str(it), it.stat().st_mtime_ns) for it in folder.glob("date=*/run=*/*"))
+        return sorted((str(item), item.stat().st_mtime_ns) for item in folder.glob("date=*/run=*/*"))
 
     before = seen()
     time.sleep(1.5)  # longer than between two files
@@ -93,7 +93,7 @@ def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp
         records = read_trace(run)
         assert (metadata_of(run) or {})["complete"] is False
         assert len(records) >= seen
-        assert [str(it) for it in check(records, context=12)] == []
+        assert [str(item) for item in check(records, context=12)] == []
         judged += len(records)
     assert judged > 0
 
@@ -113,13 +113,13 @@ def test_verify_that_is_killed_leaves_the_verdict_as_it_was_or_as_it_will_be(tmp
         killed(command, tmp_path / "log", (out / ".next").exists, rng.uniform(0, took / 10))
         report = load(out)  # as anybody may look, now
         assert report.verdict == "broken"
-        assert sorted((it["run"], it["count"]) for it in report.broken) == [(f"run-{n}", n + 1) for n in range(3)]
+        assert sorted((item["run"], item["count"]) for item in report.broken) == [(f"run-{n}", n + 1) for n in range(3)]
         assert counts(out) == expected
         assert parquet_rows(out, "summary") == 3
 
 
 def parquet_rows(out: Path, table: str) -> int:
-    return sum(parquet.read_metadata(it).num_rows for it in out.glob(f"{table}/run=*/*.parquet"))
+    return sum(parquet.read_metadata(item).num_rows for item in out.glob(f"{table}/run=*/*.parquet"))
 
 
 def test_follow_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:

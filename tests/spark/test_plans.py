@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(300)
 
 def recorded() -> list[Record]:
     """Runs whose names look like numbers, and are none."""
-    return [it for number in range(9) for it in likely(random.Random(number), f"00{number}")]
+    return [item for number in range(9) for item in likely(random.Random(number), f"00{number}")]
 
 
 def in_tables(found: Found) -> Any:
@@ -41,7 +41,7 @@ def test_explain_says_how_each_layout_is_judged_and_the_verdict_is_the_same(
     monkeypatch.setattr(judging, "RANGE", 100)  # so few records are worth several tasks here
     monkeypatch.setattr(judging, "_LITTLE", 10)
     one = trace(request(1, 3, 4), element(0, 5, 6), element(1, 7, 8))
-    records = [it._replace(run="run", subscription=number) for number in range(200) for it in one]
+    records = [item._replace(run="run", subscription=number) for number in range(200) for item in one]
     lying = records if layout == "one file" else shuffled(random.Random(1), records)
     files = written(tmp_path, layout, lying, row_group_size=20)
     told = explain(spark, [tmp_path])
@@ -57,7 +57,7 @@ def test_explain_says_how_each_layout_is_judged_and_the_verdict_is_the_same(
 
 def upper(records: list[Record], folder: Path, spark: Any) -> None:
     table = table_of(records)
-    parquet.write_table(table.rename_columns([it.upper() for it in table.column_names]), folder / "a b%20c.parquet")
+    parquet.write_table(table.rename_columns([name.upper() for name in table.column_names]), folder / "a b%20c.parquet")
 
 
 def decimals(records: list[Record], folder: Path, spark: Any) -> None:
@@ -93,13 +93,13 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("make", FOREIGN, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("make", FOREIGN, ids=lambda item: item.__name__)
 def test_what_can_not_be_planned_is_left_to_spark_and_explain_says_why(make: Any, spark: Any, tmp_path: Path) -> None:
     records = recorded()
     make(records, tmp_path, spark)
     if make is older_and_newer:
         half = len(records) // 2
-        records = [*(it._replace(depth=0, late_signals=None) for it in records[:half]), *records[half:]]
+        records = [*(record._replace(depth=0, late_signals=None) for record in records[:half]), *records[half:]]
     told = explain(spark, [tmp_path])
     assert told.startswith("frame: Spark reads, packed rows are moved: ")
     assert told.endswith(FOREIGN[make])
@@ -139,7 +139,7 @@ def test_what_the_tasks_do_not_see_is_left_to_spark(
     monkeypatch.setattr(judging, "_on_one_machine", lambda _: False)
     assert explain(spark, [tmp_path]).startswith("ranges: ")
     size = judging._size
-    monkeypatch.setattr(judging, "_size", lambda it: size(it) + (it == files[2]))  # here, not in the tasks
+    monkeypatch.setattr(judging, "_size", lambda item: size(item) + (item == files[2]))  # here, not in the tasks
     told = explain(spark, [tmp_path])
     assert told.startswith("frame: ")
     assert told.endswith(f"{files[2]}: is not there, or another file, for a task")

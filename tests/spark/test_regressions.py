@@ -28,13 +28,13 @@ def nights_named(nights: list[Any], scenario: str = "scenario 0") -> list[int]:
     return [
         at
         for at, said in enumerate(gone_through(nights))
-        if any(name == scenario and it.slower for (name, _), it in said.items())
+        if any(name == scenario and item.slower for (name, _), item in said.items())
     ]
 
 
 def others_named(nights: list[Any]) -> set[str]:
     """Whatever is slower on any night, but for the first scenario."""
-    return {name for said in gone_through(nights) for (name, _), it in said.items() if it.slower} - {"scenario 0"}
+    return {name for said in gone_through(nights) for (name, _), item in said.items() if item.slower} - {"scenario 0"}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -42,7 +42,7 @@ def test_a_lasting_change_is_named_on_each_night_for_as_long_as_it_lasts(seed: i
     nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 70), 3.0, BEGIN, BEGIN + 60)
     named = nights_named(nights)
     assert set(range(BEGIN + 2, BEGIN + 60)) <= set(named)
-    assert not [it for it in named if it >= BEGIN + 61]
+    assert not [item for item in named if item >= BEGIN + 61]
     assert others_named(nights) == set()
 
 
@@ -52,7 +52,7 @@ def test_thirty_percent_at_five_percent_of_noise_is_named_from_the_third_night_o
     for seed in range(40):
         nights = slowed(history(random.Random(seed), 0.05, heavy, BEGIN + 60, scenarios=12), 1.3, BEGIN, BEGIN + 60)
         named = nights_named(nights)
-        since = next(it for it in named if it >= BEGIN)
+        since = next(item for item in named if item >= BEGIN)
         assert set(range(since, BEGIN + 60)) <= set(named), seed  # on each night for as long as it lasts
         if since > BEGIN + 2:
             late.append(seed)
@@ -68,7 +68,7 @@ def test_one_good_night_hides_no_change_of_many() -> None:
 def test_thirty_percent_is_over_three_nights_after_it_is() -> None:
     for seed in range(20):
         nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 40, scenarios=12), 1.3, BEGIN, BEGIN + 20)
-        assert not [it for it in nights_named(nights) if it >= BEGIN + 23], seed
+        assert not [item for item in nights_named(nights) if item >= BEGIN + 23], seed
 
 
 def test_a_change_that_becomes_less_is_named_without_a_gap() -> None:
@@ -100,19 +100,19 @@ def test_a_hiccup_hides_nothing(seed: int) -> None:
 def test_a_slowdown_of_all_scenarios_is_said_as_one(seed: int) -> None:
     nights = slowed(history(random.Random(seed), 0.05, False, BEGIN + 20), 3.0, BEGIN, BEGIN + 20, range(SCENARIOS))
     assert set(range(BEGIN + 2, BEGIN + 20)) <= set(nights_named(nights, ALL))
-    assert len({name for said in gone_through(nights) for (name, _), it in said.items() if it.slower} - {ALL}) <= 1
+    assert len({name for said in gone_through(nights) for (name, _), item in said.items() if item.slower} - {ALL}) <= 1
 
 
 def test_a_slow_night_of_the_machine_names_no_scenario() -> None:
     nights = slowed(history(random.Random(1), 0.05, False, BEGIN + 1), 2.0, BEGIN, BEGIN + 1, range(SCENARIOS))
     *_, last = gone_through(nights)
-    assert {name for (name, _), it in last.items() if it.slower} <= {ALL}
+    assert {name for (name, _), item in last.items() if item.slower} <= {ALL}
 
 
 def test_what_got_faster_is_not_named_and_is_usual_after_a_while() -> None:
     nights = slowed(history(random.Random(2), 0.05, False, BEGIN + 60), 0.3, BEGIN, BEGIN + 40)
     named = nights_named(nights)
-    assert not [it for it in named if it < BEGIN + 40]
+    assert not [item for item in named if item < BEGIN + 40]
     assert set(range(BEGIN + 42, BEGIN + 60)) <= set(named)
 
 
@@ -164,7 +164,7 @@ def kept(folder: Path, nights: list[Any], **other: Any) -> None:
 
 
 def slower(table: pa.Table | None) -> list[str]:
-    return [] if table is None else [it["scenario"] for it in table.to_pylist() if it["slower"]]
+    return [] if table is None else [item["scenario"] for item in table.to_pylist() if item["slower"]]
 
 
 def test_the_run_just_judged_is_held_against_those_that_were_kept(tmp_path: Path) -> None:
@@ -201,6 +201,6 @@ def test_each_interpreter_is_held_against_its_own_runs(tmp_path: Path) -> None:
     latency, runs = zip(tables(one[-1:], python="3.11.7"), tables(other[-1:], python="3.13.0"), strict=True)
     made = regressions(tmp_path, pa.concat_tables(latency), pa.concat_tables(runs))
     assert made is not None
-    assert [(it["run"], it["scenario"]) for it in made.to_pylist() if it["slower"]] == [
+    assert [(item["run"], item["scenario"]) for item in made.to_pylist() if item["slower"]] == [
         ("night 015 of the other", "scenario 0")
     ]

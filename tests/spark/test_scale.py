@@ -51,14 +51,14 @@ def test_a_trace_keeps_all_rules_and_has_what_it_says(shape: str, tmp_path: Path
     write(run, tmp_path)
     records = read_trace(tmp_path)
     assert len(records) == run.records
-    assert {it.subscription for it in records} == set(run.numbers)
-    tickets = [ticket for it in records for ticket in (it.begin, it.end)]
+    assert {record.subscription for record in records} == set(run.numbers)
+    tickets = [ticket for record in records for ticket in (record.begin, record.end)]
     assert len(set(tickets)) == 2 * run.records
-    assert sum(it.signal == "on_next" for it in records) == run.elements
+    assert sum(record.signal == "on_next" for record in records) == run.elements
     found = by_reference(records)
     assert found["violations"] == Counter()
-    lengths = Counter(it.subscription for it in records)
-    assert {lengths[it] for it in run.numbers if it != run.longest} == {run.length}
+    lengths = Counter(record.subscription for record in records)
+    assert {lengths[number] for number in run.numbers if number != run.longest} == {run.length}
     assert run.longest is None or lengths[run.longest] == run.long
 
 
@@ -79,7 +79,7 @@ def test_what_is_planted_is_what_the_reference_finds(shape: str, tmp_path: Path)
 def test_a_long_subscription_lives_from_the_beginning_of_its_run_to_the_end(tmp_path: Path) -> None:
     run = Run("long", 640, long=64_000, length=100)
     write(run, tmp_path)
-    begins = [it.begin for it in read_trace(tmp_path) if it.subscription == run.longest]
+    begins = [item.begin for item in read_trace(tmp_path) if item.subscription == run.longest]
     gaps = {later - earlier for earlier, later in pairwise(begins)}
     assert begins[0] < 8 * 5
     assert begins[-1] > 8 * (run.records - 5)
@@ -91,8 +91,8 @@ def test_files_are_in_the_layout_by_which_a_judge_plans(tmp_path: Path) -> None:
     place = write(run, tmp_path)
     groups = footers(check_files(tmp_path))
     assert len(groups) > 2
-    assert {it.run for it in groups} == {run.name}
-    assert all(it.low >= run.first and it.high == run.longest for it in groups)
+    assert {group.run for group in groups} == {run.name}
+    assert all(group.low >= run.first and group.high == run.longest for group in groups)
     assert (place / "metadata.json").is_file()
 
 
@@ -145,7 +145,11 @@ def one_less(made: scale.Verdict) -> scale.Verdict:
 
 
 def once_less(made: scale.Verdict) -> scale.Verdict:
-    return scale.Verdict(made.subscriptions, made.elements, [(*it[:3], it[3] - 1, it[4]) for it in made.violations])
+    return scale.Verdict(
+        made.subscriptions,
+        made.elements,
+        [(*violation[:3], violation[3] - 1, violation[4]) for violation in made.violations],
+    )
 
 
 def one_more(made: scale.Verdict) -> scale.Verdict:

@@ -86,10 +86,12 @@ def test_a_schema_is_taken_from_what_there_is(spark: Any) -> None:
     by_hand = spark.createDataFrame([], wanted).schema
     for given in (Order, Model, wanted, by_hand, arrow_schema("test", Order)):
         found = spark_schema("test", given)
-        assert [(it.name, it.dataType) for it in found] == [(it.name, it.dataType) for it in by_hand]
-    assert [it.nullable for it in spark_schema("test", Order)] == [False, False, True]
+        assert [(finding.name, finding.dataType) for finding in found] == [
+            (item.name, item.dataType) for item in by_hand
+        ]
+    assert [item.nullable for item in spark_schema("test", Order)] == [False, False, True]
     event = spark_schema("test", Event)
-    assert [(it.name, it.dataType.simpleString(), it.nullable) for it in event] == [
+    assert [(item.name, item.dataType.simpleString(), item.nullable) for item in event] == [
         ("at", "timestamp", False),
         ("tags", "array<string>", False),
         ("by", "string", True),
@@ -459,7 +461,7 @@ def test_a_flow_that_is_killed_together_with_its_query_goes_on_where_it_was(spar
 def written(out: Path) -> int:
     """Files that the reader has committed."""
     log = out / "_spark_metadata"
-    return sum(1 for it in log.glob("[0-9]*")) if log.is_dir() else 0
+    return sum(1 for item in log.glob("[0-9]*")) if log.is_dir() else 0
 
 
 @pytest.mark.parametrize("step", range(1, 10))

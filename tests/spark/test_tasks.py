@@ -145,7 +145,7 @@ def left_in_workers(spark: Any) -> set[int]:
 
     def threads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            names = [it.name for it in threading.enumerate()]
+            names = [item.name for item in threading.enumerate()]
             yield pa.RecordBatch.from_pydict({"left": [sum(name.startswith(("Threads", "timers")) for name in names)]})
 
     return {row["left"] for row in spark.range(0, 4, 1, 4).mapInArrow(threads, "left long").collect()}

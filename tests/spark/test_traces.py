@@ -42,12 +42,12 @@ LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
 def in_tables(found: Found) -> Any:
     kept = found.kept()
     tables = {"subscriptions": kept.subscriptions, "violations": kept.violations, "waits": kept.waits}
-    return rows_of({name: it.toArrow() for name, it in tables.items()})
+    return rows_of({name: table.toArrow() for name, table in tables.items()})
 
 
 def runs_of(named: dict[str, list[Record]]) -> list[Record]:
     """Each trace as a run of its own."""
-    return [it._replace(run=name) for name, records in named.items() for it in records]
+    return [record._replace(run=name) for name, records in named.items() for record in records]
 
 
 @pytest.mark.parametrize("make", [likely, dirty])
@@ -55,7 +55,7 @@ def test_random_traces_get_the_verdict_of_the_reference_in_every_plan(make: Any,
     rng = random.Random(f"{make.__name__} spark")
     lists = {f"run {number}": make(rng, f"run {number}") for number in range(LISTS)}
     upto = {run: rng.choice(of).begin for run, of in lists.items() if rng.random() < 0.3}
-    records = shuffled(rng, [it for of in lists.values() for it in of])
+    records = shuffled(rng, [item for of in lists.values() for item in of])
     expected = by_reference(records, 2, upto)
     files = written(tmp_path, "foreign", records, row_group_size=1_000)
     for way in ("ranges", "moved"):
@@ -78,7 +78,7 @@ def test_each_layout_gets_the_plan_that_costs_least_and_the_same_verdict(
     layout: str, spark: Any, tmp_path: Path
 ) -> None:
     one = trace(request(2, 3, 4), element(0, 5, 6), element(1, 7, 8), element(2, 9, 10))
-    records = [it._replace(run=f"run {n % 2}", subscription=n) for n in range(200) for it in one]
+    records = [item._replace(run=f"run {n % 2}", subscription=n) for n in range(200) for item in one]
     files = written(tmp_path, layout, shuffled(random.Random(1), records) if layout != "one file" else records)
     found = judge_files(spark, files, most=100)
     ways = {"many files": "ranges", "one file": "ranges"}
@@ -88,7 +88,7 @@ def test_each_layout_gets_the_plan_that_costs_least_and_the_same_verdict(
 
 
 def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
-    lists = {name: it[-1] for name, it in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
     records = runs_of(lists)
     found = in_tables(judge_frame(spark.createDataFrame(table_of(records))))
     same(found, by_reference(records), records)
@@ -99,7 +99,7 @@ def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
 
 
 def test_a_frame_of_other_types_and_older_columns_is_judged_and_one_that_is_no_trace_is_named(spark: Any) -> None:
-    records = [it._replace(depth=0, late_signals=None) for it in likely(random.Random(9), most=20)]
+    records = [item._replace(depth=0, late_signals=None) for item in likely(random.Random(9), most=20)]
     frame = spark.createDataFrame(table_of(records)).drop("depth", "late_signals")
     frame = frame.withColumn("begin", F.col("begin").cast("int")).withColumn("more", F.lit(1))
     same(in_tables(judge_frame(frame)), by_reference(records), records)
@@ -150,7 +150,7 @@ def test_verify_names_the_rule_shows_the_signals_and_writes_both_tables(spark: A
     assert found["example"]["run"] == "bad"
     shown = verdict.examples["1.1"]
     assert (shown.rule, shown.first, shown.count) == ("1.1", found["example"]["first"], 49)
-    assert shown.first in [it.begin for it in shown.around]
+    assert shown.first in [item.begin for item in shown.around]
     written = spark.read.parquet(str(folder / "verdict" / "violations")).collect()
     assert [row["rule"] for row in written] == ["1.1"]
     assert spark.read.parquet(str(folder / "verdict" / "summary")).count() == 2
@@ -210,7 +210,7 @@ def test_a_subscription_with_half_of_all_records_is_judged_as_the_others_are(spa
         signals = [request(elements, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(elements + 1))]
         return trace(*signals, subscription=number, run="skewed")
 
-    records = [*subscription(0, 20_000), *(it for number in range(1, 201) for it in subscription(number, 100))]
+    records = [*subscription(0, 20_000), *(item for number in range(1, 201) for item in subscription(number, 100))]
     (tmp_path / "skewed").mkdir()
     parquet.write_table(table_of(records), tmp_path / "skewed" / "signals-00000.parquet")
     (found,) = verify(spark, [tmp_path], tmp_path / "verdict").violations
@@ -258,8 +258,8 @@ def test_a_run_that_is_found_twice_is_judged_once(spark: Any, folder: Path, tmp_
     copy = tmp_path / "elsewhere" / "a copy"
     shutil.copytree(good(folder), copy)
     verdict = verify(spark, [folder, folder, good(folder), copy], tmp_path / "out")
-    assert sum(it["subscriptions"] for it in verdict.summary if it["run"] == "good") == 6
-    assert [(it["rule"], it["subscriptions"]) for it in verdict.violations] == [("1.1", 1)]
+    assert sum(item["subscriptions"] for item in verdict.summary if item["run"] == "good") == 6
+    assert [(violation["rule"], violation["subscriptions"]) for violation in verdict.violations] == [("1.1", 1)]
 
 
 def test_a_file_that_is_missing_accuses_nobody(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_a_file_that_is_missing_accuses_nobody(spark: Any, tmp_path: Path, monke
     file.unlink()
     told: list[TraceError] = []
     assert verify(spark, [tmp_path / "runs"], tmp_path / "out", unreadable=told.append).summary == []
-    assert ["signals-00001.parquet: is not there" in str(it) for it in told] == [True]
+    assert ["signals-00001.parquet: is not there" in str(message) for message in told] == [True]
     file.write_bytes(whole)
     assert verify(spark, [tmp_path / "runs"], tmp_path / "out").clean
 
@@ -286,7 +286,7 @@ def test_a_verdict_that_is_cut_off_before_it_is_whole_leaves_the_one_before(
     out = tmp_path / "out"
     verify(spark, [folder / "bad"], out)
     before = {name: rows(out, name) for name in TABLES}
-    assert [it["rule"] for it in before["violations"]] == ["1.1"]
+    assert [item["rule"] for item in before["violations"]] == ["1.1"]
 
     class KilledError(BaseException):
         pass
@@ -385,7 +385,7 @@ def test_what_is_slower_is_named_and_is_exit_status_1_where_that_is_asked_for(sp
             ("on_next", 5 + 4 * n, 6 + 4 * n, {"value": n, "begin_ns": 10**9 * n + 100_000}),
         )
     ]
-    records = [it._replace(scenario="", run="slow") for it in trace(*waits)]
+    records = [item._replace(scenario="", run="slow") for item in trace(*waits)]
     parquet.write_table(table_of(records), run / "signals-00000.parquet")
     facts = {"run": "slow", "started": "2026-11-22", "complete": True, "python": "3.11.7", "machine": "here"}
     (run / "metadata.json").write_text(json.dumps({**facts, "files": {"signals-00000.parquet": len(records)}}))

@@ -63,10 +63,10 @@ def test_the_main_job_is_clean_and_exits_with_0(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 7" in done.stdout
     lines = done.stdout.splitlines()
-    at_once = next(at for at, it in enumerate(lines) if it.startswith("clean    no rule was broken; "))
-    assert at_once < next(at for at, it in enumerate(lines) if it.startswith("judging"))
+    at_once = next(at for at, line in enumerate(lines) if line.startswith("clean    no rule was broken; "))
+    assert at_once < next(at for at, line in enumerate(lines) if line.startswith("judging"))
     assert "clean    no rule was broken" in lines[at_once + 1 :]
-    assert any(it.startswith("plan     ranges: ") for it in lines)
+    assert any(line.startswith("plan     ranges: ") for line in lines)
     assert "agree    Spark and the judge of this process have found the same: 0 violation(s)" in lines
     facts = json.loads((run / "metadata.json").read_text())
     assert facts["complete"] is True
@@ -87,7 +87,7 @@ def test_the_main_job_ends_with_the_path_of_its_report(
 def test_what_a_run_is_stands_in_its_metadata(clean_run: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     facts = json.loads((clean_run[0] / "metadata.json").read_text())
     assert {"version", "commit", "python", "machine", "scenarios", "seed", "schema", "recorder_waited"} <= facts.keys()
-    assert all(it["kept"] == 0 for it in facts["leaving"].values())
+    assert all(fact["kept"] == 0 for fact in facts["leaving"].values())
 
 
 def test_the_main_job_writes_its_verdict_as_parquet(
@@ -97,9 +97,9 @@ def test_the_main_job_writes_its_verdict_as_parquet(
     verdict = run.parent.parent / "verdict"
     assert parquet.read_table(verdict / "violations").num_rows == 0
     load = json.loads((run / "metadata.json").read_text())["load"]
-    had_a_round = {name for name, it in load.items() if it["rounds"]}  # how many, is the machine's business
+    had_a_round = {name for name, item in load.items() if item["rounds"]}  # how many, is the machine's business
     judged = parquet.read_table(verdict / "summary")["scenario"].to_pylist()
-    assert {it.removesuffix(", link") for it in judged} == had_a_round != set()
+    assert {item.removesuffix(", link") for item in judged} == had_a_round != set()
 
 
 @pytest.fixture(scope="module")
@@ -162,8 +162,8 @@ def test_what_each_scenario_had_of_the_load_is_told_and_kept(
     run, done = clean_run
     facts = json.loads((run / "metadata.json").read_text())
     assert set(facts["load"]) == set(facts["scenarios"])
-    assert sum(it["signals"] for it in facts["load"].values()) == pytest.approx(facts["records"], rel=0.05)
-    fewest = min(it["rounds"] for it in facts["load"].values())
+    assert sum(fact["signals"] for fact in facts["load"].values()) == pytest.approx(facts["records"], rel=0.05)
+    fewest = min(fact["rounds"] for fact in facts["load"].values())
     assert f"shared   each scenario had {fewest} rounds or more, and " in done.stdout
     assert re.search(r"^ +\d+% of 3 s, [\d,]+ signals in [\d,]+ rounds, now [a-z_0-9]+$", done.stdout, re.MULTILINE)
 
@@ -185,12 +185,12 @@ def test_a_machine_is_named_by_option_or_environment(tmp_path: Path, given: str)
 
 def test_scenarios_are_listed_by_pattern_and_tag() -> None:
     listed = call("stress", "--list").stdout
-    assert all(it.name in listed for it in find("stress"))
+    assert all(item.name in listed for item in find("stress"))
     some = call("stress", "range_*", "--list").stdout
     assert "range_on_a_thread" in some
     assert "fused_steps" not in some
     smoke = call("stress", "--list", "--tag", "smoke").stdout
-    assert all((it.name in smoke) == ("smoke" in it.tags) for it in find("stress") if len(it.name) > 12)
+    assert all((item.name in smoke) == ("smoke" in item.tags) for item in find("stress") if len(item.name) > 12)
 
 
 def test_repeated_runs_are_judged_here_each_with_a_seed_of_its_own(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(
     run = the_run(tmp_path / "runs")
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"broken", "hanging"}
     assert "threading.Event().wait()" in (run / "stuck.txt").read_text()
-    assert {it.scenario for it in read_trace(run)} == {"right"}
+    assert {item.scenario for item in read_trace(run)} == {"right"}
     xml = tmp_path / "junit.xml"
     assert call("stress", "broken", "right", *load, "--junit", xml).returncode == 2
     suite = ElementTree.parse(xml).getroot()
@@ -259,14 +259,14 @@ def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_
     assert done.returncode == 2
     assert done.stdout.splitlines()[-1].startswith(f"UNABLE   bad.py: {tmp_path / 'bad.py'}: can't be imported: Module")
     run = the_run(tmp_path / "runs")
-    assert {it.scenario for it in read_trace(run)} == {"right"}
+    assert {item.scenario for item in read_trace(run)} == {"right"}
     assert set(json.loads((run / "metadata.json").read_text())["given_up"]) == {"bad.py"}
     xml = tmp_path / "junit.xml"
     elsewhere = call("stress", *load, "--pool", "processes-per-scenario", "--repeat", "2", "--junit", xml)
     assert elsewhere.returncode == 2
     assert elsewhere.stdout.count("clean    no rule was broken") == 2
     suite = ElementTree.parse(xml).getroot()
-    assert {it.get("name"): it.find("error") is not None for it in suite.findall("testcase")} == {
+    assert {item.get("name"): item.find("error") is not None for item in suite.findall("testcase")} == {
         "right": False,
         "bad.py": True,
     }
@@ -288,11 +288,13 @@ def test_each_scenario_can_have_a_process_of_its_own_and_one_that_dies_hurts_no_
     assert last[1].startswith("UNABLE   broken: its factory")
     run = the_run(tmp_path / "runs")
     records = read_trace(run)
-    assert {it.scenario for it in records} == {"right", "other"}
-    assert len({(it.scenario, it.subscription) for it in records}) == len({it.subscription for it in records})
+    assert {record.scenario for record in records} == {"right", "other"}
+    assert len({(record.scenario, record.subscription) for record in records}) == len(
+        {record.subscription for record in records}
+    )
     facts = json.loads((run / "metadata.json").read_text())
     assert facts["records"] == len(records)
-    assert all(it["kept"] == 0 for it in facts["leaving"].values())
+    assert all(fact["kept"] == 0 for fact in facts["leaving"].values())
 
 
 def test_interpreters_run_side_by_side_each_with_a_run_of_its_own(tmp_path: Path) -> None:
@@ -404,9 +406,9 @@ def test_junit_says_when_where_and_with_what_and_bears_any_text(tmp_path: Path) 
     assert suite.get("hostname") == platform.node()
     assert (suite.get("timestamp") or "").startswith("20")
     assert float(suite.get("time") or 0) > 0
-    told = {it.get("name"): it.get("value") for it in suite.findall("properties/property")}
+    told = {item.get("name"): item.get("value") for item in suite.findall("properties/property")}
     assert (told["seed"], told["python"]) == ("5", platform.python_version())
-    assert {it.get("name") for it in suite.findall("testcase")} == {"right", "bell \\x07"}
+    assert {item.get("name") for item in suite.findall("testcase")} == {"right", "bell \\x07"}
 
 
 def test_what_others_write_is_shown_as_it_is(tmp_path: Path) -> None:

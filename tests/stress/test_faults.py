@@ -37,7 +37,7 @@ def judged(found: list[Violation], wanted: str = "") -> tuple[Recorder, Callable
         taken = chunks[:]
         del chunks[: len(taken)]
         found.extend(check(recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows))
-        return any(it.rule == wanted for it in found)
+        return any(finding.rule == wanted for finding in found)
 
     return recorder, judge
 
@@ -57,13 +57,13 @@ def test_the_textbooks_subscription_is_clean_in_every_scenario_that_it_has_an_an
     def over(result: Result) -> bool:
         """On a machine with other work, it takes longer until each has had a round."""
         broken = judge(result)
-        return broken or (result.seconds >= SECONDS and all(it.rounds for it in result.load.values()))
+        return broken or (result.seconds >= SECONDS and all(item.rounds for item in result.load.values()))
 
     with swapped(Counted):
         result = run(scenarios, Load(12, SECONDS + FOUND_WITHIN, 1), recorder, over)
     assert not found, str(found[0])
     assert not result.failures
-    assert {it.name for it in scenarios} == {name for name, it in result.load.items() if it.rounds}
+    assert {scenario.name for scenario in scenarios} == {name for name, item in result.load.items() if item.rounds}
     assert len(made) == 100
 
 
@@ -74,9 +74,9 @@ def test_a_fault_breaks_its_own_rule_and_no_other_but_in_its_wake(fault: str, dr
     recorder, judge = judged(found, kind.rule)
     with planted(fault):
         result = run(answered(find("stress"))[0], Load(12, FOUND_WITHIN, 1), recorder, judge)
-    broken = {it.rule for it in found}
+    broken = {finding.rule for finding in found}
     assert kind.rule in broken
-    others = [it for it in found if it.rule != kind.rule and it.rule not in kind.wake]
+    others = [finding for finding in found if finding.rule != kind.rule and finding.rule not in kind.wake]
     assert not others, str(others[0])
     assert not result.failures
 
@@ -84,15 +84,15 @@ def test_a_fault_breaks_its_own_rule_and_no_other_but_in_its_wake(fault: str, dr
 def test_those_left_out_are_those_whose_executor_stops() -> None:
     there = find("stress")
     found, left_out = answered(there)
-    assert {it.name for it in left_out} == {"the_pool_is_shut_down", "the_pool_of_the_source_is_shut_down"}
-    assert [it for it in there if it not in left_out] == found
+    assert {item.name for item in left_out} == {"the_pool_is_shut_down", "the_pool_of_the_source_is_shut_down"}
+    assert [item for item in there if item not in left_out] == found
 
 
 def test_every_rule_of_the_table_is_one_and_its_wake_has_others() -> None:
     for name, kind in FAULTS.items():
         assert {kind.rule, *kind.wake} <= RULES.keys(), name
         assert kind.rule not in kind.wake
-    assert len({it.rule for it in FAULTS.values()}) == len(FAULTS)
+    assert len({fault.rule for fault in FAULTS.values()}) == len(FAULTS)
 
 
 def test_the_docs_have_the_same_table() -> None:

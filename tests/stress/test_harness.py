@@ -49,10 +49,10 @@ def found(names: list[str], seconds: float, seed: int = 1) -> tuple[Result, list
     recorder = Recorder("stress")
     result = run(find(FOLDER, names), Load(threads=8, seconds=seconds, seed=seed), recorder, lambda _: None)
     records = recorder.records()
-    return result, check(records), len({it.thread for it in records})
+    return result, check(records), len({record.thread for record in records})
 
 
-@pytest.mark.parametrize("name", [it.name for it in find(FOLDER)])
+@pytest.mark.parametrize("name", [item.name for item in find(FOLDER)])
 def test_a_conformant_publisher_is_not_accused(name: str, no_thread_left: None) -> None:
     result, violations, threads = found([name], seconds=0.3)
     assert violations == []
@@ -63,8 +63,8 @@ def test_a_conformant_publisher_is_not_accused(name: str, no_thread_left: None) 
 def test_there_are_forty_scenarios_of_every_kind() -> None:
     scenarios = find(FOLDER)
     assert len(scenarios) >= 40
-    assert {workload for it in scenarios for workload in it.workloads} == set(WORKLOADS)
-    assert all(it.summary for it in scenarios)
+    assert {workload for item in scenarios for workload in item.workloads} == set(WORKLOADS)
+    assert all(item.summary for item in scenarios)
 
 
 def test_the_right_subscription_is_back_after_a_fault() -> None:
@@ -98,7 +98,7 @@ def test_a_module_may_have_the_scenarios(tmp_path: Path, monkeypatch: pytest.Mon
         "    return Flow.range(3)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert [it.name for it in find("theirs")] == ["three"]
+    assert [item.name for item in find("theirs")] == ["three"]
     with pytest.raises(ScenarioError, match="theirs_too: no scenario files"):
         find("theirs_too")
 
@@ -149,7 +149,7 @@ def test_a_scenario_that_can_not_go_on_is_named_and_the_others_go_on(
     assert (failure.scenario, failure.stuck) == ("theirs", False)
     assert re.search(why, failure.why)
     assert result.rounds > 2
-    assert {it.scenario for it in recorder.records()} >= {"right"}
+    assert {record.scenario for record in recorder.records()} >= {"right"}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
             self.found.append(self.context.pool(1))
 
         def at_end(self) -> None:
-            assert len({id(it) for it in self.found}) == 1
+            assert len({id(finding) for finding in self.found}) == 1
 
     explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress.scenario"]).assert_holds()
 
@@ -227,7 +227,7 @@ def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monk
 def test_a_thread_that_is_slow_to_let_go_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop's thread has been seen to come more than a second late, on a machine with other work."""
     held = [Sink()]
-    subscribers = [weakref.ref(it) for it in held]
+    subscribers = [weakref.ref(item) for item in held]
     clock = iter([0.0, 2.0])
 
     def two_seconds_later() -> float:
@@ -264,7 +264,7 @@ def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dro
     assert result.failures == []
     records = recorder.records()
     assert check(records) == []
-    assert any(it.error and "a subscriber that raises" in it.error for it in records) == (kind == "raising")
+    assert any(record.error and "a subscriber that raises" in record.error for record in records) == (kind == "raising")
 
 
 def test_late_signals_out_of_range_are_refused() -> None:
@@ -285,13 +285,13 @@ def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(drop
     recorder = Recorder()
     result = run([raises.scenario], Load(2, 0.3, 1), recorder, lambda _: None)
     assert result.rounds > 1
-    assert {it.rule for it in check(recorder.records())} == {"1.9"}
+    assert {item.rule for item in check(recorder.records())} == {"1.9"}
 
 
 def shared_out(costs: dict[str, tuple[float, int]], seconds: float) -> dict[str, Share]:
     """What each has had at the end of a load, where a round costs so many seconds and has so many signals."""
     shares = {name: Share() for name in costs}
-    while sum(it.seconds for it in shares.values()) < seconds:
+    while sum(share.seconds for share in shares.values()) < seconds:
         name = next_of(list(shares), list(shares.values()), seconds)
         cost, signals = costs[name]
         shares[name].add(signals, cost)
@@ -301,10 +301,10 @@ def shared_out(costs: dict[str, tuple[float, int]], seconds: float) -> dict[str,
 def test_each_scenario_has_its_least_load_and_an_equal_part_of_the_rest() -> None:
     quick = {f"quick {n}": (0.004, 500) for n in range(60)}
     had = shared_out({**quick, "few signals": (0.02, 60), "dear": (0.045, 3_000), "timer": (0.4, 10)}, 30.0)
-    assert all(it.rounds >= 20 for name, it in had.items() if name != "timer")
-    assert all(it.signals >= 2_000 for name, it in had.items() if name != "timer")
+    assert all(item.rounds >= 20 for name, item in had.items() if name != "timer")
+    assert all(item.signals >= 2_000 for name, item in had.items() if name != "timer")
     assert 1.0 < had["timer"].seconds < 3.0  # it is slow by itself, and takes no more than four parts of 64
-    of_the_quick = [it.seconds for name, it in had.items() if name in quick]
+    of_the_quick = [item.seconds for name, item in had.items() if name in quick]
     assert max(of_the_quick) - min(of_the_quick) < 0.01
     assert min(of_the_quick) > 0.3
 
@@ -329,7 +329,7 @@ def rounds_of_the_least(rounds: list[tuple[float, int]]) -> int:
 def test_each_has_its_least_wherever_the_time_is_enough_for_all(first: int) -> None:
     for seed in range(first, first + 100):
         rounds = costs_by_round(random.Random(seed), 16)
-        needed = sum(cost for it in rounds for cost, _ in it[: rounds_of_the_least(it)])
+        needed = sum(cost for item in rounds for cost, _ in item[: rounds_of_the_least(item)])
         scale = 0.99 * 30.0 / needed  # so it just fits
         shares = {name: Share() for name in range(16)}
         spent = 0.0
@@ -339,7 +339,7 @@ def test_each_has_its_least_wherever_the_time_is_enough_for_all(first: int) -> N
             shares[name].add(signals, cost * scale)
             spent += cost * scale
         assert short(shares, 30.0) == [], seed
-        assert all(it.rounds >= 20 and it.signals >= 2_000 for it in shares.values())
+        assert all(share.rounds >= 20 and share.signals >= 2_000 for share in shares.values())
 
 
 def test_those_that_are_short_of_their_least_are_named() -> None:
@@ -362,7 +362,7 @@ def test_the_benchmark_of_the_load_fails_where_one_is_short_that_is_not_slow_by_
 def test_a_first_round_that_was_held_up_makes_no_scenario_a_slow_one() -> None:
     shares = {f"scenario {n}": Share() for n in range(40)}
     shares["scenario 0"].add(100, 6.0)  # twice what a slow one gets in all
-    while sum(it.seconds for it in shares.values()) < 30.0:
+    while sum(share.seconds for share in shares.values()) < 30.0:
         shares[next_of(list(shares), list(shares.values()), 30.0)].add(100, 0.02)
     assert short(shares, 30.0) == []
 
@@ -384,7 +384,7 @@ def test_a_load_that_is_longer_or_shorter_has_as_much_more_or_less_of_each() -> 
 def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> None:
     shares = {name: Share() for name in ("held up", "not")}
     shares["held up"].add(100, 5.0)
-    while sum(it.seconds for it in shares.values()) < 15.0:
+    while sum(share.seconds for share in shares.values()) < 15.0:
         name = next_of(list(shares), list(shares.values()), 15.0)
         shares[name].add(100, 0.02)
     assert shares["held up"].rounds > 0.9 * shares["not"].rounds
@@ -393,10 +393,10 @@ def test_a_round_that_the_machine_held_up_takes_nothing_from_its_scenario() -> N
 def test_what_a_run_amounts_to_is_counted_by_scenario(dropped: list[Any]) -> None:
     recorder = Recorder()
     result = run(find(FOLDER, ["range_*", "merged"]), Load(3, 60.0, 1), recorder, over_after(6))
-    found = Counter(it.scenario for it in recorder.records())
-    assert {name: it.signals for name, it in result.load.items()} == found
+    found = Counter(record.scenario for record in recorder.records())
+    assert {name: item.signals for name, item in result.load.items()} == found
     assert result.signals == sum(found.values())
-    assert result.rounds == sum(it.rounds for it in result.load.values())
+    assert result.rounds == sum(item.rounds for item in result.load.values())
 
 
 def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alone(

@@ -26,8 +26,8 @@ COMMANDS: dict[str, Any] = dict(typer.main.get_command(app).commands)  # type: i
 
 OPTIONS = {
     (command, option.name): option
-    for command, it in COMMANDS.items()
-    for option in it.params
+    for command, item in COMMANDS.items()
+    for option in item.params
     if isinstance(option, click.Option) or hasattr(option, "show_default")
 }
 
@@ -44,23 +44,27 @@ IN_WORDS = {
 
 
 def test_a_default_in_words_is_one_that_is_tested_and_has_no_value_beside_it() -> None:
-    told = {name: TOLD.search(it.help or "") for name, it in OPTIONS.items()}
-    assert {name: it[1] for name, it in told.items() if it} == IN_WORDS
+    told = {name: TOLD.search(option.help or "") for name, option in OPTIONS.items()}
+    assert {name: message[1] for name, message in told.items() if message} == IN_WORDS
     assert {OPTIONS[name].default for name in IN_WORDS} <= {None, ""}
 
 
 def test_the_explorer_has_the_same_defaults_from_the_shell() -> None:
     there = inspect.signature(explore).parameters
-    here = {name: it.default for (command, name), it in OPTIONS.items() if command == "explore" and name in there}
+    here = {
+        name: option.default for (command, name), option in OPTIONS.items() if command == "explore" and name in there
+    }
     assert {"schedules", "seed", "strategy", "points", "bound", "limit", "engine"} <= set(here)
     assert here == {name: there[name].default for name in here}
 
 
 def test_a_flag_is_off_or_says_what_it_is() -> None:
-    flags = {name: it for name, it in OPTIONS.items() if getattr(it, "is_flag", False) and name[1] != "help"}
+    flags = {
+        name: option for name, option in OPTIONS.items() if getattr(option, "is_flag", False) and name[1] != "help"
+    }
     assert len(flags) >= 8
-    assert [name for name, it in flags.items() if it.default and name not in IN_WORDS] == []
-    assert [name for name, it in flags.items() if it.secondary_opts and it.default is not None] == []
+    assert [name for name, flag in flags.items() if flag.default and name not in IN_WORDS] == []
+    assert [name for name, flag in flags.items() if flag.secondary_opts and flag.default is not None] == []
 
 
 class Skipping(PublisherVerification[Any]):
@@ -80,9 +84,9 @@ def test_a_verification_has_its_own_way_unless_the_option_is_given(
     given: tuple[str, ...], skips: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    monkeypatch.setattr("reactive_runtime.cli.kit._run_checks", lambda _, it: made.append(it))
+    monkeypatch.setattr("reactive_runtime.cli.kit._run_checks", lambda _, item: made.append(item))
     app(["tck", f"{__name__}:Skipping", *given], standalone_mode=False)
-    assert [it.skip_stochastic_tests for it in made] == [skips]
+    assert [item.skip_stochastic_tests for item in made] == [skips]
     assert verification_of(f"{__name__}:Skipping").skip_stochastic_tests  # type: ignore[attr-defined]
 
 

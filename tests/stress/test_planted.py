@@ -36,10 +36,11 @@ def first_breach(kind: type[Sound], seconds: float, rules: set[str]) -> list[Vio
         taken = chunks[:]
         del chunks[: len(taken)]
         for record in sorted(
-            (recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows), key=lambda it: it.begin
+            (recorder.record_of(chunk.thread, row) for chunk in taken for row in chunk.rows),
+            key=lambda item: item.begin,
         ):
             checker.feed(record)
-        if any(not rules or it.rule in rules for it in checker.violations):
+        if any(not rules or violation.rule in rules for violation in checker.violations):
             raise FoundError
 
     try:
@@ -53,12 +54,12 @@ def first_breach(kind: type[Sound], seconds: float, rules: set[str]) -> list[Vio
 def test_a_planted_race_is_found_by_its_rule(name: str, dropped: list[Any]) -> None:
     kind = PLANTED[name]
     found = first_breach(kind, SECONDS, kind.rules)
-    assert {it.rule for it in found} & kind.rules, name
+    assert {finding.rule for finding in found} & kind.rules, name
 
 
 def test_there_are_thirty_of_them_each_of_a_kind_of_its_own() -> None:
     assert len(PLANTED) == 30
-    assert len({it.__doc__ for it in PLANTED.values()}) == 30
+    assert len({item.__doc__ for item in PLANTED.values()}) == 30
 
 
 @pytest.mark.parametrize("pooled", [False, True])

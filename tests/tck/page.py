@@ -24,7 +24,7 @@ def row_is(name: str, row: str) -> None:
     before, head, rows, after = _parts(name)
     key = row.split(" | ")[0] + " |"
     if os.environ.get("WRITE_DOCS"):
-        rows = [row if it.startswith(key) else it for it in rows]
+        rows = [row if item.startswith(key) else item for item in rows]
         PAGE.write_text("\n".join([*before, *head, *rows, *([] if row in rows else [row]), *after]) + "\n")
     else:
         assert row in rows, f"the table {name!r} in {PAGE.name} has no such row: WRITE_DOCS=1 writes it"

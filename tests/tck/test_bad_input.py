@@ -24,7 +24,7 @@ REST = "required_validate_max_elements_from_publisher"
 
 
 def outcome(verification: Verification, name: str) -> Outcome:
-    return verification.outcome(next(it for it in verification.checks() if it.name == name))
+    return verification.outcome(next(check for check in verification.checks() if check.name == name))
 
 
 class Made(PublisherVerification[Any]):

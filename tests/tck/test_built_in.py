@@ -77,34 +77,34 @@ def judged(verification: Verification) -> list[Outcome]:
     with hooks.captured():
         outcomes = list(verification.outcomes())
         at_rest()
-    failed = [it for it in outcomes if it.status == "failed"]
-    assert not failed, "\n".join(f"{it.check.name}\n{it.why}" for it in failed)
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    assert not failed, "\n".join(f"{item.check.name}\n{item.why}" for item in failed)
     return outcomes
 
 
-def reason(it: Outcome, built_in: BuiltIn | None) -> str:
+def reason(item: Outcome, built_in: BuiltIn | None) -> str:
     """Why a check was skipped, in a word; empty if it was not, or nobody can test it."""
-    if it.status == "passed" or it.check.kind == "untested":
+    if item.status == "passed" or item.check.kind == "untested":
         return ""
     if built_in is None:
-        assert it.check.rule == "1.11" or "max_supported_subscribers is 1" in it.why, it
+        assert item.check.rule == "1.11" or "max_supported_subscribers is 1" in item.why, item
         return "unicast"
-    if "returned None" in it.why:
-        assert built_in.fails is None, it
+    if "returned None" in item.why:
+        assert built_in.fails is None, item
         return "fails"
-    assert built_in.most != HUGE, it
-    assert "max_elements_from_publisher" in it.why or it.check.kind == "optional", it
+    assert built_in.most != HUGE, item
+    assert "max_elements_from_publisher" in item.why or item.check.kind == "optional", item
     return "long"
 
 
 def row(name: str, outcomes: list[Outcome], built_in: BuiltIn | None) -> str:
-    tested = [it for it in outcomes if it.check.kind != "untested"]
-    skipped = [it for it in tested if it.status == "skipped"]
-    reasons = sorted({reason(it, built_in) for it in skipped})
+    tested = [outcome for outcome in outcomes if outcome.check.kind != "untested"]
+    skipped = [item for item in tested if item.status == "skipped"]
+    reasons = sorted({reason(item, built_in) for item in skipped})
     return f"| {name} | {len(tested) - len(skipped)}, {len(skipped)} | {', '.join(reasons)} |"
 
 
-@pytest.mark.parametrize("built_in", PUBLISHERS + OPERATORS, ids=lambda it: it.name)
+@pytest.mark.parametrize("built_in", PUBLISHERS + OPERATORS, ids=lambda item: item.name)
 def test_a_publisher_of_the_package_passes(built_in: BuiltIn) -> None:
     row_is("built in", row(built_in.name, judged(Publishers(built_in)), built_in))
 
@@ -117,11 +117,11 @@ def test_a_processor_of_the_package_passes(name: str) -> None:
 
 @pytest.mark.parametrize("create", SUBSCRIBERS.values(), ids=SUBSCRIBERS)
 def test_a_subscriber_of_the_package_passes(create: Any) -> None:
-    assert all(it.status == "passed" or it.check.kind == "untested" for it in judged(Blackbox(create)))
+    assert all(item.status == "passed" or item.check.kind == "untested" for item in judged(Blackbox(create)))
 
 
 def test_a_subscriber_of_functions_passes_with_a_look_inside() -> None:
-    assert all(it.status == "passed" or it.check.kind == "untested" for it in judged(Whitebox()))
+    assert all(item.status == "passed" or item.check.kind == "untested" for item in judged(Whitebox()))
 
 
 class Current(Publishers):
@@ -133,7 +133,7 @@ class Current(Publishers):
     chosen: BuiltIn
 
 
-@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda it: it.name)
+@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda item: item.name)
 def test_the_command_finds_no_failure(built_in: BuiltIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Current, "chosen", built_in, raising=False)
     with hooks.captured():

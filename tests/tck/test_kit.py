@@ -29,7 +29,7 @@ def named(parameter: object) -> str | None:
 def test_what_is_conformant_passes(verification: Verification) -> None:
     verification.default_timeout = verification.call_timeout = verification.publisher_reference_gc_timeout = 3.0
     verification.default_no_signals_timeout = 0.05
-    not_passed = {it.check.name: it.why for it in verification.outcomes() if it.status != "passed"}
+    not_passed = {outcome.check.name: outcome.why for outcome in verification.outcomes() if outcome.status != "passed"}
     for name in [name for name in not_passed if CHECKS[name].kind == "untested"]:
         assert CHECKS[name].rule in not_passed.pop(name)
     if isinstance(verification, Processors):
@@ -59,7 +59,7 @@ def test_every_check_has_something_that_it_catches() -> None:
 def test_the_table_of_the_docs_is_true() -> None:
     rows = {}
     for check in CHECKS.values():
-        for mutant in (it for it in MUTANTS if it.check == check.name):
+        for mutant in (item for item in MUTANTS if item.check == check.name):
             says = mutant.says[0].lower() + mutant.says[1:]
             rows[check.name, mutant.name] = f"| {check.rule} | `{check.name}` | `{mutant.name}`: {says} |"
     table_is("broken", rows.values())
@@ -70,7 +70,7 @@ def test_there_are_no_fewer_than_sixty_broken_implementations() -> None:
 
 
 def test_every_check_of_the_original_is_there() -> None:
-    counts = [Counter(it.original for it in verification.checks()) for verification in CONFORMANT]
+    counts = [Counter(check.original for check in verification.checks()) for verification in CONFORMANT]
     assert [count[True] for count in counts] == [38, 27, 26, 38 + 27 + 3]  # tests/jvm holds the names to the original
 
 

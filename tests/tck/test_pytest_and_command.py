@@ -55,7 +55,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> subprocess.Completed
 def test_pytest_collects_every_check_under_its_own_name(folder: Path) -> None:
     done = run(folder, "pytest", "-q", "--collect-only", "test_mine.py")
     names = re.findall(r"test_mine\.py::TestRange::(\w+)", done.stdout)
-    assert len([it for it in names if not it.startswith("extra_")]) == 38
+    assert len([name for name in names if not name.startswith("extra_")]) == 38
     assert "required_spec309_request_zero_must_signal_illegal_argument_exception" in names
     assert "TestStuck::required_spec102_may_signal_less_than_requested" in done.stdout
 

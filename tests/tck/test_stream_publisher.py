@@ -17,20 +17,20 @@ MARKS = {"passed": "✓", "failed": "✗", "skipped": "-"}
 
 @cache
 def outcomes_of(step: str) -> dict[str, Outcome]:
-    return {it.check.name: it for it in verification_of(STEPS[step]).outcomes()}
+    return {outcome.check.name: outcome for outcome in verification_of(STEPS[step]).outcomes()}
 
 
 def counted(step: str) -> tuple[int, int, int]:
     """Of the checks that the original kit has too: passed, failed, skipped."""
-    counts = Counter(it.status for it in outcomes_of(step).values() if it.check.original)
+    counts = Counter(item.status for item in outcomes_of(step).values() if item.check.original)
     return counts["passed"], counts["failed"], counts["skipped"]
 
 
 def failed(step: str, *, original: bool) -> set[str]:
     return {
         name.partition("_spec")[2][:3]
-        for name, it in outcomes_of(step).items()
-        if it.status == "failed" and it.check.original is original
+        for name, item in outcomes_of(step).items()
+        if item.status == "failed" and item.check.original is original
     }
 
 
@@ -72,11 +72,11 @@ def test_at_step_7_only_the_overflow_is_left() -> None:
 
 @pytest.mark.parametrize("step", ["8 with a capped compare-and-set", "9 with one drain"])
 def test_at_steps_8_and_9_no_check_of_any_kit_fails(step: str) -> None:
-    assert [it for it in outcomes_of(step).values() if it.status == "failed"] == []
+    assert [item for item in outcomes_of(step).values() if item.status == "failed"] == []
 
 
 def test_the_table_of_the_docs_is_true() -> None:
-    checks = [it.check for it in outcomes_of("1 naive").values() if it.check.kind != "untested"]
+    checks = [item.check for item in outcomes_of("1 naive").values() if item.check.kind != "untested"]
     table_is(
         "stream publisher",
         (

@@ -42,7 +42,7 @@ ROWS = re.compile(r"(?<=\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+")
 @pytest.mark.parametrize("page", [Path("docs/judging.md"), Path("CHANGELOG.md")], ids=str)
 def test_what_the_docs_say_of_the_rules_is_what_the_table_says(page: Path) -> None:
     text = page.read_text()
-    rows = "".join(f"| {it.id} | {it.broken} | {', '.join(it.needs)} |\n" for it in TABLE)
+    rows = "".join(f"| {item.id} | {item.broken} | {', '.join(item.needs)} |\n" for item in TABLE)
     said = re.sub(r"\b\d+ checks\b", f"{len(TABLE)} checks", text)
     said = ROWS.sub(lambda _: rows, said) if page.name == "judging.md" else said
     assert rows in said or f"{len(TABLE)} checks" in said
@@ -56,10 +56,12 @@ def test_the_table_names_the_columns_that_a_rule_needs_and_no_others() -> None:
     assert all(set(rule.needs) <= set(Record._fields) for rule in TABLE)
     nothing = dict(record("settled", 1)._asdict(), end=2**62, thread=0, shared_callers=True)
     for rule, _, records in BREACHES.values():
-        of = next(it for it in TABLE if it.id == rule)
+        of = next(item for item in TABLE if item.id == rule)
         kept = {"run", "scenario", "subscription", "signal", "begin", *of.needs}
-        needed = [it._replace(**{name: nothing[name] for name in Record._fields if name not in kept}) for it in records]
-        assert rule in {it.rule for it in check(needed)}, (rule, "needs more than it says")
+        needed = [
+            item._replace(**{name: nothing[name] for name in Record._fields if name not in kept}) for item in records
+        ]
+        assert rule in {item.rule for item in check(needed)}, (rule, "needs more than it says")
 
 
 def test_late_signals_can_be_allowed() -> None:
@@ -79,7 +81,7 @@ def test_what_follows_a_breach_is_shown_too() -> None:
     records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(20)))
     (found,) = check(records)
     assert found.first == 7
-    assert any(it.begin > found.first for it in found.around)
+    assert any(item.begin > found.first for item in found.around)
     assert len(found.around) <= 12
 
 
@@ -100,18 +102,18 @@ def test_the_first_of_the_late_signals_is_shown_however_far_back_it_lies() -> No
 def test_demand_is_summed_exactly_up_to_the_cap() -> None:
     nearly = trace(request(2**62, 3, 4), request(2**62 - 2, 5, 6), ("settled", 7, 8), elements=9)
     capped = trace(request(2**62, 3, 4), request(2**62 - 1, 5, 6), ("settled", 7, 8), elements=9)
-    assert [[it.rule for it in check(records)] for records in (nearly, capped)] == [["3.8"], ["3.17"]]
+    assert [[item.rule for item in check(records)] for records in (nearly, capped)] == [["3.8"], ["3.17"]]
 
 
 def test_a_record_of_no_known_signal_is_not_judged() -> None:
     (settled,) = trace(("settled", 3, 4))[1:]
-    assert [it.rule for it in check([settled])] == ["1.9"]
+    assert [item.rule for item in check([settled])] == ["1.9"]
     assert check([settled._replace(signal="other", error="raised OSError()")]) == []
 
 
 def test_subscriptions_are_judged_by_themselves() -> None:
     checker = RuleChecker()
     for number in range(3):
-        for it in trace(request(1, 3, 4), element(0, 5, 6), subscription=number):
-            checker.feed(it)
+        for item in trace(request(1, 3, 4), element(0, 5, 6), subscription=number):
+            checker.feed(item)
     assert checker.violations == []

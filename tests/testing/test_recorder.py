@@ -23,7 +23,7 @@ def recorded(flow: Any, sink: Any, **facts: Any) -> list[Record]:
 
 def test_all_signals_are_recorded_in_order_with_their_nesting() -> None:
     records = recorded(Flow.range(2), Sink(demand=5))
-    assert [it.signal for it in records] == [
+    assert [record.signal for record in records] == [
         "subscribe",
         "on_subscribe",
         "request",
@@ -41,9 +41,9 @@ def test_all_signals_are_recorded_in_order_with_their_nesting() -> None:
 
 def test_tickets_are_unique_and_times_do_not_run_backwards() -> None:
     records = recorded(Flow.range(100), Sink())
-    tickets = [ticket for it in records for ticket in (it.begin, it.end)]
+    tickets = [ticket for record in records for ticket in (record.begin, record.end)]
     assert len(set(tickets)) == len(tickets)
-    assert [it.begin_ns for it in records] == sorted(it.begin_ns for it in records)
+    assert [record.begin_ns for record in records] == sorted(record.begin_ns for record in records)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_tickets_are_unique_and_times_do_not_run_backwards() -> None:
 )
 def test_an_element_is_kept_if_it_is_an_int_of_64_bits_and_else_its_hash(element: Any, value: int) -> None:
     records = recorded(Flow.just(element), Sink())
-    assert [it.value for it in records if it.signal == "on_next"] == [value]
+    assert [record.value for record in records if record.signal == "on_next"] == [value]
 
 
 class Level(IntEnum):
@@ -81,7 +81,7 @@ def test_a_request_is_kept_with_its_argument_where_that_is_an_int(n: Any, kept: 
     recorder = Recorder()
     recorder.wrap(Flow.range(3)).subscribe(sink)
     sink.subscription.request(n)
-    assert [it.n for it in recorder.records() if it.signal == "request"] == [kept]
+    assert [record.n for record in recorder.records() if record.signal == "request"] == [kept]
 
 
 def test_what_a_call_raises_is_recorded_and_raised_on() -> None:
@@ -98,7 +98,7 @@ def test_what_a_call_raises_is_recorded_and_raised_on() -> None:
     recorder = Recorder()
     with pytest.raises(ValueError, match="never"):
         recorder.wrap(Raising()).subscribe(Sink())
-    errors = {it.signal: it.error for it in recorder.records()}
+    errors = {record.signal: record.error for record in recorder.records()}
     assert errors == {
         "request": "raised ValueError('never')",
         "on_subscribe": "raised ValueError('never')",
@@ -124,7 +124,7 @@ def test_a_call_that_has_not_returned_is_recorded_without_an_end() -> None:
     thread = threading.Thread(target=lambda: publisher.subscribe(Sink(then=stay)))
     thread.start()
     assert inside.wait(PATIENCE)
-    open_calls = {it.signal for it in recorder.records() if it.end is None}
+    open_calls = {record.signal for record in recorder.records() if record.end is None}
     assert open_calls == {"on_next", "subscribe"}
     leave.set()
     thread.join(PATIENCE)
@@ -140,8 +140,8 @@ def test_many_threads_lose_no_record() -> None:
         thread.join(PATIENCE)
     records = recorder.records()
     assert len(records) == 8 * 1_004
-    assert len({it.thread for it in records}) >= 1
-    assert {it.subscription for it in records} == set(range(8))
+    assert len({record.thread for record in records}) >= 1
+    assert {record.subscription for record in records} == set(range(8))
 
 
 def test_full_chunks_go_to_the_sink_and_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_settle_marks_every_subscription() -> None:
     for _ in range(3):
         publisher.subscribe(Sink())
     recorder.settle()
-    settled = [it.subscription for it in recorder.records() if it.signal == Signal.SETTLED]
+    settled = [record.subscription for record in recorder.records() if record.signal == Signal.SETTLED]
     assert settled == [0, 1, 2]
 
 
@@ -229,7 +229,7 @@ def test_an_element_whose_hash_raises_passes_and_has_the_value_0() -> None:
     sink = Sink()
     records = recorded(Flow.just(Unhashable()), sink)
     assert len(sink.elements) == 1
-    assert [it.value for it in records if it.signal == "on_next"] == [0]
+    assert [record.value for record in records if record.signal == "on_next"] == [0]
 
 
 def test_an_error_whose_repr_raises_passes_and_is_named_by_its_type() -> None:
@@ -238,7 +238,7 @@ def test_an_error_whose_repr_raises_passes_and_is_named_by_its_type() -> None:
 
 
 def test_an_error_is_kept_as_text_that_any_file_can_hold_and_of_bounded_length() -> None:
-    (text,) = [it.error for it in recorded(Failing(LongError()), Sink()) if it.error]
+    (text,) = [item.error for item in recorded(Failing(LongError()), Sink()) if item.error]
     assert text.startswith("half a pair: \\ud800!")
     assert len(text.encode()) < 1_100
 
@@ -272,9 +272,9 @@ def test_looking_twice_finds_a_call_under_way_once_and_its_end_when_it_has_one()
     held.let_go()
     last = recorder.records()
     assert first == second
-    assert {it.signal for it in first if it.end is None} == {"subscribe", "on_next"}
-    assert all(it.end is not None for it in last)
-    assert len({it.begin for it in last}) == len(last) == 5
+    assert {item.signal for item in first if item.end is None} == {"subscribe", "on_next"}
+    assert all(item.end is not None for item in last)
+    assert len({item.begin for item in last}) == len(last) == 5
 
 
 def test_what_flush_has_said_of_a_call_under_way_is_final() -> None:
@@ -286,8 +286,8 @@ def test_what_flush_has_said_of_a_call_under_way_is_final() -> None:
     held.let_go()
     recorder.flush()
     rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
-    assert len({it.begin for it in rows}) == len(rows) == 5
-    assert {it.signal for it in rows if it.end is None} == {"subscribe", "on_next"}
+    assert len({item.begin for item in rows}) == len(rows) == 5
+    assert {item.signal for item in rows if item.end is None} == {"subscribe", "on_next"}
 
 
 def test_flushing_while_threads_record_neither_loses_nor_doubles_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_a_look_at_any_step_of_recording_finds_every_call_that_an_earlier_look_f
 
     def look() -> None:
         buffer.rows.move = buffer.calls.move = lambda: None
-        begins = [it.begin for it in recorder.records()]
+        begins = [record.begin for record in recorder.records()]
         buffer.rows.move = buffer.calls.move = look
         assert len(set(begins)) == len(begins)
         assert seen <= set(begins)
@@ -513,7 +513,7 @@ def test_a_checkpoint_while_threads_record_has_no_gap(monkeypatch: pytest.Monkey
         rows = [row for chunk in list(chunks) for row in chunk.rows]
         tickets = [row[3] for row in rows] + [row[4] for row in rows] + [row[3] for _, row in seen.under_way]
         # Each ticket is drawn once, the looks' own among them; what is missing before this one is one of those.
-        missing = seen.ticket - len({it for it in tickets if it <= seen.ticket})
+        missing = seen.ticket - len({ticket for ticket in tickets if ticket <= seen.ticket})
         assert missing == looks
     assert looks > 0
     recorder.flush()
@@ -530,5 +530,5 @@ def test_rows_that_can_not_be_packed_are_kept_as_they_are() -> None:
     packed = [type(row) for chunk in chunks for row in chunk.packed]
     assert packed.count(tuple) == 1  # one has no 64 bits
     rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
-    assert [it.value for it in rows if it.signal == "on_next"] == [1, 2**63 - 1, -(2**63), hash(2**70)]
-    assert [it.n for it in rows if it.signal == "request"] == [MAX_DEMAND, 0]
+    assert [item.value for item in rows if item.signal == "on_next"] == [1, 2**63 - 1, -(2**63), hash(2**70)]
+    assert [item.n for item in rows if item.signal == "request"] == [MAX_DEMAND, 0]

@@ -52,8 +52,8 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     records = read_trace(tmp_path)
     assert len(records) == writer.rows == 105
     assert records[0].signal == "subscribe"
-    assert [it.value for it in records if it.signal == "on_next"] == list(range(100))
-    assert {it.scenario for it in records} == {"numbers"}
+    assert [record.value for record in records if record.signal == "on_next"] == list(range(100))
+    assert {record.scenario for record in records} == {"numbers"}
 
 
 def test_an_update_of_its_system_does_not_make_it_another_machine(
@@ -84,7 +84,7 @@ def test_values_that_no_64_bits_hold_are_written_as_hashes(tmp_path: Path) -> No
     recorder.wrap(Flow.just(1, 2**70, "x")).subscribe(sink)
     sink.subscription.request(2**64)
     writer.close({})
-    values = [it.value for it in read_trace(tmp_path) if it.signal == "on_next"]
+    values = [item.value for item in read_trace(tmp_path) if item.signal == "on_next"]
     assert values == [1, hash(2**70), hash("x")]
 
 
@@ -181,20 +181,22 @@ def test_a_call_under_way_where_a_run_was_cut_off_is_there_and_accused_of_nothin
         writer.flush()
         held = holds(writer.path)
         assert (held.complete, held.rows) == (False, 6)
-        assert sorted(it.name for it in held.files) == ["open-00000.parquet", "signals-00000.parquet"]
+        assert sorted(file.name for file in held.files) == ["open-00000.parquet", "signals-00000.parquet"]
         records = read_trace(tmp_path)
-        under_way = [it.signal for it in records if it.end == CUT - it.begin]
+        under_way = [record.signal for record in records if record.end == CUT - record.begin]
         assert under_way == ["on_next", "request"]  # a request inside of a signal, not returned: 3.2, if it were so
         assert check(records) == []
-        assert all(it.begin <= (held.watermark or 0) for it in records)
+        assert all(record.begin <= (held.watermark or 0) for record in records)
     finally:
         leave.set()
         publisher.end()
     writer.flush()  # each has one row, and its own end
     records = read_trace(tmp_path)
-    assert [(it.signal, it.value) for it in records if it.signal == "on_next"] == [("on_next", n) for n in range(3)]
-    assert all(it.end is not None and it.end < CUT // 2 for it in records)
-    assert [it.name for it in holds(writer.path).files] == ["signals-00000.parquet", "signals-00001.parquet"]
+    assert [(record.signal, record.value) for record in records if record.signal == "on_next"] == [
+        ("on_next", n) for n in range(3)
+    ]
+    assert all(record.end is not None and record.end < CUT // 2 for record in records)
+    assert [file.name for file in holds(writer.path).files] == ["signals-00000.parquet", "signals-00001.parquet"]
     writer.close()
     assert len(read_trace(tmp_path)) == holds(writer.path).rows == 7
 
@@ -283,11 +285,12 @@ def test_the_records_of_a_subscription_lie_together_and_footers_say_where(
     at = {footer.schema.column(n).name: n for n in range(footer.num_columns)}
     groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
     bounds = [
-        (it.column(at["subscription"]).statistics.min, it.column(at["subscription"]).statistics.max) for it in groups
+        (group.column(at["subscription"]).statistics.min, group.column(at["subscription"]).statistics.max)
+        for group in groups
     ]
     assert [low for low, _ in bounds] == sorted(low for low, _ in bounds)
     assert max(high - low for low, high in bounds) <= 1
-    assert all(it.column(at["begin"]).statistics.has_min_max for it in groups)
+    assert all(group.column(at["begin"]).statistics.has_min_max for group in groups)
     rows = parquet.read_table(file).select(["subscription", "begin"]).to_pylist()
     assert rows == sorted(rows, key=lambda row: (row["subscription"], row["begin"]))
 
@@ -345,7 +348,7 @@ def test_a_trace_of_the_first_schema_is_read_without_what_it_lacks(tmp_path: Pat
     file = next(written(tmp_path).path.glob("*.parquet"))
     table = parquet.ParquetFile(file).read().drop_columns(["depth"])
     parquet.write_table(table.replace_schema_metadata({}), file)
-    assert {it.depth for it in read_trace(tmp_path)} == {None}
+    assert {item.depth for item in read_trace(tmp_path)} == {None}
 
 
 def test_a_run_that_is_killed_has_said_at_its_beginning_what_it_is(tmp_path: Path) -> None:
@@ -363,7 +366,9 @@ def test_the_depth_of_a_call_is_how_many_it_is_inside_of(tmp_path: Path) -> None
     recorder = Recorder()
     sink = Sink(demand=1, then=lambda sink, n: sink.subscription.request(1) if n == 0 else None)
     recorder.wrap(Flow.range(2)).subscribe(sink)
-    depths = [(it.signal, it.depth) for it in recorder.records() if it.signal in ("on_subscribe", "request")]
+    depths = [
+        (record.signal, record.depth) for record in recorder.records() if record.signal in ("on_subscribe", "request")
+    ]
     # subscribe > on_subscribe > request (> on_next > request)
     assert depths[:2] == [("on_subscribe", 1), ("request", 2)]
     assert depths[2][1] >= 1
@@ -450,7 +455,7 @@ def test_what_is_known_of_each_subscription_is_beside_its_signals(tmp_path: Path
             Flow.range(number), f"scenario {number}", ascending=number == 1, elements=number or None
         ).subscribe(Sink())
     writer.close({})
-    facts = {(it.subscription, it.scenario, it.ascending, it.elements) for it in read_trace(tmp_path)}
+    facts = {(item.subscription, item.scenario, item.ascending, item.elements) for item in read_trace(tmp_path)}
     assert facts == {(0, "scenario 0", False, None), (1, "scenario 1", True, 1), (2, "scenario 2", False, 2)}
 
 
@@ -524,10 +529,10 @@ def test_a_run_that_was_copied_is_one_and_two_of_one_name_are_not_mixed(tmp_path
     other = written(tmp_path / "b").path
     errors: list[TraceError] = []
     found = different_runs([one, tmp_path / "copy" / "run=run", one / ".." / one.name], errors.append)
-    assert [it.folder for it in found] == [one.resolve()]
+    assert [finding.folder for finding in found] == [one.resolve()]
     assert errors == []
-    assert [it.folder for it in different_runs([one, other], errors.append)] == [one.resolve()]
-    assert [f"another run of that name is in {one.resolve()}" in str(it) for it in errors] == [True]
+    assert [run.folder for run in different_runs([one, other], errors.append)] == [one.resolve()]
+    assert [f"another run of that name is in {one.resolve()}" in str(error) for error in errors] == [True]
 
 
 def test_of_two_copies_the_one_that_came_to_its_end_counts(tmp_path: Path) -> None:
@@ -549,7 +554,7 @@ def test_copies_of_a_trace_that_says_nothing_of_itself_are_one(tmp_path: Path) -
         (run / "signals-00000.parquet").rename(tmp_path / name / "signals-00000.parquet")
     shutil.copytree(tmp_path / "a", tmp_path / "copy of a")
     found = different_runs([tmp_path / name for name in ("a", "copy of a", "c")], pytest.fail)
-    assert [it.folder.name for it in found] == ["a", "c"]
+    assert [finding.folder.name for finding in found] == ["a", "c"]
 
 
 def test_a_run_of_an_earlier_version_that_was_cut_off_can_not_be_judged(tmp_path: Path) -> None:
