@@ -97,7 +97,7 @@ def run_frontrun(scenario: Any, schedules: int, seed: int) -> tuple[int | None, 
 
 
 def run_interleave(scenario: Any, schedules: int, seed: int) -> tuple[int | None, int, float]:
-    import interleave_test as it
+    import interleave_test as interleave
 
     count = 0
 
@@ -105,14 +105,16 @@ def run_interleave(scenario: Any, schedules: int, seed: int) -> tuple[int | None
         nonlocal count
         count += 1
         state = scenario.setup()
-        tasks = [it.spawn(lambda calls=calls: [call(state) for call in calls]) for calls in scenario.actors.values()]
+        tasks = [
+            interleave.spawn(lambda calls=calls: [call(state) for call in calls]) for calls in scenario.actors.values()
+        ]
         for task in tasks:
             task.join()
         assert scenario.at_end(state) is not False
 
     began = time.perf_counter()
     try:
-        it.explore(model, iterations=schedules, seed=seed)
+        interleave.explore(model, iterations=schedules, seed=seed)
     except Exception as error:
         if "Found" not in type(error).__name__ and "Deadlock" not in type(error).__name__:
             raise

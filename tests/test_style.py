@@ -78,3 +78,21 @@ def test_a_docstring_has_none_of_the_words(file: Path) -> None:
 
 def test_what_is_left_out_is_there() -> None:
     assert all(Path("reactive_runtime", name).exists() for name in NOT_YET)
+
+
+CODE = [
+    file
+    for folder in ("reactive_runtime", "tests", "stress", "examples", "benchmarks", "docs/_site")
+    for file in sorted(Path(folder).rglob("*.py"))
+]
+
+
+def test_no_variable_is_called_it() -> None:
+    found = []
+    for file in CODE:
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+            if name == "it":
+                found.append(f"{file}:{node.lineno}")
+    assert len(CODE) > 300
+    assert found == []

@@ -239,9 +239,9 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
     judged = {item["run"]: item for item in runs.to_pylist()}
     known = {row["run"]: row for row in _rows(tables / "runs")} | judged
     medians: dict[str, dict[Name, float]] = {}
-    for it in [*(row for row in _rows(tables / "latency") if row["run"] not in judged), *latency.to_pylist()]:
-        if it["p50"] is not None:
-            medians.setdefault(it["run"], {})[it["scenario"], it["what"]] = it["p50"]
+    for usual in [*(row for row in _rows(tables / "latency") if row["run"] not in judged), *latency.to_pylist()]:
+        if usual["p50"] is not None:
+            medians.setdefault(usual["run"], {})[usual["scenario"], usual["what"]] = usual["p50"]
     rows: list[dict[str, Any]] = []
     for newest in _newest(judged.values()):
         before = sorted(

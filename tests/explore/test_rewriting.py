@@ -148,7 +148,7 @@ def expressions() -> Any:
         walrus += box.value
     chosen = box.value if box.value > 2 else box.items
     chained = 1 < box.value <= 3
-    called = (lambda it, /, *rest, key=box.value, **more: (it.value, rest, key, more))(box, 1, 2, other=box.slot)
+    called = (lambda item, /, *rest, key=box.value, **more: (item.value, rest, key, more))(box, 1, 2, other=box.slot)
     match box:
         case Box(value=3):
             matched = box.items

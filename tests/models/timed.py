@@ -118,10 +118,10 @@ class Stage:
 
         return Flow.create(begin)
 
-    def happens(self, what: str, *it: Any) -> None:
+    def happens(self, what: str, *elements: Any) -> None:
         emitter = self.emitter
         if what == "switch":
-            if it[0]:
+            if elements[0]:
                 self.valve.pause()
                 self.switch.throw()
             else:
@@ -129,8 +129,8 @@ class Stage:
         elif emitter is None or emitter.is_cancelled():
             return
         elif what == "next":
-            self.given.append(it[0])
-            emitter.emit(it[0])
+            self.given.append(elements[0])
+            emitter.emit(elements[0])
         elif what == "complete":
             emitter.complete()
         elif what == "error":
@@ -154,13 +154,13 @@ class Waiting:
         self.line: deque[Any] = deque()
         self.end = ""
 
-    def __call__(self, run: Run, what: str, *it: Any) -> None:
+    def __call__(self, run: Run, what: str, *elements: Any) -> None:
         if what == "next":
-            self.came(run, it[0])
+            self.came(run, elements[0])
         elif what in ("complete", "error"):
             self.ended(run, what)
         elif what == "switch":
-            self.switched(run, it[0])
+            self.switched(run, elements[0])
         self.flush(run)
 
     def came(self, run: Run, element: Any) -> None:
@@ -204,22 +204,22 @@ class Delay(Waiting):
         super().__init__()
         self.before: list[Any] | None = []
 
-    def __call__(self, run: Run, what: str, *it: Any) -> None:
+    def __call__(self, run: Run, what: str, *elements: Any) -> None:
         if self.before is not None and what in ("next", "complete", "error"):
-            self.before.append((what, *it))
+            self.before.append((what, *elements))
         elif what in ("next", "complete", "error"):
-            self.put_off(run, what, *it)
+            self.put_off(run, what, *elements)
         if self.before is not None and (run.demand or (self.before and self.before[0][0] != "next")):
             before, self.before = self.before, None
             for event in before:
                 self.put_off(run, *event)
         self.flush(run)
 
-    def put_off(self, run: Run, what: str, *it: Any) -> None:
+    def put_off(self, run: Run, what: str, *elements: Any) -> None:
         if what == "error":
             run.finish("error")
         elif what == "next":
-            run.at(run.time + PERIOD, lambda: (self.line.append(it[0]), self.flush(run)))
+            run.at(run.time + PERIOD, lambda: (self.line.append(elements[0]), self.flush(run)))
         else:
             run.at(run.time + PERIOD, lambda: (setattr(self, "end", what), self.flush(run)))
 
@@ -370,7 +370,7 @@ class Interval:
         self.line: deque[int] = deque()
         self.begun = False
 
-    def __call__(self, run: Run, what: str, *it: Any) -> None:
+    def __call__(self, run: Run, what: str, *elements: Any) -> None:
         if not self.begun:
             self.begun = True
             run.at(PERIOD, lambda: self.tick(run, 0))
@@ -398,7 +398,7 @@ class Interval:
 class Timer(Waiting):
     begun = False
 
-    def __call__(self, run: Run, what: str, *it: Any) -> None:
+    def __call__(self, run: Run, what: str, *elements: Any) -> None:
         if not self.begun:
             self.begun = True
             run.at(PERIOD, lambda: (self.line.append(0), setattr(self, "end", "complete"), self.flush(run)))
