@@ -258,7 +258,7 @@ class _Asked:
         if self.engine == "local":
             return
         to = self.runs[0].parent.parent / "verdict"
-        came = judged(self.runs, to, self.master, self.settings)
+        came = judged(self.runs, to, self.master, self.settings, here.unable)
         self.unable += [item for item in came.unable if item not in self.unable]
         self.slower += came.slower
         self.broken = _joined(self.broken, _broken_by(to, self.runs))

@@ -179,13 +179,16 @@ class Came:
         self.slower += [_slower(regression) for regression in verdict.regressions]
 
 
-def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str]) -> Came:
-    """Judge the runs below these folders, each that can be, and print the verdict."""
+def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str], said: Sequence[str] = ()) -> Came:
+    """Judge the runs below these folders, each that can be, and print the verdict.
+
+    `said`: lines on what could not be judged that have been printed already, and are not printed again.
+    """
     from reactive_runtime.spark import verify as judge
     from reactive_runtime.spark.session import BRIEF, JUDGING
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
-    came = Came()
+    came = Came(unable=[*said])
     # Before Spark starts, which takes its time: is there anything to judge?
     found = different_runs([run for folder in runs for run in run_folders(folder)], came.skipped)
     for held in found:

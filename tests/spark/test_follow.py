@@ -12,6 +12,7 @@ import pytest
 from breaches import element, request, trace
 
 from reactive_runtime.cli.commands import app
+from reactive_runtime.cli.verdict import judged
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Verdict, follow, verify
 from reactive_runtime.testing.trace import table_of
@@ -169,3 +170,18 @@ def test_the_command_has_a_line_on_standard_error_for_a_corrupt_run_and_judges_t
     assert status == 2
     assert line.startswith(f"UNABLE   {file}: is no whole Parquet file")
     assert "clean    no rule was broken" in told
+
+
+def test_a_line_that_was_printed_before_spark_began_is_not_printed_again(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, corrupt = (arrives(tmp_path / "runs", run, 1) for run in ("a", "b"))
+    file = corrupt / "signals-00000.parquet"
+    file.write_bytes(file.read_bytes()[:100] + b"PAR1")
+    master = spark.sparkContext.master
+    first = judged([tmp_path / "runs"], tmp_path / "first", master, {})
+    assert capfd.readouterr().err.count("UNABLE") == 1
+    assert len(first.unable) == 1
+    again = judged([tmp_path / "runs"], tmp_path / "again", master, {}, first.unable)
+    assert "UNABLE" not in capfd.readouterr().err
+    assert again.unable == first.unable
