@@ -356,7 +356,7 @@ def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:
         explore(Interrupted)
 
 
-@pytest.mark.parametrize("it", [None, 3, "name", object()])
+@pytest.mark.parametrize("item", [None, 3, "name", object()])
 def test_what_is_no_scenario_is_told_so(item: object) -> None:
     with pytest.raises(ScenarioError, match="a scenario is a class with methods actor_"):
         explore(item)

@@ -53,7 +53,7 @@ def test_signals_are_steps_of_their_own() -> None:
     assert "request(1)" in failure_of(batches.SCENARIO).diagram()
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
 def test_every_failure_can_be_drawn(entry: Named) -> None:
     failure = failure_of(entry.program)
     text = failure.diagram()

@@ -22,7 +22,7 @@ def test_there_are_fourteen_lessons_thirty_further_bugs_and_fifty_correct_progra
     assert len(CORRECT) == 50
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
 def test_a_bug_is_found_with_each_of_twenty_seeds(entry: Named) -> None:
     found = [_found_after(entry.program, seed) for seed in SEEDS]
     assert max(found) <= 1_000, found
@@ -34,12 +34,12 @@ def _found_after(program: Any, seed: int) -> int:
     return 1_001 if failure is None else failure.found_after
 
 
-@pytest.mark.parametrize("it", FIXED, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", FIXED, ids=lambda item: item.name)
 def test_a_fixed_twin_is_never_accused(entry: Named) -> None:
     explore(entry.program, seed=1, schedules=MOST).assert_holds()
 
 
-@pytest.mark.parametrize("it", CORRECT, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", CORRECT, ids=lambda item: item.name)
 def test_a_correct_program_is_never_accused(entry: Named) -> None:
     explore(entry.program, seed=1, schedules=MOST).assert_holds()
 

@@ -23,7 +23,7 @@ def failure_of(program: Any, **options: Any) -> Failure:
     return failure
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
 def test_a_token_has_the_failure_again(entry: Named) -> None:
     failure = failure_of(entry.program, seed=3)
     again = replay(entry.program, failure.token).failure

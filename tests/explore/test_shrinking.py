@@ -16,7 +16,7 @@ def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:
     assert len(certified) >= 0.95 * len(BROKEN)
 
 
-@pytest.mark.parametrize("it", BROKEN, ids=lambda item: item.name)
+@pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
 def test_no_schedule_with_fewer_preemptions_fails(entry: Named) -> None:
     failure = explore(entry.program, seed=2).failure
     assert failure is not None
