@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import subprocess
@@ -42,6 +43,25 @@ def test_an_example_of_the_docs_runs_and_prints_what_is_shown(code: str, output:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == output
+
+
+@pytest.mark.xdist_group("docs")
+@pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
+def test_the_examples_of_the_docs_pass_the_type_checkers(checker: str, tmp_path: Path) -> None:
+    for example in EXAMPLES:
+        name = re.sub(r"\W", "_", str(example.id))
+        (tmp_path / f"{name}.py").write_text(str(example.values[0]))
+    here = Path.cwd()
+    if checker == "mypy":
+        config, arguments = "mypy.ini", ["--config-file", "mypy.ini", "."]
+        text = f"[mypy]\nstrict = true\nmypy_path = {here}\nexplicit_package_bases = true\n"
+    else:
+        config, arguments = "pyrightconfig.json", ["--pythonpath", sys.executable]
+        text = json.dumps({"include": ["."], "extraPaths": [str(here)], "typeCheckingMode": "standard"})
+    (tmp_path / config).write_text(text)
+    command = [sys.executable, "-m", checker, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_the_docs_show_of_a_file_is_in_it() -> None:

@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
@@ -25,10 +25,9 @@ from reactive_runtime.spec import Publisher
 from reactive_runtime.stress.cancellation_metrics import Opened
 from reactive_runtime.testing.recorder import Recorder
 
-__all__ = ["FEEDERS", "WORKLOADS", "Context", "Scenario", "Workload", "default_folder", "find", "scenario"]
+__all__ = ["FEEDERS", "WORKLOADS", "Context", "Declared", "Scenario", "Workload", "default_folder", "find", "scenario"]
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[["Context"], Publisher[int]])
 
 
 FEEDERS: Final = 3
@@ -236,6 +235,17 @@ class Scenario:
     """An executor that its publisher needs is shut down under load."""
 
 
+class Declared(Protocol):
+    """A function that `scenario` has declared."""
+
+    scenario: Scenario
+    """What was declared."""
+
+    def __call__(self, context: Context, /) -> Publisher[int]:
+        """Make the publisher of a round."""
+        raise NotImplementedError
+
+
 def scenario(
     *,
     elements: int | None,
@@ -247,7 +257,7 @@ def scenario(
     workload: str | Sequence[str] = ("mixed", "to and fro", "to and fro", "unbounded"),
     executor_stops: bool = False,
     tags: Iterable[str] = (),
-) -> Callable[[F], F]:
+) -> Callable[[Callable[[Context], Publisher[int]]], Declared]:
     """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
     not known how many), `ascending` unless it says otherwise.
 
@@ -270,14 +280,14 @@ def scenario(
         if name not in WORKLOADS:
             raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(WORKLOADS)}")
 
-    def declare(factory: F) -> F:
+    def declare(factory: Any) -> Any:
         summary = (factory.__doc__ or "").strip().splitlines()
         found = Scenario(
             factory.__name__, factory, elements, live, ascending, settles, subscribers, late_signals, workloads,
             frozenset(tags) | {"nightly"}, factory.__code__.co_filename, summary[0] if summary else "",
             executor_stops,
         )  # fmt: skip
-        factory.scenario = found  # type: ignore[attr-defined]
+        factory.scenario = found
         return factory
 
     return declare
