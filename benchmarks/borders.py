@@ -130,13 +130,18 @@ def stream(spark: Any, folder: Path, rows: int) -> str:
     )
 
 
+def slept(batches: Iterator[Any]) -> Iterator[Any]:
+    """A task that is under way for as long as anyone looks."""
+    for batch in batches:
+        time.sleep(60)
+        yield batch
+
+
 def cancel(spark: Any) -> str:
     tracker = spark.sparkContext.statusTracker()
     taken = []
     for _ in range(5):
-        stuck = spark.range(0, 8, 1, 8).mapInArrow(
-            lambda batches: (time.sleep(60) or batch for batch in batches), "id long"
-        )
+        stuck = spark.range(0, 8, 1, 8).mapInArrow(slept, "id long")
         handle = Flow.from_dataframe(stuck).subscribe(print)
         while not tracker.getActiveJobsIds():
             time.sleep(0.01)

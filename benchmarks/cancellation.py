@@ -72,7 +72,7 @@ def main() -> None:
                 cancels[kind].add(records)
 
     result = run(scenarios, Load(12, seconds, 1), recorder, take)
-    head = ("publishers", "cancels", "signals after it, at most: own thread", "another thread")
+    head: tuple[str, ...] = ("publishers", "cancels", "signals after it, at most: own thread", "another thread")
     head += ("cancel → silence, p99", "at most", "pools idle, at most", "iterators closed, at most", "subscribers kept")
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for kind, found in cancels.items():

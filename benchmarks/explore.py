@@ -231,7 +231,7 @@ def ours() -> None:
                     schedules=2_000,
                     seed=seed,
                     strategy=strategy,
-                    points=points,
+                    points=points,  # type: ignore[arg-type]
                     engine=engine,  # type: ignore[arg-type]
                 )
                 rates.append(result.schedules / result.seconds)

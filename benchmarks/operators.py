@@ -148,7 +148,7 @@ def tasks() -> None:
         flat = Flow.range(calls).flat_map(
             lambda n: Flow.from_callable(lambda: work(n)).subscribe_on(pool), concurrency=32, prefetch=1
         )
-        ways = {
+        ways: dict[str, Callable[[], object]] = {
             "ThreadPoolExecutor.map": lambda: list(pool.map(work, range(calls))),
             "map_parallel": ordered.run,
             "map_parallel, as they are done": unordered.run,
@@ -172,7 +172,11 @@ def in_order() -> None:
         list(pool.map(time.sleep, [0.01] * 32))
 
         def call(n: int) -> Flow[int]:
-            return Flow.from_callable(lambda: time.sleep(0.01) or n).subscribe_on(pool).retry(3)
+            def slow() -> int:
+                time.sleep(0.01)
+                return n
+
+            return Flow.from_callable(slow).subscribe_on(pool).retry(3)
 
         flat = Flow.range(calls).flat_map(call, concurrency=16)
         sequential = Flow.range(calls).flat_map_sequential(call, concurrency=16)
@@ -221,7 +225,7 @@ def processes() -> None:
         list(one.map(burn, range(8)))
         flow = Flow.range(calls).map_parallel(burn, two, concurrency=8, chunk=50)
         single = Flow.range(calls).map_parallel(burn, one, concurrency=8, chunk=50)
-        ways = {
+        ways: dict[str, Callable[[], object]] = {
             "ProcessPoolExecutor.map(chunksize=50)": lambda: list(two.map(burn, range(calls), chunksize=50)),
             "map_parallel, 2 workers": flow.run,
             "map_parallel, 1 worker": single.run,

@@ -112,11 +112,12 @@ def main() -> None:
         (3.0, 0.1, True),
     ):
         for heavy in (False, True):
-            found = [nights_to(rng, times, noise, heavy, everything) for _ in range(5 * histories)]
+            changes = [nights_to(rng, times, noise, heavy, everything) for _ in range(5 * histories)]
             shares = [
-                sum(finding is not None and finding <= most for finding, _ in found) / len(found) for most in (1, 3, 10)
+                sum(finding is not None and finding <= most for finding, _ in changes) / len(changes)
+                for most in (1, 3, 10)
             ]
-            lasting = [finding for since, finding in found if since is not None]
+            lasting = [finding for since, finding in changes if since is not None]
             table.add_row(
                 f"{times:g} times",
                 "all" if everything else "one",

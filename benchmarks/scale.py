@@ -355,7 +355,7 @@ def main() -> int:
 
         def done(data: Sequence[Data], rounds: int) -> None:
             with Written(data) as written:
-                for item in data * rounds:
+                for item in [*data] * rounds:
                     for judge in judges:
                         take(judge, item, written, took.setdefault((judge.name, id(item)), Took()))
 

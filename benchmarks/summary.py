@@ -11,8 +11,8 @@ from side_by_side import RESULTS, console
 
 def share(result: dict[str, Any]) -> float:
     """How much of what it should be; 1 and more: reached."""
-    value: float = result["value"]
-    return result["at_most"] / value if result["at_least"] is None else value / result["at_least"]
+    value, least, most = float(result["value"]), result["at_least"], result["at_most"]
+    return float(most) / value if least is None else value / float(least)
 
 
 def table(results: list[dict[str, Any]]) -> Table:
