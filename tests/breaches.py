@@ -9,7 +9,7 @@ from strategies import record
 from reactive_runtime import MAX_DEMAND
 from reactive_runtime.testing import Record
 
-__all__ = ["BREACHES", "INNOCENT", "TWO_RULES", "element", "request", "trace"]
+__all__ = ["BREACHES", "INNOCENT", "TWO_RULES", "element", "named_lists", "request", "trace"]
 
 
 def trace(*signals: tuple[Any, ...], **facts: Any) -> list[Record]:
@@ -219,3 +219,9 @@ INNOCENT: dict[str, list[Record]] = {
     ),
     "the same value twice, where values may repeat": trace(request(9, 3, 4), element(0, 5, 6), element(0, 7, 8)),
 }
+
+
+def named_lists() -> dict[str, list[Record]]:
+    """All of them, each by its name."""
+    broken = {name: records for name, (_, _, records) in BREACHES.items()}
+    return broken | {name: records for name, (_, records) in TWO_RULES.items()} | INNOCENT

@@ -7,7 +7,7 @@ the docstring, and so are the rules that name it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from threading import Lock, get_ident
 from time import sleep
@@ -309,7 +309,7 @@ class ClosedWhileRunning(Sound):
         super().__init__(subscriber, executor)
         self.generator = self.generated()
 
-    def generated(self) -> Iterator[None]:
+    def generated(self) -> Generator[None]:
         while self.at < self.count:
             with self.lock:
                 self.demand -= self.demand < MAX_DEMAND
@@ -433,8 +433,12 @@ class HalvesSideBySide(Sound):
         if not batch:
             self.step()
         for half in (range(first, first + batch // 2), range(first + batch // 2, first + batch)):
-            self.executor.submit(lambda half=half: [self.subscriber.on_next(item + 1) for item in half])
+            self.executor.submit(self.emit, half)
         self.executor.submit(self.drain)
+
+    def emit(self, numbers: range) -> None:
+        for item in numbers:
+            self.subscriber.on_next(item + 1)
 
 
 class ForgottenTask(Sound):

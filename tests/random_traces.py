@@ -32,7 +32,7 @@ def likely(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
             edges.append((entry.begin + rng.random() / 2, at, "begin"))
             if entry.end is not None:
                 edges.append((entry.end + rng.random() / 2, at, "end"))
-    tickets: list[dict[str, int]] = [{} for _ in found]
+    tickets: list[dict[str, Any]] = [{} for _ in found]
     now = 0
     for ticket, (_, at, edge) in enumerate(sorted(edges), start=1):
         now += rng.choice([1, 10, 100, 1_000, 100_000])

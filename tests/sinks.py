@@ -24,7 +24,7 @@ def until(what: Callable[[], bool]) -> None:
 class Sink:
     """Keeps the signals it gets, in order; `ended` is set by the last one."""
 
-    def __init__(self, demand: int = MAX_DEMAND, then: Callable[[Sink, Any], object] | None = None) -> None:
+    def __init__(self, demand: int = MAX_DEMAND, then: Callable[[Any, Any], object] | None = None) -> None:
         self.demand = demand
         self.then = then
         self.signals: list[tuple[Any, ...]] = []

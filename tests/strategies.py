@@ -94,7 +94,7 @@ def _ranked(records: list[Record]) -> list[Record]:
     """The same order of beginnings and ends within each subscription, with tickets from one dispenser."""
     edges = [(item.begin, place, "begin") for place, item in enumerate(records)]
     edges += [(item.end, place, "end") for place, item in enumerate(records) if item.end is not None]
-    tickets: list[dict[str, int]] = [{} for _ in records]
+    tickets: list[dict[str, Any]] = [{} for _ in records]
     for ticket, (_, place, edge) in enumerate(sorted(edges), start=1):
         tickets[place].update({edge: ticket, f"{edge}_ns": ticket * 10})
     ranked = [item._replace(**mine) for item, mine in zip(records, tickets, strict=True)]

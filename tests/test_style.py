@@ -91,8 +91,9 @@ def test_no_variable_is_called_it() -> None:
     found = []
     for file in CODE:
         for node in ast.walk(ast.parse(file.read_text())):
-            name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
-            if name == "it":
+            if not isinstance(node, ast.Name | ast.arg):
+                continue
+            if (node.id if isinstance(node, ast.Name) else node.arg) == "it":
                 found.append(f"{file}:{node.lineno}")
     assert len(CODE) > 300
     assert found == []

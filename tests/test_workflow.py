@@ -36,7 +36,8 @@ def test_a_night_fails_where_the_run_or_the_retention_does_and_is_pruned_anyhow(
     status = f"[ $1 = stress ] && exit {stress}; exit {prune}"
     command.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/called\n{status}\n')
     command.chmod(0o755)
-    night = ["make", "--file", MAKEFILE, "--old-file", ".venv/ready", f"BIN={tmp_path}", "NIGHTS=3", "nightly"]
+    makefile, own = str(MAKEFILE), f"BIN={tmp_path}"
+    night = ["make", "--file", makefile, "--old-file", ".venv/ready", own, "NIGHTS=3", "nightly"]
     done = subprocess.run(night, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == fails, done.stderr
     first, last = (tmp_path / "called").read_text().splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from reactive_runtime.atomics import AtomicReference
@@ -79,7 +80,7 @@ class Closure:
             count += 1
 
         self.add = add
-        self.count = lambda: count
+        self.count: Callable[[], int] = lambda: count
 
     def actor_a(self) -> None:
         self.add()

@@ -740,7 +740,7 @@ MACHINES: list[type[Machine]] = [
 ]
 
 for _machine in MACHINES:
-    case: Any = _machine.TestCase  # type: ignore[attr-defined]
+    case: Any = _machine.TestCase
     case.settings = EFFORT
     globals()[f"Test{_machine.__name__}"] = case
 del case

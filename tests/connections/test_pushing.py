@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,7 +25,12 @@ from reactive_runtime.hot import EmitResult, SubmissionPublisher
 def test_a_subscriber_that_cancels_inside_on_subscribe_is_not_given_to_the_function() -> None:
     called: list[Any] = []
     Flow.create(called.append).subscribe(Listener(1, cancels_in=0))
-    Flow.defer(lambda: called.append(1) or Flow.empty()).subscribe(Listener(1, cancels_in=0))
+
+    def made() -> Flow[Any]:
+        called.append(1)
+        return Flow.empty()
+
+    Flow.defer(made).subscribe(Listener(1, cancels_in=0))
     assert called == []
 
 
@@ -150,7 +156,7 @@ def test_all_that_is_to_be_called_at_the_end_is_called_in_order() -> None:
     called: list[int] = []
     with Flow.create(emitters.append).subscribe(print):
         for n in range(3):
-            emitters[0].on_cancel(lambda n=n: called.append(n))
+            emitters[0].on_cancel(partial(called.append, n))
     emitters[0].on_cancel(lambda: called.append(3))
     assert called == [0, 1, 2, 3]
 
@@ -362,7 +368,7 @@ def test_a_future_keeps_one_callback_however_many_flows_have_waited_for_it() -> 
     for _ in range(50):
         flow.subscribe(print).cancel()
         Flow.from_future(future).subscribe(print).cancel()
-    assert len(future._done_callbacks) == 1
+    assert len(future._done_callbacks) == 1  # type: ignore[attr-defined]
     listeners = [Listener(1), Listener(1)]
     for listener in listeners:
         Flow.from_future(future).subscribe(listener)
@@ -380,7 +386,7 @@ def test_a_future_of_asyncio_keeps_one_callback_too() -> None:
         await asyncio.sleep(0)
         listener = Listener(1)
         flow.subscribe(listener)
-        kept = len(future._callbacks or ())  # type: ignore[attr-defined]
+        kept = len(future._callbacks or ())
         future.set_result(7)
         await asyncio.sleep(0)
         return kept, listener.elements
@@ -399,7 +405,7 @@ def test_a_future_that_can_not_be_a_key_gets_a_callback_for_each() -> None:
             return getattr(self.inner, name)
 
     future = Plain()
-    flow = Flow.from_future(future)  # type: ignore[arg-type]
+    flow: Flow[int] = Flow.from_future(future)  # type: ignore[arg-type]
     listener = Listener(1)
     flow.subscribe(listener)
     future.inner.set_result(7)

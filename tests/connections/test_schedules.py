@@ -134,7 +134,7 @@ BY_HAND: dict[str, tuple[int, list[Any]]] = {
 
 def finish(driven: Driven) -> None:
     """Whatever is still running comes to its end, and nothing is left."""
-    shared: Shared = driven.publisher  # type: ignore[assignment]
+    shared: Shared = driven.publisher
     assert shared.kind == "create" or shared.live() <= 1, "the source is subscribed to twice"
     for item in driven.subscribers:
         item.request(MAX_DEMAND)

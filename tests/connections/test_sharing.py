@@ -67,7 +67,7 @@ class Published:
 
 
 def conforms(driven: Driven) -> None:
-    published: Published = driven.publisher  # type: ignore[assignment]
+    published: Published = driven.publisher
     for _ in range(4):
         published.emit()
     for subscriber in driven.subscribers:
@@ -247,7 +247,12 @@ def test_a_cancel_after_the_end_leaves_what_is_replayed() -> None:
 @pytest.mark.parametrize("share", ["share", "cache", "ref_count"])
 def test_subscribe_on_behind_a_shared_source_subscribes_to_it_there(share: str) -> None:
     where: list[str] = []
-    source = Flow.from_callable(lambda: where.append(threading.current_thread().name) or 1)
+
+    def one() -> int:
+        where.append(threading.current_thread().name)
+        return 1
+
+    source = Flow.from_callable(one)
     flow = {"share": source.share(), "cache": source.cache(), "ref_count": source.publish().ref_count()}[share]
     with ThreadPoolExecutor(1, "theirs") as pool:
         assert flow.subscribe_on(pool).block(timeout=30) == 1

@@ -355,9 +355,9 @@ def test_an_executor_shut_down_before_subscribe_is_an_on_error(shape: str, pool:
     gone = ThreadPoolExecutor(1)
     gone.shutdown()
     source = Numbers()
-    flow = Flow.from_supplier(lambda: source)
+    flow: Flow[Any] = Flow.from_supplier(lambda: source)
     if shape == "subscribe_on":
-        flow = flow.subscribe_on(gone).map(str)  # type: ignore[assignment]
+        flow = flow.subscribe_on(gone).map(str)
     elif shape == "publish_on":
         flow = flow.subscribe_on(pool).publish_on(gone)
     else:

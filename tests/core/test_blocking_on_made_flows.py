@@ -59,7 +59,7 @@ OPERATORS: dict[str, Callable[[Made, Executor], Flow[Any]]] = {
     "behind a boundary": lambda made, other: Flow.just(1).flat_map(lambda n: made()).publish_on(other),
     "behind a multicaster": lambda made, _: Flow.just(1).flat_map(lambda n: made()).share(),
     "behind a cache": lambda made, _: Flow.just(1).flat_map(lambda n: made()).cache().map(str),
-    "behind groups": lambda made, _: Flow.just(1).flat_map(lambda n: made()).group_by(str).flat_map(lambda g: g),
+    "behind groups": lambda made, _: Flow.just(1).flat_map(lambda n: made()).group_by(str).flat_map(lambda g: g[1]),
     "in a window": lambda made, _: Flow.range(3).window(2).flat_map(lambda w: w.concat_map(lambda n: made())),
     "behind what hears from elsewhere": lambda made, _: Flow.defer(made).timeout(99, VirtualTimeExecutor()),
     "on rails": lambda made, other: (

@@ -289,7 +289,12 @@ def test_a_clock_that_got_no_thread_for_one_task_gets_one_for_the_next(monkeypat
 def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     workers, release, done = _Workers("one"), threading.Event(), threading.Event()
     begun = threading.Event()
-    workers.take(lambda: (begun.set(), release.wait(PATIENCE)))
+
+    def hold() -> None:
+        begun.set()
+        release.wait(PATIENCE)
+
+    workers.take(hold)
     assert begun.wait(PATIENCE)
     monkeypatch.setattr(_Workers, "_begun", lambda _: False)
     workers.take(done.set)

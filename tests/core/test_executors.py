@@ -149,7 +149,12 @@ def hold(subject: Subject) -> threading.Event:
     """Keep the executor's thread busy until the event is set."""
     held, busy = threading.Event(), threading.Event()
     if subject.kind in ("serial", "scheduled"):
-        subject.executor.submit(lambda: (busy.set(), held.wait(PATIENCE)))
+
+        def keep() -> None:
+            busy.set()
+            held.wait(PATIENCE)
+
+        subject.executor.submit(keep)
         busy.wait(PATIENCE)
     return held
 
@@ -214,7 +219,12 @@ def test_serial_tasks_that_wait_when_the_pool_goes_fail_and_do_not_hang() -> Non
     pool = ThreadPoolExecutor(1)
     serial = SerialExecutor(pool)
     held, busy = threading.Event(), threading.Event()
-    pool.submit(lambda: (busy.set(), held.wait(PATIENCE)))
+
+    def keep() -> None:
+        busy.set()
+        held.wait(PATIENCE)
+
+    pool.submit(keep)
     busy.wait(PATIENCE)
     waiting = [serial.submit(int) for _ in range(3)]
     pool.shutdown(wait=False, cancel_futures=True)
@@ -228,7 +238,12 @@ def test_serial_tasks_left_after_a_batch_fail_when_the_pool_takes_no_more() -> N
     pool = ThreadPoolExecutor(1)
     serial = SerialExecutor(pool)
     held, busy = threading.Event(), threading.Event()
-    serial.submit(lambda: (busy.set(), held.wait(PATIENCE)))
+
+    def keep() -> None:
+        busy.set()
+        held.wait(PATIENCE)
+
+    serial.submit(keep)
     busy.wait(PATIENCE)
     futures = [serial.submit(int) for _ in range(200)]
     pool.shutdown(wait=False)
@@ -388,7 +403,8 @@ def test_virtual_time_runs_what_is_scheduled_on_the_way() -> None:
 
 
 def test_virtual_time_runs_ties_in_order_of_submission() -> None:
-    clock, ran = VirtualTimeExecutor(), []
+    clock = VirtualTimeExecutor()
+    ran: list[int] = []
     for n in range(5):
         clock.schedule(1, ran.append, n)
     clock.advance(1)

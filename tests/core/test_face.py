@@ -67,7 +67,7 @@ def test_flow_called_names_the_sources(given: tuple[Any, ...], source: str) -> N
 
 def test_flow_called_with_a_publisher_names_the_source_for_it() -> None:
     with pytest.raises(TypeError, match=r"^Flow\(Flow\): .* here perhaps Flow\.from_publisher\("):
-        Flow(Flow.range(2))
+        Flow(Flow.range(2))  # type: ignore[arg-type]
 
 
 def test_a_pipeline_is_pickled_and_a_flow_copied() -> None:

@@ -558,6 +558,7 @@ class Slow:
         return next(self)
 
 
+SAME_THREAD = TrampolineExecutor()
 SLOW: dict[str, Callable[[Slow], Flow[Any]]] = {
     "next": lambda slow: Flow.from_supplier(lambda: slow),
     "next, and a step": lambda slow: Flow.from_supplier(lambda: slow).map(lambda n: n),
@@ -568,7 +569,6 @@ SLOW: dict[str, Callable[[Slow], Flow[Any]]] = {
     "a combinator, and a step": lambda slow: Flow.from_supplier(lambda: slow).retry(1).map(lambda n: n),
     "a boundary": lambda slow: Flow.from_supplier(lambda: slow).retry(1).publish_on(SAME_THREAD),
 }
-SAME_THREAD = TrampolineExecutor()
 
 
 @pytest.mark.parametrize("fused", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
@@ -222,7 +223,7 @@ def test_steps_whose_source_is_not_at_hand_run_unfused(monkeypatch: pytest.Monke
         def on_next(self, element: int) -> Each[int]:
             yield element * 2
 
-    monkeypatch.setattr(fuse.inspect, "getsource", nowhere)
+    monkeypatch.setattr(inspect, "getsource", nowhere)
     assert list(Flow.range(3)._then(Hidden())) == [0, 2, 4]
     sink = Sink()
     Flow.range(3)._then(Hidden()).subscribe(sink)

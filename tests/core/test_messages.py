@@ -123,10 +123,8 @@ def test_none_of_a_parallel_call_names_the_element_and_its_index(ordered: bool, 
 
 
 def test_none_among_the_elements_of_an_element_names_it() -> None:
-    for flow in (
-        Flow.just([1], [2, 3, None, 4]).flat_map_iterable(lambda item: item),
-        Flow.just([1], [2, 3, None, 4]).flatten(),
-    ):
+    lists: Flow[list[int | None]] = Flow.just([1], [2, 3, None, 4])
+    for flow in (lists.flat_map_iterable(lambda item: item), lists.flatten()):
         assert "None came out at index 2 for [2, 3, None, 4]" in str(raised_by(flow))
     made = Flow.just("a", "bc").flat_map_iterable(lambda item: (None if c == "c" else c for c in item))
     assert "None came out for 'bc'" in str(raised_by(made))
@@ -268,7 +266,7 @@ def test_a_method_of_an_instance_is_refused_where_the_class_is_defined() -> None
             name = "assigned"
 
             def __init__(self) -> None:
-                self.on_next = lambda element: iter([element])  # type: ignore[method-assign]
+                self.on_next = lambda element: (n for n in [element])  # type: ignore[method-assign]
 
 
 class Plain(Step[int, int]):

@@ -72,11 +72,11 @@ def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
                 seen.add(function)
                 yield f"{kind.__name__}.{name}", function
     for kind in MADE_BY_USERS:
-        yield kind.__name__, kind.__init__
+        yield kind.__name__, inspect.getattr_static(kind, "__init__")
 
 
 METHODS = dict(methods())
-PARAMETERS = [
+PARAMETERS: list[Any] = [
     pytest.param(method, parameter, id=f"{method}({parameter.name})")
     for method, function in METHODS.items()
     for parameter in inspect.signature(function).parameters.values()

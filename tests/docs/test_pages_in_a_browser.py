@@ -35,12 +35,16 @@ def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     """Opens a page; it may not say anything on the console, and may not ask for anything elsewhere."""
     pages, said = [], []
 
+    def asked(request: Any) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            said.append(request.url)
+
     def open_page(name: str, **options: Any) -> Any:
         page = browser.new_page(**options)
         pages.append(page)
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or said.append(request.url))
+        page.on("request", asked)
         page.goto((site / PAGES[name]).as_uri())
         return page
 

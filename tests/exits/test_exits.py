@@ -171,7 +171,9 @@ PLACES: dict[str, Place] = {
     "function of flat_map": Place("function", lambda g, on: on(g.numbers()).flat_map(g.fail)),
     "function of reduce": Place("function", lambda g, on: on(g.numbers()).reduce(g.fail)),
     "listener": Place("function", lambda g, on: on(g.numbers()).do_on_complete(g.fail)),
-    "resource of using": Place("function", lambda g, on: on(g.numbers()).concat_map(lambda n: Flow.using(g.fail, str))),
+    "resource of using": Place(
+        "function", lambda g, on: on(g.numbers()).concat_map(lambda n: Flow.using(g.fail, Flow.just))
+    ),
     "on_subscribe": Place("signal", lambda g, on: on(g.numbers()), ("the caller",)),
     "on_next": Place("signal", lambda g, on: on(g.numbers())),
     "on_error": Place("signal", lambda g, on: on(broken(g)), tuple(GROUNDS)[:-1]),  # `delay` lets an error by at once
@@ -317,7 +319,12 @@ def async_supplier(g: Ground) -> Flow[Any]:
 
 def failed_future(g: Ground) -> Flow[Any]:
     future: Future[int] = Future()
-    g.pool.submit(lambda: (g.begin.wait(PATIENCE), future.set_exception(g.failure)))
+
+    def fail() -> None:
+        g.begin.wait(PATIENCE)
+        future.set_exception(g.failure)
+
+    g.pool.submit(fail)
     return Flow.from_future(future)
 
 
@@ -355,7 +362,12 @@ def error_signal_on_a_pool(g: Ground) -> Flow[Any]:
 
 def hot_error(g: Ground) -> Flow[Any]:
     hot: PublishProcessor[int] = PublishProcessor()
-    g.pool.submit(lambda: (g.begin.wait(PATIENCE), hot.on_error(g.failure)))
+
+    def fail() -> None:
+        g.begin.wait(PATIENCE)
+        hot.on_error(g.failure)
+
+    g.pool.submit(fail)
     return hot
 
 
@@ -547,7 +559,8 @@ def test_what_is_closed_after_an_exit_is_closed_all_the_same(dropped: list[hooks
             super().close()
             raise SystemExit(3)
 
-    leaves, ended = Leaves(), []
+    leaves = Leaves()
+    ended: list[Any] = []
     flow = Flow.merge(
         Flow.from_supplier(lambda: first), Flow.from_supplier(lambda: leaves), Flow.from_supplier(lambda: second)
     ).do_finally(ended.append)

@@ -63,4 +63,4 @@ def test_a_lost_update_of_a_plain_field_needs_more_than_the_points_at_primitives
     lost_update = BROKEN[0].program
     assert explore(lost_update, points="sync").holds
     for points in ("shared", "opcode"):
-        assert not explore(lost_update, points=points).holds  # type: ignore[arg-type]
+        assert not explore(lost_update, points=points).holds

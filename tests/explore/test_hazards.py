@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from examples.hazards import COURSE, Lesson, lesson
+from examples.hazards import COURSE, lesson
 from examples.hazards.exercises import batches, merge, promise
+from examples.hazards.lesson import Lesson
 from explore.answers import ANSWERS
 from reactive_runtime.explore import explore
 

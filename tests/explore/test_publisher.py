@@ -21,7 +21,7 @@ from reactive_runtime.explore import (
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.stress.faults import FAULTS, planted
 
-PROGRAM = {
+PROGRAM: dict[str, tuple[Any, dict[str, Any]]] = {
     "lost-demand": ([request(1), request(1)], {}),
     "overflow": ([request(MAX_DEMAND), request(MAX_DEMAND)], {}),
     "two-drains": ([request(1), request(1)], {}),
@@ -54,7 +54,7 @@ def test_the_same_programs_hold_without_the_fault() -> None:
 
 
 def test_an_actor_is_a_call_a_list_of_calls_or_has_a_name() -> None:
-    named = {"asks": request(1), "stops": [request(1), cancel()]}
+    named: dict[str, Any] = {"asks": request(1), "stops": [request(1), cancel()]}
     explore_publisher(lambda: Flow.range(3), named, schedules=50).assert_holds()
     assert repr(request(MAX_DEMAND)) == "request(MAX_DEMAND)"
     assert repr(request(2)) == "request(2)"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from explore.racing import Applied, cancel, complete, complete_2, emit, fail, fail_2, request
+from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
-from reactive_runtime.explore import explore_publisher
+from reactive_runtime.explore import cancel, explore_publisher, request
 from reactive_runtime.explore.publisher import Driven
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -94,7 +94,8 @@ def test_a_boundary_discards_what_it_holds_once(actors: Any, shutdown: Any) -> N
         driven.publisher.pool.shutdown(**shutdown)
         nothing_is_lost(driven)
 
-    for strategy, options in (("bounded", {"bound": 1}), ("pct3", {})):
+    ways: dict[str, dict[str, Any]] = {"bounded": {"bound": 1}, "pct3": {}}
+    for strategy, options in ways.items():
         result = explore_publisher(
             Behind, actors, demand=MAX_DEMAND, finish=finish, ascending=False,
             strategy=strategy, schedules=100_000 if options else 300, **options,

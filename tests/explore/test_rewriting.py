@@ -190,7 +190,7 @@ def classes_inside() -> Any:
         second: list[int] = field(default_factory=list)
         third = fourth = box.items[0]
 
-        def total(self) -> int:
+        def total(self) -> Any:
             self.second.append(self.first)
             return self.first + sum(self.second) + self.third + self.fourth
 

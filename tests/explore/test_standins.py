@@ -141,7 +141,12 @@ def barriers() -> None:
 
 def queues() -> None:
     one: queue.Queue[int] = queue.Queue(1)
-    thread = threading.Thread(target=lambda: [one.put(n) for n in range(3)])
+
+    def put() -> None:
+        for n in range(3):
+            one.put(n)
+
+    thread = threading.Thread(target=put)
     thread.start()
     assert [one.get(timeout=10) for _ in range(3)] == [0, 1, 2]
     thread.join()
@@ -168,7 +173,12 @@ def simple_and_other_queues() -> None:
         last.put(n)
         least.put(n)
     assert (last.get(), least.get()) == (3, 1)
-    thread = threading.Thread(target=lambda: [last.task_done() for _ in range(3)])
+
+    def done() -> None:
+        for _ in range(3):
+            last.task_done()
+
+    thread = threading.Thread(target=done)
     thread.start()
     last.join()
     thread.join()

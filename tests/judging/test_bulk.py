@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
+from breaches import INNOCENT, element, named_lists, request, trace
 from random_traces import dirty, likely, shuffled
 
 from reactive_runtime.judging import bulk
@@ -54,7 +54,7 @@ def test_random_traces_get_the_same_violations_and_messages(make: Any, at_once: 
 
 
 def test_what_breaks_no_rule_is_not_looked_at_again(at_once: list[int]) -> None:
-    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    lists = named_lists()
     records = [item._replace(run=name) for name, of in lists.items() for item in of]
     assert check(records) == by_reference(records)
     innocent = sum(map(len, INNOCENT.values()))

@@ -17,6 +17,7 @@ from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
 from reactive_runtime.judging.files import footers, read_range
 from reactive_runtime.judging.local import together
+from reactive_runtime.judging.slow import judge_in_order
 from reactive_runtime.testing import Record
 from reactive_runtime.testing.trace import table_of
 
@@ -104,7 +105,7 @@ def test_a_subscription_beyond_memory_is_judged_by_the_reference(monkeypatch: py
     judged: list[int] = []
     from reactive_runtime.judging import gathering
 
-    slow = gathering.judge_in_order
+    slow = judge_in_order
     monkeypatch.setattr(gathering, "judge_in_order", lambda them, late: slow(tallied(them, judged), late))
     with Gathered(most=400) as gathered:
         for at in range(0, len(records), 100):

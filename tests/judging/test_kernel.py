@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
+from breaches import BREACHES, TWO_RULES, element, named_lists, request, trace
 from judges import by_reference, rows_of, same
 from random_traces import dirty, likely, shuffled
 
@@ -59,7 +59,7 @@ def test_the_reference_accuses_as_the_checker_shows(make: Any) -> None:
 
 
 def test_every_breach_is_found_and_nothing_else_is_accused() -> None:
-    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    lists = named_lists()
     records = [item._replace(run=name) for name, of in lists.items() for item in of]
     found = judge(Rows.of_table(table_of(records)))
     same(rows_of(found), by_reference(records), records)
@@ -87,7 +87,7 @@ def test_rows_travel_packed_and_come_back() -> None:
     assert all(batch.schema == PACKED for batch in batches)
     again = Rows.together([Rows.of_packed(batch) for batch in batches])
     same(rows_of(judge(again)), by_reference(records), records)
-    known = list(rows.records(range(len(rows))))
+    known = list(rows.records(slice(None)))
     assert by_reference(known) == by_reference(records)
 
 

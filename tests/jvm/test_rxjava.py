@@ -71,9 +71,10 @@ def test_a_source_crosses_threads_on_both_sides(jvm: Any, rx: Any) -> None:
 
 @pytest.mark.parametrize("element", [7, -(2**63), 2**70, 0.5, True, "text", b"bytes", ("a", 1), {"key": [1]}])
 def test_an_element_comes_back_as_it_went(jvm: Any, rx: Any, element: Any) -> None:
-    (back,) = (
-        Flow.from_publisher(jvm.from_java(through_java(jvm, rx, Flow.just(element)))).to_list().block(timeout=PATIENCE)
-    )
+    flow = Flow.from_publisher(jvm.from_java(through_java(jvm, rx, Flow.just(element))))
+    found = flow.to_list().block(timeout=PATIENCE)
+    assert found is not None
+    (back,) = found
     assert back == element
     assert type(back) is type(element)
 
@@ -174,6 +175,7 @@ def test_what_java_can_not_take_is_named(jvm: Any) -> None:
 
 
 def test_an_invalid_request_is_answered_by_java(jvm: Any, rx: Any) -> None:
+    invalid: Any
     for invalid in (0, -1, True, "many"):
         sink = Sink(demand=0)
         jvm.from_java(rx.core.Flowable.range(0, 3)).subscribe(sink)

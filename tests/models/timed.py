@@ -163,6 +163,11 @@ class Waiting:
             self.switched(run, elements[0])
         self.flush(run)
 
+    def put(self, run: Run, *elements: Any, end: str = "") -> None:
+        self.line.extend(elements)
+        self.end = end or self.end
+        self.flush(run)
+
     def came(self, run: Run, element: Any) -> None:
         self.line.append(element)
 
@@ -219,9 +224,9 @@ class Delay(Waiting):
         if what == "error":
             run.finish("error")
         elif what == "next":
-            run.at(run.time + PERIOD, lambda: (self.line.append(elements[0]), self.flush(run)))
+            run.at(run.time + PERIOD, lambda: self.put(run, *elements))
         else:
-            run.at(run.time + PERIOD, lambda: (setattr(self, "end", what), self.flush(run)))
+            run.at(run.time + PERIOD, lambda: self.put(run, end=what))
 
 
 class Pausable(Waiting):
@@ -401,7 +406,7 @@ class Timer(Waiting):
     def __call__(self, run: Run, what: str, *elements: Any) -> None:
         if not self.begun:
             self.begun = True
-            run.at(PERIOD, lambda: (self.line.append(0), setattr(self, "end", "complete"), self.flush(run)))
+            run.at(PERIOD, lambda: self.put(run, 0, end="complete"))
         self.flush(run)
 
 

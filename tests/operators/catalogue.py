@@ -76,11 +76,16 @@ def odd(n: int) -> bool:
     return n % 2 == 1
 
 
+def emitted(n: int, emit: Callable[[int], None]) -> None:
+    for _ in range(n % 3):
+        emit(n)
+
+
 CASES = [
     case("map", lambda f: f.map(plus), list(range(1, 11))),
     case("starmap", lambda f: f.map(lambda n: (n, 1)).starmap(lambda a, b: a + b), list(range(1, 11))),
     case("map_not_none", lambda f: f.map_not_none(lambda n: n if odd(n) else None), [1, 3, 5, 7, 9]),
-    case("handle", lambda f: f.handle(lambda n, emit: [emit(n) for _ in range(n % 3)]), [1, 2, 2, 4, 5, 5, 7, 8, 8]),
+    case("handle", lambda f: f.handle(emitted), [1, 2, 2, 4, 5, 5, 7, 8, 8]),
     case("flat_map_iterable", lambda f: f.flat_map_iterable(lambda n: [n] * (n % 3)), [1, 2, 2, 4, 5, 5, 7, 8, 8]),
     case("flatten", lambda f: f.map(lambda n: (n,) * (n % 2)).flatten(), [1, 3, 5, 7, 9]),
     case("enumerate", lambda f: f.enumerate(1).map(sum), [2 * n + 1 for n in ALL]),

@@ -185,13 +185,14 @@ def test_an_element_that_comes_after_the_cancel_is_discarded(dropped: list[Dropp
         def cancel(self) -> None:
             self.subscriber.on_next(7)
 
-    for operator in (
+    operators: list[Callable[[Flow[int], Executor], Flow[Any]]] = [
         lambda source, pool: source,
         *PUSHED.values(),
         lambda source, pool: source.concat_map(Flow.just),
         lambda source, pool: Flow.merge(source, Flow.never()),
         lambda source, pool: source.batch_by(2, 1, VirtualTimeExecutor()),
-    ):
+    ]
+    for operator in operators:
         dropped.clear()
         sink = Sink()
         with ThreadPoolExecutor(1) as pool:

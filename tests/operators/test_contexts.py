@@ -30,7 +30,12 @@ class Room:
         """Done on a thread of the pool, when it is waited for."""
         future: Future[int] = Future()
         gate = threading.Event()
-        contextvars.Context().run(self.pool.submit, lambda: (gate.wait(PATIENCE), future.set_result(1)))
+
+        def give() -> None:
+            gate.wait(PATIENCE)
+            future.set_result(1)
+
+        contextvars.Context().run(self.pool.submit, give)
         self.clock.schedule(0.001, gate.set)
         return future
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -66,7 +66,7 @@ def test_the_executors_of_all_that_comes_in_are_known(place: Place) -> None:
     flow = Flow.just(0)
     for n in range(50):
         flow = Flow.concat(Flow.just(n).subscribe_on(place.pool) if n == 7 else Flow.just(n), flow)
-    refused = place.pool.submit(lambda: Flow.zip(flow, Flow.just(1)).block())
+    refused: Future[Any] = place.pool.submit(lambda: Flow.zip(flow, Flow.just(1)).block())
     assert isinstance(refused.exception(PATIENCE), RuntimeError)
     longer = Flow.just(1).concat_with(Flow.just(2)).concat_with(Flow.just(3).subscribe_on(place.pool))
     refused = place.pool.submit(longer.block)

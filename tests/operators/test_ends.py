@@ -349,7 +349,7 @@ class Waits(Executor):
             self.tasks.pop(0)()
 
 
-BEGUN: dict[str, Callable[[Callable[[], object]], Flow[Any]]] = {
+BEGUN: dict[str, Callable[[Callable[[], Any]], Flow[Any]]] = {
     "create": lambda begun: Flow.create(lambda emitter: begun()),
     "defer": lambda begun: Flow.defer(lambda: begun() or Flow.never()),
     "using": lambda begun: Flow.using(lambda: begun() or nullcontext(), lambda _: Flow.never()),

@@ -19,13 +19,14 @@ from reactive_runtime.subscribers import BufferedSubscriber
 
 Dealt = Callable[[Flow[Any], Any], Flow[Any]]
 
+CLOCK = VirtualTimeExecutor()
+
 WHEN: dict[str, Dealt] = {
     "retry": lambda flow, when: flow.retry(3, when=when),
     "retry_backoff": lambda flow, when: flow.retry_backoff(3, CLOCK, first=0.1, when=when),
     "on_error_resume": lambda flow, when: flow.on_error_resume(lambda error: Flow.empty(), when=when),
     "on_error_return": lambda flow, when: flow.on_error_return(lambda error: "instead", when=when),
 }
-CLOCK = VirtualTimeExecutor()
 
 
 def outcome(flow: Flow[Any]) -> Sink:
@@ -122,7 +123,7 @@ def test_an_error_of_the_function_keeps_the_failure_it_was_asked_about(name: str
     error: BaseException | None = outcome(ASKED[name](failing_once(ConnectionError("busy")), function)).error
     assert isinstance(error, LookupError)
     assert any("assembled at" in note for note in error.__notes__)
-    chain = []
+    chain: list[type[BaseException]] = []
     while error is not None:
         chain.append(type(error))
         error = error.__cause__ or error.__context__

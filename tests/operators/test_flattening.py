@@ -443,12 +443,11 @@ def test_an_element_for_a_rail_that_has_just_cancelled_goes_to_another(pool: Thr
     with hooks.captured() as drops:
         for _ in range(20):
             takes, sink = iter([3, 10_000]), Sink()
-            flow = (
-                Flow.range(500)
-                .parallel(2, prefetch=1)
-                .run_on(pool)
-                .rails(lambda rail, takes=takes: rail.take(next(takes)))
-            )
+
+            def some(rail: Flow[int], takes: Iterator[int] = takes) -> Flow[int]:
+                return rail.take(next(takes))
+
+            flow = Flow.range(500).parallel(2, prefetch=1).run_on(pool).rails(some)
             flow.sequential().subscribe(sink)
             assert sink.ended.wait(PATIENCE)
             got = [*sink.elements, *(drop.element for drop in drops)]

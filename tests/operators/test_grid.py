@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from reactive_runtime.testing import Recorder, check
 
 DEMANDS = [1, 2, 7, MAX_DEMAND]
 
-ORIGINS: dict[str, Callable[[Callable[[], Any], ThreadPoolExecutor], Flow[Any]]] = {
+ORIGINS: dict[str, Callable[[Callable[[], Any], Executor], Flow[Any]]] = {
     "fused": lambda supplier, pool: Flow.from_supplier(supplier),
     "not fused": lambda supplier, pool: Flow.from_publisher(Flow.from_supplier(supplier)),
     "on another thread": lambda supplier, pool: Flow.from_supplier(supplier).subscribe_on(pool),

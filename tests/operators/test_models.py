@@ -25,7 +25,7 @@ MODELS: dict[str, tuple[Callable[[Flow[int], int], Flow[Any]], Model]] = {
         lambda f, k: f.map_not_none(lambda n: n if n > k else None),
         lambda xs, k: [n for n in xs if n > k],
     ),
-    "handle": (lambda f, k: f.handle(lambda n, emit: [emit(n)] * (n > k)), lambda xs, k: xs),
+    "handle": (lambda f, k: f.handle(lambda n, emit: emit(n)), lambda xs, k: xs),
     "flat_map_iterable": (
         lambda f, k: f.flat_map_iterable(lambda n: [n] * k),
         lambda xs, k: [n for n in xs for _ in range(k)],

@@ -74,7 +74,7 @@ def test_the_argument_is_named() -> None:
     [
         Flow.empty().first(None),
         Flow.empty().last(None),
-        Flow.just(7).element_at(1, None),
+        Flow.just(7).element_at(1, None),  # type: ignore[arg-type]
         Flow.empty().reduce(max, None),
     ],
     ids=str,
@@ -127,7 +127,7 @@ def test_no_element_is_made_of_a_function_that_returns_none(
 ) -> None:
     if function is nothing_async and "Publisher" not in str(parameters(PUBLIC[operator])[argument]) + operator:
         function = nothing
-    method = PUBLIC[operator]
+    method: Any = PUBLIC[operator]
     clock = VirtualTimeExecutor()
     with ThreadPoolExecutor(2) as pool:
         source: Flow[Any] = Flow.range(4)

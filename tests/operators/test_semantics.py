@@ -322,7 +322,7 @@ def test_each_attempt_is_heard_of_once() -> None:
     """Also by those further downstream; and nothing of what is discarded there is heard further up."""
     near: list[Any] = []
     far: list[Any] = []
-    flow = rows_that_fail(3).batch(3).do_on_discard(near.append).retry(3)
+    flow: Flow[Any] = rows_that_fail(3).batch(3).do_on_discard(near.append).retry(3)
     flow.start_with(7).map(str).batch(9).do_on_discard(far.append).subscribe(Sink())
     assert near == [1, 1, 1, 1, 2]
     assert far == [1, 1, 1, 1, 2, "7"]
@@ -446,7 +446,8 @@ def test_a_context_variable_of_the_subscriber_is_seen_upstream_on_every_pool(poo
     for name in ("a", "b"):
         context = contextvars.copy_context()
         context.run(REQUEST.set, name)
-        assert set(context.run(lambda: flow.to_list().block(timeout=PATIENCE)) or []) == {(name, name, name)}
+        found = context.run(lambda: flow.to_list().block(timeout=PATIENCE))
+        assert set(found or []) == {(name, name, name)}
 
 
 def test_waiting_on_the_pool_that_has_to_feed_is_refused() -> None:
@@ -675,8 +676,12 @@ def test_an_operator_that_expands_and_holds_nothing_lets_the_end_through_without
 
 
 def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
+    def two(item: int, emit: Callable[[int], None]) -> None:
+        emit(item)
+        emit(item + 1)
+
     sink = Sink(demand=1)
-    Flow.just(1).handle(lambda item, emit: [emit(item), emit(item + 1)]).subscribe(sink)
+    Flow.just(1).handle(two).subscribe(sink)
     assert not sink.ended.is_set()
     sink.subscription.request(1)
     assert sink.signals[-3:] == [("on_next", 1), ("on_next", 2), ("on_complete",)]

@@ -11,7 +11,7 @@ come from one number, so that nothing happens at the same time by chance.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -32,6 +32,8 @@ LEFT_OUT = (
 )
 """What is not drawn, since no one promises what comes of it; docs/differences.md has the reasons."""
 
+T = TypeVar("T")
+
 Plan = dict[str, Any]
 Spec = list[Any]
 
@@ -48,14 +50,8 @@ class Draw:
         self.at_once = True  # whether what the chain has so far may come at the moment of the subscription
         self.unbounded = False
 
-    def one_of(self, *values: Any) -> Any:
+    def one_of(self, *values: T) -> T:
         return self.draw(st.sampled_from(values))
-
-    def int(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
-
-    def bool(self) -> bool:
-        return self.draw(st.booleans())
 
     def time(self, most: int = 5) -> int:
         """A duration that no other one is a multiple, or a sum, of."""
@@ -107,7 +103,7 @@ class Draw:
         return sources
 
     def inner(self) -> Spec:
-        return self.one_of(
+        choices: list[Callable[[], Spec]] = [
             lambda: ["just_twice"],
             lambda: ["just"],
             lambda: ["empty"],
@@ -119,11 +115,12 @@ class Draw:
             lambda: ["fail_later", self.time()],
             lambda: ["never"],
             lambda: ["given", self.source(*(item for item in SIMPLE if self.unbounded or item not in BY_ITERATOR))],
-        )()
+        ]
+        return self.one_of(*choices)()
 
     def switched(self) -> Spec:
         """Of `switch_map`: one that is switched away at the moment it begins has given what was at hand, no more."""
-        return self.one_of(
+        choices: list[Callable[[], Spec]] = [
             lambda: ["just_twice"],
             lambda: ["just"],
             lambda: ["empty"],
@@ -131,7 +128,8 @@ class Draw:
             lambda: ["raise_on", self.int(0, 4)],
             lambda: ["later", self.time()],
             lambda: ["never"],
-        )()
+        ]
+        return self.one_of(*choices)()
 
     def companion(self) -> Spec:
         return [self.int(0, 2), self.one_of(0, self.time()), self.one_of("empty", "error", "never")]
@@ -145,6 +143,12 @@ class Draw:
 
     def default(self) -> Spec:
         return self.one_of([], [77])
+
+    def int(self, low: int, high: int) -> int:
+        return self.draw(st.integers(low, high))
+
+    def bool(self) -> bool:
+        return self.draw(st.booleans())
 
 
 SOURCES: dict[str, Callable[[Draw], Spec]] = {

@@ -117,7 +117,8 @@ def words_of(part: str) -> str:
 
 
 def said(row: Any) -> str:
-    return {"broken": "broken: 1.3", "slower": "slower \u00d7 5.0"}.get(row.verdict, row.verdict)
+    verdict: str = row.verdict
+    return {"broken": "broken: 1.3", "slower": "slower \u00d7 5.0"}.get(verdict, verdict)
 
 
 def test_what_a_rule_broke_in_runs_before_is_folded(tmp_path: Path) -> None:

@@ -39,7 +39,12 @@ def frame(spark: Any, folder: Path) -> Flow[int]:
 
 def batches(spark: Any, folder: Path) -> Flow[int]:
     rows = Flow.from_dataframe(spark.range(0, 21, 1, 4), prefetch_partitions=3, form="batches", batch_rows=2)
-    return rows.flat_map_iterable(lambda batch: batch.column(0).to_pylist())
+
+    def numbers(batch: Any) -> list[int]:
+        found: list[int] = batch.column(0).to_pylist()
+        return found
+
+    return rows.flat_map_iterable(numbers)
 
 
 def stream(spark: Any, folder: Path) -> Flow[int]:
@@ -187,7 +192,12 @@ def test_a_cancel_that_spark_refuses_goes_to_the_hook(dropped: list[Dropped]) ->
 
     jobs = Jobs(SimpleNamespace(sparkContext=Context()), "from_dataframe", 1)
     began, over = threading.Event(), threading.Event()
-    running = jobs.pool.submit(jobs.call, None, lambda: began.set() or over.wait(PATIENCE))
+
+    def hold() -> bool:
+        began.set()
+        return over.wait(PATIENCE)
+
+    running = jobs.pool.submit(jobs.call, None, hold)
     assert began.wait(PATIENCE)
     jobs.leave()
     until(lambda: bool(dropped))
@@ -237,7 +247,8 @@ def test_a_job_that_fails_does_not_take_the_one_before_it_along(spark: Any, tmp_
 
 def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
     def broken(rows: Any) -> Any:
-        raise LookupError("no such customer")
+        for _ in rows:
+            raise LookupError("no such customer")
         yield from rows
 
     with pytest.raises(SparkError, match=r"^from_dataframe: LookupError: no such customer(\n|$)"):
@@ -317,7 +328,7 @@ def test_what_a_stream_has_added_up_comes_in_the_mode_that_is_asked_for(spark: A
     whole = Flow.from_stream(counts, trigger={"availableNow": True}, mode="complete")
     assert sorted(whole) == [(0, 4), (0, 7), (1, 3), (1, 7)]
     with pytest.raises(ValueError, match="from_stream: mode must be one of append, update, complete, not 'replace'"):
-        Flow.from_stream(counts, mode="replace")  # type: ignore[arg-type]
+        Flow.from_stream(counts, mode="replace")  # type: ignore[call-overload]
 
 
 def test_the_checkpoint_of_another_query_is_named(spark: Any, tmp_path: Path) -> None:

@@ -112,8 +112,8 @@ def test_all_directions_on_a_cluster_a_worker_that_is_lost_and_a_session_that_is
         workers = []
         for number in range(2):
             places = ("--work-dir", str(tmp_path / f"work-{number}"), "--webui-port", str(a_port()))
-            worker = "org.apache.spark.deploy.worker.Worker"
-            begun = stack.enter_context(running(worker, "--cores", "1", "--memory", "1g", *places, address))
+            kind = "org.apache.spark.deploy.worker.Worker"
+            begun = stack.enter_context(running(kind, "--cores", "1", "--memory", "1g", *places, address))
             workers.append(begun.pid)
         driver = subprocess.Popen(
             [sys.executable, "-c", DRIVER, address, str(tmp_path)],

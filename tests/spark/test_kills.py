@@ -84,7 +84,7 @@ def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp
 
         def at_work(out: Path = out) -> bool:
             nonlocal seen
-            seen = max([seen, *((metadata_of(run) or {}).get("records", 0) for run in out.glob("date=*/run=*"))])
+            seen = max([seen, *(int((metadata_of(run) or {}).get("records", 0)) for run in out.glob("date=*/run=*"))])
             return seen > 0
 
         killed([*COMMAND, *map(str, load)], tmp_path / "log", at_work, rng.uniform(0, 3))

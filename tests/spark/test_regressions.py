@@ -16,7 +16,7 @@ from reactive_runtime.spark.regressions import ALL, FEWEST, gone_through, regres
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:
-    from regressions import SCENARIOS, alarms, history, slowed
+    from regressions import SCENARIOS, alarms, history, slowed  # type: ignore[import-not-found]
 finally:
     sys.path.pop(0)
 

@@ -26,8 +26,8 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 sys.path.insert(0, str(BENCHMARKS))
 try:
-    import scale
-    from made_traces import Run, ended, write
+    import scale  # type: ignore[import-not-found]
+    from made_traces import Run, ended, write  # type: ignore[import-not-found]
 finally:
     sys.path.remove(str(BENCHMARKS))
 
@@ -98,7 +98,7 @@ def test_files_are_in_the_layout_by_which_a_judge_plans(tmp_path: Path) -> None:
 
 def test_a_breach_in_the_subscription_that_has_half_is_found_in_every_plan(spark: Any, tmp_path: Path) -> None:
     data = scale.skewed(3, 40_000)
-    folders = {}
+    folders: dict[Run, Path] = {}
     for run in {*data.clean, *data.broken}:
         folders[run] = write(run, tmp_path / str(len(folders)))
     (broken,) = set(data.broken) - set(data.clean)

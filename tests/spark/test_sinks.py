@@ -53,6 +53,11 @@ class Event(TypedDict):
     by: NotRequired[str]
 
 
+def numbers_of(file: Path) -> list[Any]:
+    found: list[Any] = parquet.read_table(file)["n"].to_pylist()
+    return found
+
+
 def orders(n: int) -> Flow[Order]:
     return Flow.range(n).map(lambda i: Order(i, f"c{i % 3}", None if i % 2 else decimal.Decimal(i)))
 
@@ -195,7 +200,7 @@ def test_a_write_that_fails_is_tried_once_more_and_then_cancels_the_source(
     assert [str(drop.error) for drop in dropped if drop.error] == ["No space left on device"] * 2  # of each first try
     assert tried == [10] * 5  # the second batch came through, the third did not
     assert spark.read.parquet(str(tmp_path / "n")).count() == 20
-    until(lambda: source.closed)
+    until(lambda: bool(source.closed))
     assert source.pulled < 100
 
 
@@ -253,7 +258,7 @@ def test_a_full_disk_ends_the_flow_and_what_was_in_segments_stays(
     again = fed(spark, tmp_path / "feed", 50, segments=9)
     assert (again.position, again.done.result(PATIENCE)) == (20, 30)
     files = (tmp_path / "feed" / "segments").iterdir()
-    assert sorted(n for file in files for n in parquet.read_table(file)["n"].to_pylist()) == list(range(50))
+    assert sorted(n for file in files for n in numbers_of(file)) == list(range(50))
 
 
 def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None:
@@ -390,11 +395,11 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
     for kill in range(KILLS):
         writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
         try:
-            until(
-                lambda before=rows, reader=reader: (
-                    written(out) > before or elements_fed(feed) == 2000 or reader.poll() is not None
-                )
-            )
+
+            def moved(before: int = rows, reader: subprocess.Popen[str] = reader) -> bool:
+                return written(out) > before or elements_fed(feed) == 2000 or reader.poll() is not None
+
+            until(moved)
             rows = written(out)
         finally:
             victims = (writer, reader) if kill % 2 else (reader, writer)
@@ -444,7 +449,11 @@ def test_a_flow_that_is_killed_together_with_its_query_goes_on_where_it_was(spar
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         before = written(out)
         try:
-            until(lambda before=before, process=process: written(out) > before + 1 or process.poll() is not None)
+
+            def moved(before: int = before, process: subprocess.Popen[bytes] = process) -> bool:
+                return written(out) > before + 1 or process.poll() is not None
+
+            until(moved)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -503,6 +512,6 @@ def test_a_kill_at_any_step_of_a_segment_loses_and_doubles_nothing(
     at = two.recovered()
     while at < 6:
         at += two.put(pa.table({"n": [at, at + 1]}))
-    found = sorted(n for file in (tmp_path / "segments").iterdir() for n in parquet.read_table(file)["n"].to_pylist())
+    found = sorted(n for file in (tmp_path / "segments").iterdir() for n in numbers_of(file))
     assert found == list(range(6))
     assert list((tmp_path / ".next").iterdir()) == []

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.timeout(300)
 
 SCHEMA = "id long, square long"
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers can't import it
+# The workers can't import it.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 def squared(row: dict[str, Any]) -> dict[str, Any]:

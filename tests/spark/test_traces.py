@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
+from breaches import BREACHES, INNOCENT, TWO_RULES, element, named_lists, request, trace
 from judges import by_reference, rows_of, same
 from pyspark.sql import functions as F
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
@@ -88,7 +88,7 @@ def test_each_layout_gets_the_plan_that_costs_least_and_the_same_verdict(
 
 
 def test_every_breach_is_found_and_nothing_else_is_accused(spark: Any) -> None:
-    lists = {name: item[-1] for name, item in {**BREACHES, **TWO_RULES}.items()} | INNOCENT
+    lists = named_lists()
     records = runs_of(lists)
     found = in_tables(judge_frame(spark.createDataFrame(table_of(records))))
     same(found, by_reference(records), records)

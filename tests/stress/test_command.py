@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow.parquet as parquet
@@ -98,7 +99,7 @@ def test_the_main_job_writes_its_verdict_as_parquet(
     assert parquet.read_table(verdict / "violations").num_rows == 0
     load = json.loads((run / "metadata.json").read_text())["load"]
     had_a_round = {name for name, item in load.items() if item["rounds"]}  # how many, is the machine's business
-    judged = parquet.read_table(verdict / "summary")["scenario"].to_pylist()
+    judged: list[Any] = parquet.read_table(verdict / "summary")["scenario"].to_pylist()
     assert {item.removesuffix(", link") for item in judged} == had_a_round != set()
 
 

@@ -18,6 +18,7 @@ import pytest
 from sinks import Sink
 
 from reactive_runtime import Flow
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore import explore
 from reactive_runtime.stress import (
@@ -38,7 +39,7 @@ from reactive_runtime.testing import Recorder, Violation, check
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 try:
-    from load import all_have_their_least
+    from load import all_have_their_least  # type: ignore[import-not-found]
 finally:
     sys.path.pop(0)
 
@@ -236,7 +237,7 @@ def test_a_thread_that_is_slow_to_let_go_is_waited_for(monkeypatch: pytest.Monke
             held.clear()
         return now
 
-    monkeypatch.setattr(cancellation_metrics.primitives, "monotonic", two_seconds_later)
+    monkeypatch.setattr(primitives, "monotonic", two_seconds_later)
     assert cancellation_metrics.collected(subscribers) == 0
 
 
@@ -441,7 +442,7 @@ def test_a_look_for_kept_subscribers_does_not_go_through_all_that_the_process_ha
         looks.append(generation)
         return collect(*generation)
 
-    monkeypatch.setattr(cancellation_metrics.gc, "collect", counted)
+    monkeypatch.setattr(gc, "collect", counted)
     monkeypatch.setattr(harness, "CHANCE", 1.0)
     result = run(find(FOLDER, ["fused_steps"]), Load(2, 60.0, 1), Recorder("run", lambda _: None), over_after(5))
     assert result.cancellation_metrics["fused_steps"].kept == 0

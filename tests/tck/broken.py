@@ -495,6 +495,8 @@ class DeafTheSecondTime(_Counts):
 class OneSubscriptionEach(_Remembers):
     """Keeps one subscription for each subscriber: the second one cancels the first."""
 
+    last: Any
+
     def subscribe(self, subscriber: Any, /) -> None:
         if subscriber in self.remembered:
             self.last.cancel()

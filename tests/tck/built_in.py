@@ -44,6 +44,11 @@ def pool() -> Executor:
     return ThreadPoolExecutor(THREADS, "tck-pool")
 
 
+@cache
+def timer() -> ScheduledExecutor:
+    return ScheduledExecutor()
+
+
 def at_rest() -> None:
     """All that `pool` was given has been done: an `AsyncSubscriber` hears its last signal there, after its check."""
     met = Barrier(THREADS)
@@ -218,11 +223,6 @@ def pushing(emitter: Emitter[int], n: int) -> None:
     emitter.complete()
 
 
-@cache
-def timer() -> ScheduledExecutor:
-    return ScheduledExecutor()
-
-
 PROCESSORS: dict[str, Callable[[int], Any]] = {
     "FlowProcessor of map": lambda size: FlowProcessor(lambda flow: flow.map(same)),
     "FlowProcessor of publish_on": lambda size: FlowProcessor(lambda flow: flow.publish_on(pool(), prefetch=size)),
@@ -277,5 +277,10 @@ class Told:
 
 class Handle(SubscriberPuppet):
     def __init__(self, handle: Disposable) -> None:
-        self.trigger_request = handle.request  # type: ignore[method-assign]
-        self.signal_cancel = handle.cancel  # type: ignore[method-assign]
+        self.handle = handle
+
+    def trigger_request(self, elements: int) -> None:
+        self.handle.request(elements)
+
+    def signal_cancel(self) -> None:
+        self.handle.cancel()

@@ -454,7 +454,8 @@ def test_what_ended_threads_leave_goes_to_the_sink_when_another_begins(no_thread
 def test_a_checkpoint_at_any_step_of_recording_knows_of_every_ticket_before_it_or_says_nothing() -> None:
     chunks: list[Chunk] = []
     recorder = Recorder(sink=chunks.append)
-    plain, drawn, looking = recorder._draw, set(), False
+    plain, looking = recorder._draw, False
+    drawn: set[int] = set()
     known, refused = 0, 0
 
     def look() -> None:
