@@ -305,6 +305,14 @@ class InnerSubscription:
             self.close()
             raise an_exception(error)
 
+    def connect_even_closed(self) -> None:
+        """It is going to be closed: its upstream is subscribed to even so, and then cancelled.
+
+        A group has to have had its subscriber, or its source would wait for one.
+        """
+        if isinstance(self._pollable, PrefetchQueue):
+            self._pollable.even_closed = True
+
     def waits(self) -> bool:
         """Whether its elements may come later, from elsewhere."""
         return self._pollable.waits
@@ -658,7 +666,7 @@ class Combinator(Pollable):
                 yield PENDING
                 news = inner.next_signal()
             news = inner.next_signal() if news is PENDING else news
-            return news, self.inner(source)  # in any case: a group has to have its subscriber
+            return news, self.inner(source)
         finally:
             drain._came()
 

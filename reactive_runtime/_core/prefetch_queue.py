@@ -74,6 +74,7 @@ class PrefetchQueue(Pollable):
         "_unasked",
         "_upstream",
         "_worked",
+        "even_closed",
         "light",
         "own",
     )
@@ -98,6 +99,7 @@ class PrefetchQueue(Pollable):
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
+        self.even_closed: bool = False  # the owner's; see `InnerSubscription.connect_even_closed`
         self.light: bool = False  # set once, before `connect`: to ask the upstream runs no source on this thread
         self.own: bool = False  # set once, before `connect`: the upstream is of the same tree, with its own drain
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
@@ -159,6 +161,12 @@ class PrefetchQueue(Pollable):
     def connect(self) -> None:
         if not self._on_drain:
             self._connect()
+        if self.even_closed:
+            with self._drain._lock:
+                closed = self._closed
+                self._subscribe = None if closed else self._subscribe
+            if closed:
+                self.came()
 
     def _connect(self) -> None:
         with self._drain._lock:
@@ -334,11 +342,14 @@ class PrefetchQueue(Pollable):
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
             failure = self._failure
-            self._subscribe = None  # the source goes with whoever holds it, not with the circle of the two ends here
+            still_to_come = self.even_closed and upstream is None and not done  # `connect` is still to come
+            if not still_to_come:
+                self._subscribe = None  # the source goes with whoever holds it, not with the circle of the ends here
             if done:
                 self._upstream = None
         left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())
-        self.came()
+        if not still_to_come:
+            self.came()
         try:
             if upstream is not None and not done:
                 upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)

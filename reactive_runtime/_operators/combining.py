@@ -590,6 +590,8 @@ class _TakeUntil(_WithOther):
         other = self.inner(self.other, 1)
         news, main = yield from self.beside(other, self.source, unless=True)
         if news is not PENDING:
+            if main is not None:
+                main.connect_even_closed()
             return
         while other.next_signal() is PENDING:
             element = main.next_if_demanded()

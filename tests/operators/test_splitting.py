@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow, hooks
+from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import ScheduledExecutor, VirtualTimeExecutor
 from reactive_runtime.hooks import Dropped
@@ -499,3 +501,58 @@ def test_groups_that_are_left_after_a_time_have_had_their_subscriber() -> None:
             lambda group: group[1].publish_on(pool).take_until(Flow.timer(0.005, clock).map(str)), concurrency=10_000
         ).subscribe(sink := Sink())
         assert sink.wait().signals[-1] == ("on_complete",)
+
+
+class _AtOnce:
+    """Gives its element inside of `request`, on a thread of its own."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(_Once(subscriber))
+
+
+class _Once:
+    def __init__(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+
+    def request(self, n: int, /) -> None:
+        subscriber, self.subscriber = self.subscriber, None
+        if subscriber is not None:
+            thread = threading.Thread(target=subscriber.on_next, args=(1,))
+            thread.start()
+            thread.join(PATIENCE)
+
+    def cancel(self) -> None:
+        self.subscriber = None
+
+
+@pytest.mark.parametrize("through", ["as it is", "a boundary", "a boundary, and a step"])
+def test_a_group_that_is_left_before_it_was_subscribed_to_has_had_its_subscriber(through: str) -> None:
+    """`take_until` hears the other publisher while it lets that begin; the next group gets what this one has not."""
+    others = itertools.chain([_AtOnce()] * 3, itertools.repeat(Flow[int].never()))
+
+    def until_other(pair: tuple[int, Flow[int]]) -> Flow[int]:
+        group = pair[1] if through == "as it is" else pair[1].publish_on(pool)
+        group = group.map(lambda n: n) if through == "a boundary, and a step" else group
+        return group.take_until(Flow.from_publisher(next(others)))
+
+    with ThreadPoolExecutor(1) as pool:
+        given = Flow.range(1_000).group_by(lambda n: 0).flat_map(until_other)
+        assert given.to_list().block(timeout=30) == list(range(1_000))
+
+
+@pytest.mark.parametrize("even_closed", [False, True])
+def test_a_queue_that_is_closed_before_it_connects_subscribes_and_cancels_where_it_is_to(even_closed: bool) -> None:
+    """So a timer that fires between the two, on its own thread, leaves no group without a subscriber."""
+    source: TestPublisher[int] = TestPublisher()
+    subscribed: list[bool] = []
+    drain = DrainContext()
+    queue = PrefetchQueue(lambda subscriber: (subscribed.append(True), source.subscribe(subscriber)), None)
+    queue.heard = ()
+    queue.attach(drain)
+    queue.even_closed = even_closed
+    queue.close()
+    assert drain._coming == even_closed  # so that a group knows that its subscriber is still to come
+    queue.connect()
+    assert subscribed == [True] * even_closed
+    assert source.cancelled == even_closed
+    assert drain._coming == 0
