@@ -643,10 +643,10 @@ class Combinator(Pollable):
         """What `inner` has when it has begun, PENDING where that is nothing, and then the inner subscription of
         `source`.
 
-        `unless`: none where it has something at hand.
+        `unless`: none where it always has something at hand.
         """
         news = inner.next_signal()
-        if news is not PENDING and unless:
+        if news is not PENDING and unless and not inner.waits():
             return news, None
         drain, made = self.drain, primitives.Event()
         if news is not PENDING or not drain._begins():

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
-from reactive_runtime import Flow, hooks
+from reactive_runtime import Flow, Subscriber, hooks
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime.errors import RejectedError
@@ -528,14 +528,14 @@ class _Once:
 @pytest.mark.parametrize("through", ["as it is", "a boundary", "a boundary, and a step"])
 def test_a_group_that_is_left_before_it_was_subscribed_to_has_had_its_subscriber(through: str) -> None:
     """`take_until` hears the other publisher while it lets that begin; the next group gets what this one has not."""
-    others = itertools.chain([_AtOnce()] * 3, itertools.repeat(Flow[int].never()))
+    others: Iterator[Any] = itertools.chain([_AtOnce()] * 3, itertools.repeat(Flow[int].never()))
 
     def until_other(pair: tuple[int, Flow[int]]) -> Flow[int]:
-        group = pair[1] if through == "as it is" else pair[1].publish_on(pool)
+        group = pair[1] if through == "as it is" else pair[1].publish_on(workers)
         group = group.map(lambda n: n) if through == "a boundary, and a step" else group
         return group.take_until(Flow.from_publisher(next(others)))
 
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as workers:
         given = Flow.range(1_000).group_by(lambda n: 0).flat_map(until_other)
         assert given.to_list().block(timeout=30) == list(range(1_000))
 
@@ -546,7 +546,12 @@ def test_a_queue_that_is_closed_before_it_connects_subscribes_and_cancels_where_
     source: TestPublisher[int] = TestPublisher()
     subscribed: list[bool] = []
     drain = DrainContext()
-    queue = PrefetchQueue(lambda subscriber: (subscribed.append(True), source.subscribe(subscriber)), None)
+
+    def subscribe(subscriber: Subscriber[int], /) -> None:
+        subscribed.append(True)
+        source.subscribe(subscriber)
+
+    queue = PrefetchQueue(subscribe, None)
     queue.heard = ()
     queue.attach(drain)
     queue.even_closed = even_closed
