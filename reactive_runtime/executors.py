@@ -155,11 +155,11 @@ class SerialExecutor(Executor):
 
     def runs_here(self) -> bool:
         """Whether this thread is one of the other executor's."""
-        return runs_here(self._line._executor)
+        return runs_here(self._line.executor)
 
     def threads(self) -> int | None:
         """How many threads can run the next task: inside of one, this thread only."""
-        return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line._executor)
+        return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line.executor)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them."""
@@ -177,33 +177,33 @@ class _Line(Drain):
 
     def __init__(self, executor: Executor) -> None:
         super().__init__(executor)
-        self._tasks: deque[_Task] = deque()  # _lock
-        self._refused: RejectedError | None = None  # _lock; final
+        self._tasks: deque[_Task] = deque()  # lock
+        self._refused: RejectedError | None = None  # lock; final
         self.runner = 0  # the thread inside a task; written by the drain's owner, which is that thread
 
     def join(self, task: _Task) -> None:
-        with self._lock:
+        with self.lock:
             refused = self._refused
             self._tasks.append(task)
         if refused is None:
-            self._add(1)
-            with self._lock:
+            self.add(1)
+            with self.lock:
                 refused = self._refused
         if refused is not None:
-            self._rejected(refused)
+            self.rejected(refused)
             raise refused
 
     def _turn(self, allowance: int) -> int:
         self.runner = primitives.get_ident()
         for _ in range(allowance):
-            with self._lock:
+            with self.lock:
                 task = self._tasks.popleft()
             task.run()
         self.runner = 0
         return allowance
 
-    def _rejected(self, error: RejectedError) -> None:
-        with self._lock:
+    def rejected(self, error: RejectedError) -> None:
+        with self.lock:
             self._refused = error
             tasks, self._tasks = self._tasks, deque()
         for task in tasks:

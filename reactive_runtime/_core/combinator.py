@@ -146,8 +146,8 @@ class InnerSubscription:
                 PrefetchQueue(source._run, prefetch) if ahead else PrefetchQueue(source._run, None, most=prefetch)
             )
             queue.own = True
-            if apart and drain._home is not None:
-                drain._hears = True
+            if apart and drain.home is not None:
+                drain.hears = True
             # A source that is pulled gives one at a time, as if it were pulled here; one that pushes has to have room.
             self._portion = 1 if plan.pulls or prefetch is None else prefetch
         elif plan.executor is None:
@@ -160,8 +160,8 @@ class InnerSubscription:
             self._pollable = TaskSource(plan.single, steps, plan.executor, at_once=prefetch is not None)
         else:
             self._pollable = PrefetchQueue(source._run, prefetch)
-        if apart and plan.executor is not None and plan.executor is drain._home:
-            drain._hears = True
+        if apart and plan.executor is not None and plan.executor is drain.home:
+            drain.hears = True
         if overflow is not None and isinstance(self._pollable, PrefetchQueue):
             self._pollable.limit(overflow)
         if self._steps:
@@ -175,11 +175,11 @@ class InnerSubscription:
         if isinstance(self._pollable, PrefetchQueue):
             self._pollable.light = light
         if isinstance(self._pollable, PrefetchQueue) and (here or prefetch == MAX_DEMAND):
-            drain._later(self._pollable.connect, light=light)
+            drain.later(self._pollable.connect, light=light)
         elif here or prefetch == MAX_DEMAND or plan.pushes:
-            drain._later_expected(self._pollable.connect, light=light)
-        elif drain._away and plan.executor is drain._home:
-            drain._later(self._pollable.connect)  # behind those that were noted before it
+            drain.later_expected(self._pollable.connect, light=light)
+        elif drain.away and plan.executor is drain.home:
+            drain.later(self._pollable.connect)  # behind those that were noted before it
         else:
             self._pollable.connect()
 
@@ -194,12 +194,12 @@ class InnerSubscription:
         """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
         if self.over:
             return END
-        if self._drain._stop:
+        if self._drain.stopped:
             return PENDING
         if not self._drain.demanded:
             return self.peek_end()
-        if self._keeps and self._drain._away:
-            self._drain._deferred = True
+        if self._keeps and self._drain.away:
+            self._drain.deferred = True
             return self.peek_end()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
@@ -209,11 +209,8 @@ class InnerSubscription:
 
     def next_signal(self) -> Any:
         """The next element, demanded or not, for an inner subscription whose elements do not go on."""
-        demanded, self._drain.demanded = self._drain.demanded, True
-        try:
-            element = self.next_if_demanded()
-        finally:
-            self._drain.demanded = demanded
+        drain = self._drain
+        element = self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
         if element is PENDING and self._prefetch is not None:
             if self._own:
                 self._pollable.request(self._portion)
@@ -224,9 +221,9 @@ class InnerSubscription:
     def _next(self) -> Any:
         self._seen = False
         drain = self._drain
-        drain._work -= 1
-        if not drain._work:
-            drain._give_way()
+        drain.work_left -= 1
+        if not drain.work_left:
+            drain.give_way()
             return PENDING
         if self._iterator is None:
             self._iterator = self._opened()
@@ -268,17 +265,14 @@ class InnerSubscription:
             return END
         if self._seen:
             return PENDING
-        demanded, self._drain.demanded = self._drain.demanded, False
-        try:
-            return self._looked()
-        finally:
-            self._drain.demanded = demanded
+        drain = self._drain
+        return drain.pulling(self._looked, demanded=False) if drain.demanded else self._looked()
 
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
             if self._iterator is None:
-                if self._keeps and self._drain._away:
-                    self._drain._deferred = True
+                if self._keeps and self._drain.away:
+                    self._drain.deferred = True
                     return PENDING
                 self._iterator = self._opened()
             self._pollable.run_without_demand()
@@ -319,7 +313,7 @@ class InnerSubscription:
 
     def sleep(self, ready: list[InnerSubscription]) -> bool:
         """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
-        if self._keeps and self._drain._away:
+        if self._keeps and self._drain.away:
             return False  # it was not asked
         return self._pollable.notify_when_ready(ready, self)
 
@@ -394,7 +388,7 @@ class ReadySet:
         Raises the error of an inner subscription, which is then no longer here either.
         """
         drain = self._gather.drain
-        with drain._lock:
+        with drain.lock:
             if self._ready:
                 self._awake.extend(self._ready)
                 self._asleep -= len(self._ready)
@@ -411,7 +405,7 @@ class ReadySet:
             if element is END:
                 self._gather.leave(inner)
                 return END
-            if element is PENDING and drain._gives_way():
+            if element is PENDING and drain.gives_way():
                 self._awake.appendleft(inner)  # it has not had its turn
                 return PENDING
             if element is PENDING and inner.sleep(self._ready):
@@ -483,24 +477,24 @@ class Timer:
         self._future.add_done_callback(self._settled)
 
     def _fire(self, round: int) -> None:
-        with self._drain._lock:
+        with self._drain.lock:
             if round != self._round:  # it was due, and on its way, when the timer began anew
                 return
             self._fired = True
-        self._drain._heard_from()
+        self._drain.heard_from()
 
     def _settled(self, future: Future[Any]) -> None:
         if not future.cancelled():
             return
-        with self._drain._lock:
+        with self._drain.lock:
             if self._future is not future:  # taken back by `cancel` or `again`
                 return
             self._dropped = RejectedError("a timer was cancelled in the clock's queue")
-        self._drain._heard_from()
+        self._drain.heard_from()
 
     def due(self) -> bool:
         """Whether the time has come. RejectedError if it never will, since the clock was shut down."""
-        with self._drain._lock:
+        with self._drain.lock:
             fired, dropped = self._fired, self._dropped
         if dropped is not None and not self._over:
             raise _no_clock(self._clock, dropped)
@@ -509,7 +503,7 @@ class Timer:
     def again(self, seconds: float) -> None:
         """Begin anew."""
         self.cancel()
-        with self._drain._lock:
+        with self._drain.lock:
             self._fired = False
             self._round += 1
         self._over = False
@@ -518,7 +512,7 @@ class Timer:
     def cancel(self) -> None:
         """Wait no more."""
         self._over = True
-        with self._drain._lock:
+        with self._drain.lock:
             future, self._future = self._future, _NO_FUTURE
         future.cancel()
 
@@ -603,7 +597,7 @@ class Combinator(Pollable):
         """Subscribe to one more upstream; `apart`: otherwise than the operator as a whole. `made`: of an element."""
         if self.sources_on is not None and not made and _needs_a_thread(source):
             source = source._on(self.sources_on)
-        if (waiter := self.drain._waiter) is not None and not source._source.free():
+        if (waiter := self.drain.waiter) is not None and not source._source.free():
             waiter.begins(source, self.title)
         apart = self.apart if apart is None else apart
         inner = InnerSubscription(
@@ -649,7 +643,7 @@ class Combinator(Pollable):
         if news is not PENDING and unless and not inner.waits():
             return news, None
         drain, made = self.drain, primitives.Event()
-        if news is not PENDING or not drain._begins():
+        if news is not PENDING or not drain.has_calls():
             return news, self.inner(source)
 
         def go_on(times: int = DEPTH) -> None:
@@ -657,23 +651,23 @@ class Combinator(Pollable):
                 trampoline.later(partial(go_on, times - 1))
                 return
             made.set()
-            drain._add(0)
+            drain.wake()
 
-        drain._expect()  # the subscription to `source`
+        drain.expect()  # the subscription to `source`
         try:
-            drain._later(go_on)  # behind the calls that let it begin
+            drain.later(go_on)  # behind the calls that let it begin
             while news is PENDING and not made.is_set():  # it may be pulled on this thread, and have no end
                 yield PENDING
                 news = inner.next_signal()
             news = inner.next_signal() if news is PENDING else news
             return news, self.inner(source)
         finally:
-            drain._came()
+            drain.came()
 
     def home(self) -> Elements:
         """Wait for a thread that may be kept: not one that has only brought news. Before a source is made or opened."""
-        while self.drain._away:
-            self.drain._deferred = True
+        while self.drain.away:
+            self.drain.deferred = True
             yield PENDING
 
     def timer(self, clock: Clock, seconds: float) -> Timer:

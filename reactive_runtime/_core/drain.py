@@ -4,12 +4,12 @@ The problem: `request`, `cancel`, an element that arrives from another thread, m
 any thread, and from inside the very signal they cause. Yet signals must be serial (1.3), demand must never be
 exceeded (1.1) nor lost, and `request` inside `on_next` must not recurse (3.3).
 
-The answer is the queue-drain of the field, with the demand merged into it: whoever finds the drain idle owns
-it and works; everybody else leaves a note and goes. Before the owner leaves it looks for notes, under the same
-lock that they are left under, so that none can slip between its last look and its leaving.
+The answer is the queue-drain of the field, with the demand merged into it. A thread that finds the drain idle owns
+it and works; every other thread leaves a note and goes (`claim`). Before the owner leaves it looks for notes, under
+the same lock that they are left under (`leave`), so that none can slip between its last look and its leaving.
 
-    idle ──_add(n)──▶ owned ──turn, notes?──▶ owned … ──turn, no notes──▶ idle
-                        └──turn says CLOSED, or the executor rejects──▶ closed (final: nobody enters again)
+    idle ──claim──▶ owned ──turn, notes?──▶ owned … ──turn, no notes: leave──▶ idle
+                      └──turn says CLOSED, or the executor rejects──▶ closed (final: no thread enters again)
 
 Guarantees: `_turn` runs on at most one thread at a time, each turn sees what the one before wrote (the lock is
 released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
@@ -17,7 +17,8 @@ of what was taken is subtracted once per turn. No lock is held during a turn or 
 
 With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
 that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
-queue before it ran, is told to `_rejected`, on the thread that noticed.
+queue before it ran, goes to `rejected`, on the thread that noticed. Before the owner gives a thread back, it may
+linger (`_core.lingering`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
+from reactive_runtime._core.lingering import Lingering
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
@@ -41,17 +43,17 @@ CLOSED: Final = -1
 
 
 class Drain:
-    """Demand, and at most one owner who works it off."""
+    """Demand, and at most one owner that works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_executor", "_lock", "_missed", "_spent", "_spins_to_skip")
+    __slots__ = ("__weakref__", "_busy", "_demand", "_lingering", "_missed", "_spent", "executor", "lock")
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
 
-    _context: Any = None
+    context: Any = None
     """The `Context` that the tasks run in, each in a copy of its own; None: in that of the executor's thread."""
 
-    _home: Executor | None = None
+    home: Executor | None = None
     """Where it gives way, having no executor, after work without result; None: nowhere. See `DrainContext`."""
 
     def __init__(self, executor: Executor | None = None, *, owned: bool = False) -> None:
@@ -59,61 +61,112 @@ class Drain:
 
         `owned`: begin in the hands of the creator, who ends the hold with `_launch`.
         """
-        self._executor = executor
-        self._lock = primitives.Lock()
-        self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
-        self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
-        self._spins_to_skip = 2  # the owner's; how many times more to leave at once
-        self._missed = False  # _lock; a note was left while the drain was owned
+        self.executor = executor
+        self.lock = primitives.Lock()
+        self._demand = 0  # lock; 0 <= _demand <= MAX_DEMAND
+        self._busy = owned  # lock; True while somebody owns the drain, and for ever once it is closed
+        self._lingering = None if executor is None else Lingering()  # the owner's
+        self._missed = False  # lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
 
     def _turn(self, allowance: int) -> int:
         """Work off at most `allowance` (0: only look around); return how much was taken, or CLOSED. Owner only."""
         raise NotImplementedError
 
-    def _rejected(self, error: RejectedError) -> None:
+    def rejected(self, error: RejectedError) -> None:
         """The executor will not run the turn that was due. Called by the owner; the drain is closed after it."""
         raise NotImplementedError
 
-    def _still_to_come(self) -> int | None:
+    def still_to_come(self) -> int | None:
         """How many elements there may be yet, for the end of the interpreter; None: that is not known."""
         return None
 
     def _left(self) -> None:
-        """Called by the one who has just let the drain go, and owns it no more."""
+        """Called by the thread that has just released the drain, and owns it no more."""
 
-    def _add(self, n: int) -> None:
-        """Add `n` to the demand (0: just wake the drain); drain if nobody does."""
-        with self._lock:
+    # -- the way in, and the way out: with the lock held -------------------------------------------------------
+
+    def claim(self, n: int = 0) -> bool:
+        """Add `n` to the demand, and own the drain; or, where a thread does, leave it a note.
+
+        True: the caller owns it, and has to launch it.
+        """
+        if n:
             demand = self._demand + n
             self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped
-            if self._busy:
-                self._missed = True
-                return
-            self._busy = True
-        self._launch()
+        if self._busy:
+            self._missed = True
+            return False
+        self._busy = True
+        return True
+
+    def leave(self) -> bool:
+        """Own the drain no more. False: there is a note, which is taken, and the caller still owns it. Owner only."""
+        if self._missed:
+            self._missed = False
+            return False
+        self._busy = False
+        return True
+
+    # -- from any thread, without the lock ---------------------------------------------------------------------
+
+    def add(self, n: int) -> None:
+        """Add `n` to the demand; drain where no other thread does."""
+        with self.lock:
+            owner = self.claim(n)
+        if owner:
+            self._launch()
+
+    def wake(self) -> None:
+        """Have the drain look around."""
+        with self.lock:
+            owner = self.claim()
+        if owner:
+            self._launch()
+
+    def leave_note(self) -> bool:
+        """Have the owner look around once more. False: there is no owner, and no note is left."""
+        with self.lock:
+            self._missed = self._missed or self._busy
+            return self._busy
+
+    def is_owned(self) -> bool:
+        """Whether a thread owns it, or it is closed."""
+        with self.lock:
+            return self._busy
+
+    def demand(self) -> int:
+        """How much is owed; what was taken in the turn that is under way counts as owed until it is over."""
+        with self.lock:
+            return self._demand
+
+    # -- the owner ---------------------------------------------------------------------------------------------
+
+    def has_note(self) -> bool:
+        """Whether there is a note: a look without the lock, which may be late."""
+        return self._missed
 
     def _launch(self) -> None:
         """Begin the owner's work: here, or as a task."""
-        if self._executor is None:
-            trampoline.launch(self._run)
+        if self.executor is None:
+            trampoline.launch(self.run)
         else:
             self._submit(resubmitted=False)
 
-    def _spend(self) -> None:
+    def spend(self) -> None:
         """The batch is used up, though not by elements that were delivered: give way, and come back. Owner only."""
         self._spent = True
-        with self._lock:
+        with self.lock:
             self._missed = True
 
-    def _run(self) -> None:
+    def run(self) -> None:
         """Take turns until there is neither work nor a note. Owner only."""
-        executor = self._executor
+        executor = self.executor
         budget = MAX_DEMAND if executor is None else self.batch
-        spins = False
+        lingering, lingers = self._lingering, False
         fresh = True  # nothing has been done since this task began
         owned = True  # not while it is handed on
-        with self._lock:
+        with self.lock:
             self._missed = False
             demand = self._demand
         try:
@@ -122,27 +175,28 @@ class Drain:
                 taken = self._turn(allowance)
                 if taken == CLOSED:
                     break
-                if executor is not None and taken:
-                    spins = True
-                with self._lock:
+                if taken and lingering is not None:
+                    lingers = True
+                with self.lock:
                     if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
                         self._demand -= taken
                     demand = self._demand
                     more = self._missed or (demand and taken == allowance)
-                    if not (more or spins):
+                    if not (more or lingers):
                         self._busy = False
                         break
                     self._missed = False
                 if not more:
-                    self._spin()
-                    spins = False
+                    assert lingering is not None
+                    lingering.linger(self.has_note)
+                    lingers = False
                 elif executor is None:
                     if trampoline.others():
-                        trampoline.later(self._run)
+                        trampoline.later(self.run)
                         return
                     if self._spent:
                         self._spent = False
-                        if self._home is not None:
+                        if self.home is not None:
                             owned = False
                             if not self._submit(resubmitted=True):
                                 return
@@ -161,32 +215,17 @@ class Drain:
                         budget, fresh = self.batch, True
         except BaseException:
             if owned:
-                with self._lock:
+                with self.lock:
                     self._busy = False  # not held by a thread that is on its way out
             raise
         self._left()
-
-    def _spin(self) -> None:
-        """Give way a few times, before the last look: the other side of a boundary is often about to leave a note.
-
-        To come back costs a submission and the waking of a thread. This takes microseconds, and waits for nothing.
-        A drain that lingered in vain does not for a while: on a pool with much to do, others need the thread.
-        """
-        if self._spins_to_skip:
-            self._spins_to_skip -= 1
-            return
-        for _ in range(primitives.LINGER):
-            primitives.pause()
-            if self._missed:  # a look without the lock, that decides nothing but how long to linger
-                return
-        self._spins_to_skip = 8
 
     def _submit(self, *, resubmitted: bool) -> bool:
         """Hand the owner's work to the executor. True: it ran the task on this very thread, so go on here."""
         return self._hand_over(Task(self, resubmitted=resubmitted), resubmitted=resubmitted)
 
     def _hand_over(self, task: Task, *, resubmitted: bool) -> bool:
-        executor = self._executor or self._home
+        executor = self.executor or self.home
         assert executor is not None
         if trampoline.here.refusing is executor:
             task.refuse(RejectedError(f"{executor_name(executor)} drops its tasks, and would not run a stream's"))
@@ -196,7 +235,7 @@ class Drain:
         except BaseException as error:
             if task.started:  # it ran right here, and this came out of it: not a refusal
                 raise
-            if is_ending(error) and (not resubmitted or going_on(self._still_to_come())):
+            if is_ending(error) and (not resubmitted or going_on(self.still_to_come())):
                 if not resubmitted:
                     task()
                 return resubmitted
@@ -225,11 +264,11 @@ class Task:
 
     def run(self) -> None:
         """What there is to do."""
-        self.drain._run()
+        self.drain.run()
 
     def refuse(self, error: RejectedError) -> None:
         """It will not be run."""
-        self.drain._rejected(error)
+        self.drain.rejected(error)
 
     def __call__(self) -> None:
         """The executor runs it."""
@@ -239,7 +278,7 @@ class Task:
             # so it loops there instead of recursing here (3.3).
             self.returned = True
             return
-        context = self.drain._context
+        context = self.drain.context
         if context is None:
             contained(self.run)
         else:
@@ -247,7 +286,7 @@ class Task:
 
     def _reject(self, error: RejectedError) -> None:
         """On whichever thread noticed; in the context that the task would have run in."""
-        context = self.drain._context
+        context = self.drain.context
         if context is None:
             self.refuse(error)
         else:
@@ -262,7 +301,7 @@ class Task:
         if future.cancelled():
             if not self.started:
                 # The executor may hold a lock of its own meanwhile, and a submission would wait for it for ever.
-                here, executor = trampoline.here, self.drain._executor or self.drain._home
+                here, executor = trampoline.here, self.drain.executor or self.drain.home
                 before, here.refusing = here.refusing, executor
                 try:
                     self._reject(RejectedError("a stream's task was cancelled in the executor's queue"))

@@ -5,7 +5,7 @@ the sources, the boundaries, and the upstreams that have a drain of their own (`
 so everything in the tree happens in turn, without a lock.
 
 Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on somebody
-else's publisher, are noted (`_later`) and made when nobody owns this drain: the elements find it idle, and go on their
+else's publisher, are noted (`later`) and made when nobody owns this drain: the elements find it idle, and go on their
 way at once. The thread that lets the drain go makes them, also from inside another such call, which may be in a user's
 code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
@@ -35,7 +35,7 @@ from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED, Drain, Task
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from reactive_runtime._core.prefetch_queue import PrefetchQueue
 
 __all__ = ["WORK", "DrainContext", "Waiter"]
+
+R = TypeVar("R")
 
 WORK: Final = 1024
 """Elements that the tree works on, delivered or not, after which it gives way."""
@@ -65,62 +67,74 @@ class DrainContext(Drain):
     """A drain with a context, a stop sign, and a list of calls upstream."""
 
     __slots__ = (
-        "_away",
         "_behind",
         "_calling",
         "_calls",
         "_coming",
-        "_context",
-        "_deferred",
         "_endings",
-        "_failed",
-        "_gave_way",
-        "_guest",
         "_heard",
-        "_hears",
-        "_home",
         "_light",
         "_over",
         "_patience",
-        "_raised",
         "_root",
-        "_stop",
         "_summoned",
-        "_waiter",
-        "_work",
+        "away",
+        "context",
+        "deferred",
         "demanded",
+        "failed",
+        "gave_way",
+        "guest",
+        "hears",
+        "home",
+        "raised",
+        "stopped",
+        "waiter",
+        "work_left",
     )
 
     def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
-        self._home = executor if home is None else home
-        self._guest = False  # set once, before it starts; it has a home, and may be begun anywhere else
-        self._hears = False  # the owner's; it hears from elsewhere, and an upstream of it may keep a thread of its home
-        self._away = False  # the owner's; it is not at home, and leaves there what may keep its thread
-        self._deferred = False  # the owner's; something was left
+        self.home = executor if home is None else home
+        self.guest = False  # set once, before it starts; it has a home, and may be begun anywhere else
+        self.hears = False  # the owner's; it hears from elsewhere, and an upstream of it may keep a thread of its home
+        self.away = False  # the owner's; it is not at home, and leaves there what may keep its thread
+        self.deferred = False  # the owner's; something was left
         self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
-        self._summoned = False  # _lock; a task of it waits in an executor's queue, and owns nothing
-        self._gave_way = False  # _lock; that task waits for its turn: what its own upstreams bring waits with it
-        self._calling = 0  # _lock; calls upstream that are being made, on the thread of its executor
-        self._stop = False  # written under _lock, never taken back; the loops' look at it may be late
-        self._calls: list[Callable[[], object]] | None = None  # _lock; None where there are none
-        self._behind: PrefetchQueue | None = None  # _lock; it signals to this, upstream of a drain; None once closed
-        self._coming = 0  # _lock; subscriptions to upstreams that are being made
-        self._over = False  # _lock; it is closed, and the end was signalled
+        self._summoned = False  # lock; a task of it waits in an executor's queue, and owns nothing
+        self.gave_way = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
+        self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
+        self.stopped = False  # written under lock, never taken back; the loops' look at it may be late
+        self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
+        self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
+        self._coming = 0  # lock; subscriptions to upstreams that are being made
+        self._over = False  # lock; it is closed, and the end was signalled
         self._patience: int = -1  # set once, before it starts; see `_core.fuse`
-        self._work = WORK  # the owner's; so many elements more, and the tree gives way
+        self.work_left = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
-        self._context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
-        self._raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
-        self._failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
-        self._endings: list[Callable[[], object]] | None = []  # _lock; called when all is over, None after that
+        self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
+        self.raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
+        self.failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
+        self._endings: list[Callable[[], object]] | None = []  # lock; called when all is over, None after that
         self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
-        self._waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
-        self.demanded: bool = True  # the owner's; False while the source runs without demand: no element can go on
+        self.waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
+        self.demanded: bool = True  # the owner's; set by `pulling` alone
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""
         raise error
+
+    def pulling(self, pull: Callable[[], R], *, demanded: bool) -> R:
+        """Call `pull`, during which an element can go on (`demanded`), or none can: then sources run without demand.
+
+        What is pulled reads `demanded`. It cannot be an argument: between the drain and an operator there are
+        iterators. Owner only; such calls nest.
+        """
+        before, self.demanded = self.demanded, demanded
+        try:
+            return pull()
+        finally:
+            self.demanded = before
 
     def fail(self, error: Exception) -> None:
         """End the flow with `error`, from any thread; see `KillSwitch.throw`."""
@@ -128,7 +142,7 @@ class DrainContext(Drain):
 
     def behind(self) -> PrefetchQueue | None:
         """The prefetch queue that it signals to, as an upstream of another drain."""
-        with self._lock:
+        with self.lock:
             return self._behind
 
     def root(self) -> DrainContext:
@@ -137,7 +151,7 @@ class DrainContext(Drain):
 
     def at_end(self, ending: Callable[[], object]) -> None:
         """Call `ending` when the drain has closed everything; at once, if it has."""
-        with self._lock:
+        with self.lock:
             over = self._endings is None
             if self._endings is not None:
                 self._endings.append(ending)
@@ -146,64 +160,57 @@ class DrainContext(Drain):
 
     def _let_go(self) -> None:
         """The owner has closed everything."""
-        if self._raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
-            error, traceback = self._raised
-            error.__traceback__, self._raised = traceback, None
+        if self.raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
+            error, traceback = self.raised
+            error.__traceback__, self.raised = traceback, None
         self._root = None
-        with self._lock:
+        with self.lock:
             endings, self._endings = self._endings, None
         if endings:
             each(endings)
 
-    def _give_way(self) -> None:
+    def give_way(self) -> None:
         """So many elements have been worked on that PENDING is due in place of the next. For the owner."""
-        self._work = WORK
-        self._spend()
+        self.work_left = WORK
+        self.spend()
 
-    def _gives_way(self) -> bool:
+    def gives_way(self) -> bool:
         """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
-        return self._work == WORK
+        return self.work_left == WORK
 
-    def _heard_from(self) -> None:
+    def heard_from(self) -> None:
         """Look around, on a thread that a clock, a pool or an event loop brought along: in the flow's own context."""
-        with self._lock:  # Drain._add, written out: most find the drain at work, and need no context
-            if self._busy:
-                self._missed = True
-                return
-            self._busy = True
-        if self._hears and self._home is not None:
-            self._context.copy().run(contained, trampoline.launch, self._visit)
-        else:
-            self._context.copy().run(contained, self._launch)
-
-    def _add(self, n: int) -> None:
-        if n:
-            super()._add(n)
+        with self.lock:
+            owner = self.claim()
+        if not owner:  # most find the drain at work, and need no context
             return
-        with self._lock:  # Drain._add, written out
-            if self._busy:
-                self._missed = True
-                return
-            self._busy = True
-        self._element_came()
+        if self.hears and self.home is not None:
+            self.context.copy().run(contained, trampoline.launch, self._visit)
+        else:
+            self.context.copy().run(contained, self._launch)
 
-    def _element_came(self) -> None:
+    def wake(self) -> None:
+        with self.lock:
+            owner = self.claim()
+        if owner:
+            self.element_came()
+
+    def element_came(self) -> None:
         """`_launch`, for what a thread has brought from elsewhere. For the owner."""
-        if self._hears and self._home is not None:
-            self._context.copy().run(trampoline.launch, self._visit)
+        if self.hears and self.home is not None:
+            self.context.copy().run(trampoline.launch, self._visit)
         else:
             self._launch()
 
-    def _end_came(self) -> None:
+    def end_came(self) -> None:
         """Wake the drain for a cancel, or the end of an upstream."""
-        with self._lock:
-            if self._busy:
-                self._missed = True
-                return
-            self._busy = True
+        with self.lock:
+            owner = self.claim()
             calling = self._calling or self._calls is not None
-        if self._home is not None and (self._hears or (calling and self._executor is not None)):
-            self._context.copy().run(trampoline.launch, self._visit)
+        if not owner:
+            return
+        if self.home is not None and (self.hears or (calling and self.executor is not None)):
+            self.context.copy().run(trampoline.launch, self._visit)
         else:
             self._launch()
 
@@ -212,30 +219,30 @@ class DrainContext(Drain):
 
         Where all that is under way is a call upstream, the elements are left as well, and only an end is signalled.
         """
-        with self._lock:
+        with self.lock:
             self._missed = False
             demand = self._demand
         while True:
-            allowance = min(demand, BATCH) if self._hears else 0
-            self._away, self._deferred = True, not self._hears
+            allowance = min(demand, BATCH) if self.hears else 0
+            self.away, self.deferred = True, not self.hears
             try:
                 taken = self._turn(allowance)
             except BaseException:
-                with self._lock:
+                with self.lock:
                     self._busy = False  # not held by a thread that is on its way out
                 raise
             finally:
-                self._away = False
+                self.away = False
             if taken == CLOSED:
                 light, self._light = self._light, []
                 trampoline.work(light)  # those that subscribe find that they need not, and say that they have come
                 self._left()
                 return
-            with self._lock:
+            with self.lock:
                 if self._demand != MAX_DEMAND:
                     self._demand -= taken
                 demand = self._demand
-                left = self._deferred or self._spent or self._calls is not None
+                left = self.deferred or self._spent or self._calls is not None
                 if (self._missed or (taken and taken == allowance)) and not self._spent:
                     self._missed = False
                     continue
@@ -250,8 +257,8 @@ class DrainContext(Drain):
             return
 
     def _launch(self) -> None:
-        if self._executor is None:
-            trampoline.launch(self._visit if self._guest else self._run)
+        if self.executor is None:
+            trampoline.launch(self._visit if self.guest else self.run)
         elif self._is_open():
             self._summon()
         else:
@@ -259,11 +266,11 @@ class DrainContext(Drain):
 
     def _is_open(self) -> bool:
         """Whether its tasks must not own it while they wait: it may be visited. For the owner."""
-        with self._lock:
-            return self._hears or self._calling > 0 or self._calls is not None
+        with self.lock:
+            return self.hears or self._calling > 0 or self._calls is not None
 
     def _submit(self, *, resubmitted: bool) -> bool:
-        if self._executor is None or self._is_open():
+        if self.executor is None or self._is_open():
             return self._summon(resubmitted=resubmitted, spent=resubmitted)
         return super()._submit(resubmitted=resubmitted)
 
@@ -272,9 +279,9 @@ class DrainContext(Drain):
 
         `spent`: it gives way to others there.
         """
-        with self._lock:
+        with self.lock:
             self._busy = False
-            self._gave_way = self._gave_way or spent
+            self.gave_way = self.gave_way or spent
             needed, self._summoned = not self._summoned, True
         return (
             needed
@@ -282,40 +289,40 @@ class DrainContext(Drain):
             and self._come()
         )
 
+    def waits_its_turn(self) -> bool:
+        """Whether it has given way, and no thread owns it until its task runs. With the lock held."""
+        return self.gave_way and not self._busy
+
     def _come(self) -> bool:
         """Own the drain again, unless another thread does, which then hears of it."""
-        with self._lock:
-            self._summoned = self._gave_way = False
-            if self._busy:
-                self._missed = True
-                return False
-            self._busy = True
-            return True
+        with self.lock:
+            self._summoned = self.gave_way = False
+            return self.claim()
 
-    def _later(self, call: Callable[[], object], *, light: bool = False) -> None:
+    def later(self, call: Callable[[], object], *, light: bool = False) -> None:
         """Make this call upstream as soon as the drain has no owner. Called by its owner.
 
         At home, unless it is `light`: it runs no source.
         """
-        if light and self._away:
+        if light and self.away:
             self._light.append(call)
             return
-        with self._lock:
+        with self.lock:
             if self._calls is None:
                 self._calls = []
             self._calls.append(call)
 
-    def _begins(self) -> bool:
+    def has_calls(self) -> bool:
         """Whether calls upstream are noted. For the owner."""
-        with self._lock:
+        with self.lock:
             return self._calls is not None or bool(self._light)
 
-    def _expect(self) -> None:
+    def expect(self) -> None:
         """A subscription to an upstream is going to be made."""
-        with self._lock:
+        with self.lock:
             self._coming += 1
 
-    def _came(self) -> None:
+    def came(self) -> None:
         """It was made, or will not be. Any thread, without a lock.
 
         With its last one the drain itself has been made, for the one behind it. In a loop: there may be thousands.
@@ -323,7 +330,7 @@ class DrainContext(Drain):
         idle: list[DrainContext] = []
         drain: DrainContext | None = self
         while drain is not None:
-            with drain._lock:
+            with drain.lock:
                 drain._coming -= 1
                 if drain._coming:
                     break
@@ -334,23 +341,23 @@ class DrainContext(Drain):
         if idle:
             each([drain._left for drain in idle])
 
-    def _later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
-        """`_later`, for a call that subscribes to an upstream, and returns when that is done."""
-        self._expect()
-        self._later(partial(self._make, subscribe), light=light)
+    def later_expected(self, subscribe: Callable[[], object], *, light: bool = False) -> None:
+        """`later`, for a call that subscribes to an upstream, and returns when that is done."""
+        self.expect()
+        self.later(partial(self._make, subscribe), light=light)
 
     def _make(self, subscribe: Callable[[], object]) -> None:
         try:
             subscribe()
         finally:
-            self._came()
+            self.came()
 
     def rests(self, news: Callable[[], object] | None = None, demand: int | None = None) -> bool:
         """Whether nobody owns the drain, no upstream is being subscribed to, and it has heard of `demand`.
 
         If not, `news` is called once when that may have changed: on any thread, without a lock.
         """
-        with self._lock:
+        with self.lock:
             if self._over:
                 return True
             if not (self._busy or self._summoned or self._coming) and demand in (None, self._demand):
@@ -364,17 +371,17 @@ class DrainContext(Drain):
 
     def _end_for_good(self) -> None:
         """It is closed, and the end was signalled."""
-        self._failed = None
-        with self._lock:
+        self.failed = None
+        with self.lock:
             self._over = True
 
     def _left(self) -> None:
         """Make the calls that were noted."""
         if self._calls is None:  # who noted one saw it noted, and comes by here
             return
-        with self._lock:
+        with self.lock:
             calls, self._calls = self._calls, None
-            if calls and self._executor is not None:
+            if calls and self.executor is not None:
                 self._calling += len(calls)
                 calls = [partial(self._call, call) for call in calls]
         if calls:
@@ -384,7 +391,7 @@ class DrainContext(Drain):
         try:
             call()
         finally:
-            with self._lock:
+            with self.lock:
                 self._calling -= 1
 
 
@@ -396,11 +403,11 @@ class _Summons(Task):
     def run(self) -> None:
         assert isinstance(self.drain, DrainContext)
         if self.drain._come():
-            self.drain._run()
+            self.drain.run()
 
     def refuse(self, error: RejectedError) -> None:
         assert isinstance(self.drain, DrainContext)
         if self.drain._come():
-            self.drain._rejected(error)
+            self.drain.rejected(error)
         else:
             self.drain.fail(error)

@@ -102,13 +102,13 @@ class Failure:
             self._spread.come()
         self._known = True
         if drain is not None:
-            drain._failed = self
+            drain.failed = self
         return an_exception(self.error)
 
     def left(self, drain: DrainContext | None) -> None:
         """The reader has closed its pollable source, whether it has come to the error or not."""
         if drain is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
-            drain._raised = self.error, self._traceback
+            drain.raised = self.error, self._traceback
         known, self._known = self._known, True
         if known:
             return
@@ -130,7 +130,7 @@ class Failure:
             hooks.error_dropped(reason, error)
 
     def _is_known_to(self, drain: DrainContext | None) -> bool:
-        failed = None if drain is None else drain._failed
+        failed = None if drain is None else drain.failed
         if failed is None:
             return False
         refused = isinstance(failed.error, RejectedError) and isinstance(self.error, RejectedError)
@@ -146,7 +146,7 @@ class Failure:
 def comes_too_late(error: BaseException, drain: DrainContext) -> bool:
     """Whether it is a refusal, and `drain`, or one behind it, wants no more. Any thread, without a lock."""
     at: DrainContext | None = drain if isinstance(error, RejectedError) else None
-    while at is not None and not at._stop:
+    while at is not None and not at.stopped:
         queue = at.behind()
         at = None if queue is None else queue.drain()
     return at is not None

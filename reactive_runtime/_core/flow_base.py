@@ -86,7 +86,7 @@ class FlowBase(Generic[T_co]):
         steps = (*plan.steps, *self._steps)
         subscription = PulledSubscription(subscriber, plan.pollable(None), steps, plan.executor, plan.home)
         if plan.home is not None:
-            subscription._guest = subscription._hears = True
+            subscription.guest = subscription.hears = True
         subscription.start()
         return subscription
 

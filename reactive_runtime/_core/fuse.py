@@ -14,7 +14,7 @@ million pipelines of one shape share one piece of code.
         result = f(element)
         if result is None: raise ...
         if p(result): yield result
-        if subscription._stop: yield PENDING
+        if subscription.stopped: yield PENDING
 
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
 at its heart, for unbounded demand: no generator is resumed and nothing is counted.
@@ -25,7 +25,7 @@ compile. What an operator remembers from element to element is kept in a local v
 writes it (`_core.reading`). Names of a step's module are read there, when they are used; its local variables get a
 number, and where one might still hold what it held for the element before, it is unbound first.
 
-Every turn of the first loop looks at `subscription._stop`, whether or not the element came through: a cancel
+Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). So does every turn of a loop in `on_next`. A `pull` then yields
 PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription._patience` turns of a loop in
 `on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for the
@@ -115,13 +115,13 @@ LOOP: Final = 16
 class Stoppable(Protocol):
     """What the loops see of a subscription."""
 
-    _stop: bool
+    stopped: bool
     demanded: bool
     """Whether an element can go on: what `on_complete` gives waits for it."""
     _patience: int
     """After so many elements that one has become it is time to give way; -1: never."""
 
-    def _give_way(self) -> None: ...
+    def give_way(self) -> None: ...
 
 
 class Signalling(Stoppable, Protocol):
@@ -135,11 +135,11 @@ class Signalling(Stoppable, Protocol):
 class Unstopped:
     """Stands in where nobody cancels: the one who iterates just stops."""
 
-    _stop = False
+    stopped = False
     demanded = True
     _patience = -1
 
-    def _give_way(self) -> None:
+    def give_way(self) -> None:
         """It is never asked to."""
 
 
@@ -152,7 +152,7 @@ class Chain:
 
     pull: Pull
     drive: Callable[[Iterable[Any], Sequence[Step[Any, Any]], Signalling, Callable[[Any], object]], bool] | None
-    """True: the end was reached; False: stopped by `subscription._stop`. None: can't be had here."""
+    """True: the end was reached; False: stopped by `subscription.stopped`. None: can't be had here."""
 
 
 _fusing = os.environ.get("REACTIVE_RUNTIME_FUSE", "1") != "0"  # written by `fusing` alone; one store, one load
@@ -244,7 +244,7 @@ def _checked(upstream: Iterable[Any], subscription: Stoppable) -> Generator[Any,
         if element is None:
             raise none_element()
         yield element
-        if subscription._stop:
+        if subscription.stopped:
             yield PENDING
 
 
@@ -255,7 +255,7 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
             continue
         if (yield from _given(step, step.on_next(element), subscription)) is STOP:
             return
-        if subscription._stop:
+        if subscription.stopped:
             yield PENDING
     if type(step).on_complete is not Step.on_complete:
         step.done = True
@@ -283,7 +283,7 @@ def _given(step: Step[Any, Any], given: Any, subscription: Stoppable) -> Generat
         turns += 1
         if turns == subscription._patience:
             turns = 0
-            subscription._give_way()
+            subscription.give_way()
             yield PENDING
 
 
@@ -294,7 +294,7 @@ def _driven(
     for element in unfused(upstream, steps, subscription):
         if element is PENDING:
             return False
-        if subscription._stop:
+        if subscription.stopped:
             subscription._too_late(element)
             return False
         try:
@@ -302,7 +302,7 @@ def _driven(
         except BaseException as error:
             subscription._subscriber_raised(error)
             return False
-        if subscription._stop:
+        if subscription.stopped:
             return False  # type: ignore[unreachable]  # on_next may cancel
     return True
 
@@ -455,15 +455,15 @@ class _Writer:
 
     def _look(self) -> str:
         """At the end of a turn: is there an end to it?"""
-        return f"if subscription._stop:\n    {'return False' if self.drive else 'yield PENDING'}\n"
+        return f"if subscription.stopped:\n    {'return False' if self.drive else 'yield PENDING'}\n"
 
     def _look_inside(self) -> str:
         """`_look`, in a loop of `on_next`."""
         if self.drive:
             return self._look()
         return (
-            "turns += 1\nif subscription._stop or turns == patience:\n"
-            "    turns = 0\n    subscription._give_way()\n    yield PENDING\n"
+            "turns += 1\nif subscription.stopped or turns == patience:\n"
+            "    turns = 0\n    subscription.give_way()\n    yield PENDING\n"
         )
 
     def _element(self, index: int) -> str:
@@ -504,12 +504,12 @@ class _Writer:
         element = value.id if isinstance(value, ast.Name) else "given"
         # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
         text = (
-            f"if subscription._stop:\n    subscription._too_late({element})\n    return False\n"
+            f"if subscription.stopped:\n    subscription._too_late({element})\n    return False\n"
             f"try:\n    on_next({element})\n"
             "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
         )
         if not self.first or any(stage.loops or stage.alone or stage.on_complete is not None for stage in self.stages):
-            text += "if subscription._stop:\n    return False"  # the loop's end comes later, or never looks
+            text += "if subscription.stopped:\n    return False"  # the loop's end comes later, or never looks
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:

@@ -113,7 +113,7 @@ class Reader(Pollable):
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
     def attach(self, drain: DrainContext) -> None:
-        self._on_drain = drain._executor is not None
+        self._on_drain = drain.executor is not None
         with self._multicaster._lock:
             self._drain = drain
             self._multicaster._woken = None
@@ -124,7 +124,7 @@ class Reader(Pollable):
 
     def _connect(self) -> None:
         assert self._drain is not None
-        if not self._drain._stop:  # cancelled inside `on_subscribe`: there is nothing to connect for
+        if not self._drain.stopped:  # cancelled inside `on_subscribe`: there is nothing to connect for
             self.on_connect()
 
     def pace(self) -> None:
@@ -133,7 +133,7 @@ class Reader(Pollable):
     def open(self) -> Iterator[Any]:
         assert self._drain is not None
         if self._on_drain:
-            self._drain._later(self._connect)
+            self._drain.later(self._connect)
         return paced(self, self._drain) if self._paced else self
 
     def __iter__(self) -> Iterator[Any]:
@@ -155,7 +155,7 @@ class Reader(Pollable):
             else:
                 raise self._failure.reached(self._drain)
         if ask and self._drain is not None:
-            self._drain._later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
+            self._drain.later(self._ask)  # the upstream may come back with elements, and the one in hand goes first
         return node.element
 
     def _ask(self) -> None:
@@ -387,7 +387,7 @@ class Multicaster:
         not_none("on_subscribe", subscription)
         drain = Relayed.unwrapped(subscription)
         if isinstance(drain, DrainContext):
-            drain._waiter = self
+            drain.waiter = self
         with self._lock:
             refused = self._upstream is not None or self._over or self._released
             if not refused:
@@ -460,7 +460,7 @@ class Multicaster:
             multicaster = left.pop()
             with multicaster._lock:
                 drains = multicaster._to_wake()
-            for waiter in [drain._waiter for drain in drains]:
+            for waiter in [drain.waiter for drain in drains]:
                 if not isinstance(waiter, Multicaster):
                     if waiter is not None:
                         waiter.begins(source, operator)
@@ -502,9 +502,9 @@ def wake_all(drains: Iterable[DrainContext], *, ended: bool = False) -> None:
     for drain in drains:
         try:
             if ended:
-                drain._end_came()
+                drain.end_came()
             else:
-                drain._add(0)
+                drain.wake()
         except BaseException as error:
             if raised is not None:
                 hooks.error_dropped("a second subscriber raised out of the same emission", raised)

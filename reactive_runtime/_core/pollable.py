@@ -115,7 +115,7 @@ def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:
 def _paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Iterable[Any]]:
     for first in elements:
         yield chain((first,), islice(elements, WORK - 1))
-        drain._spend()
+        drain.spend()
         yield (PENDING,)
 
 

@@ -9,7 +9,7 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
   publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
 
 An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
-asked when nobody owns the drain (`DrainContext._later`): each element has to go on its way at once, not to wait for the
+asked when nobody owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait for the
 return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
@@ -128,23 +128,23 @@ class PrefetchQueue(Pollable):
     def attach(self, drain: DrainContext) -> None:
         self._drain = drain
         self._coming = True
-        drain._failed = None  # what was raised before is dealt with
-        drain._expect()
+        drain.failed = None  # what was raised before is dealt with
+        drain.expect()
 
     def is_here(self) -> bool:
         """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
-        with self._drain._lock:
+        with self._drain.lock:
             coming, self._coming = self._coming, False
         return coming
 
     def came(self) -> None:
         """`is_here`, and the drain hears of it. From any thread."""
         if self.is_here():
-            self._drain._came()
+            self._drain.came()
 
     def _publisher(self) -> str:
         """Who signals, for a message."""
-        with self._drain._lock:
+        with self._drain.lock:
             subscribe = self._subscribe
         owner = getattr(subscribe, "__self__", None)
         return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
@@ -155,26 +155,26 @@ class PrefetchQueue(Pollable):
 
     def room(self) -> int:
         """How many elements have been promised room, and have not come. A look, from any thread."""
-        with self._drain._lock:
+        with self._drain.lock:
             return self._room
 
     def connect(self) -> None:
         if not self._on_drain:
             self._connect()
         if self.even_closed:
-            with self._drain._lock:
+            with self._drain.lock:
                 closed = self._closed
                 self._subscribe = None if closed else self._subscribe
             if closed:
                 self.came()
 
     def _connect(self) -> None:
-        with self._drain._lock:
+        with self._drain.lock:
             subscribe = self._subscribe
         if subscribe is None:
             return
         try:
-            self._drain._context.copy().run(hooks.subscribed, self.heard, subscribe, self)
+            self._drain.context.copy().run(hooks.subscribed, self.heard, subscribe, self)
         except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -192,13 +192,13 @@ class PrefetchQueue(Pollable):
 
     def open(self) -> Iterator[Any]:
         if self._on_drain:
-            self._drain._later(self._connect)
+            self._drain.later(self._connect)
         self._elements = chain.from_iterable(self._chunks())
         return self._elements
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
-        lock = self._drain._lock
+        lock = self._drain.lock
         while True:
             batch = self._batch
             with lock:
@@ -216,7 +216,7 @@ class PrefetchQueue(Pollable):
                     self._worked += len(items)
                     if self._worked >= WORK:
                         self._worked = 0
-                        self._drain._spend()
+                        self._drain.spend()
                         yield iter((PENDING,))
             elif not done:
                 yield iter((PENDING,))
@@ -243,14 +243,14 @@ class PrefetchQueue(Pollable):
         self._batch = MAX_DEMAND
 
     def failure(self) -> BaseException | None:
-        with self._drain._lock:
+        with self._drain.lock:
             failure = self._failure
         return None if failure is None else failure.reached(self._drain)
 
     def request(self, n: int) -> None:
         if self._prefetch is not None:
             return
-        with self._drain._lock:
+        with self._drain.lock:
             if self._most is not None:
                 most = min(n, self._most)
                 n = most - self._room - len(self._items)
@@ -262,11 +262,11 @@ class PrefetchQueue(Pollable):
                 self._room = min(self._room + n, MAX_DEMAND)
                 self._unasked = min(self._unasked + n, MAX_DEMAND)
         if wanted:
-            self._drain._later(self.ask, light=self.light)
+            self._drain.later(self.ask, light=self.light)
 
     def ask(self) -> None:
         """Ask the upstream to fill the room that was promised; made when nobody owns the drain, or by `_ask`."""
-        with self._drain._lock:
+        with self._drain.lock:
             upstream = self._upstream
             if upstream is None or not self._unasked:
                 return
@@ -275,21 +275,21 @@ class PrefetchQueue(Pollable):
 
     def _ask(self, n: int) -> None:
         """Promise room for `n` more elements, and ask for them. For the owner of the drain."""
-        with self._drain._lock:
+        with self._drain.lock:
             self._room += n
             self._unasked += n
             upstream = self._upstream
         if upstream is None or upstream.submits:
             self.ask()
         else:
-            self._drain._later(self.ask, light=self.light)
+            self._drain.later(self.ask, light=self.light)
 
     def exhausted(self) -> bool:
-        with self._drain._lock:
+        with self._drain.lock:
             return self._done and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def still_to_come(self) -> int | None:
-        with self._drain._lock:
+        with self._drain.lock:
             waiting, upstream, done = len(self._items), self._upstream, self._done
         above = 0 if done else None if upstream is None else upstream.still_to_come()
         return None if above is None else waiting + above
@@ -299,7 +299,7 @@ class PrefetchQueue(Pollable):
         self._overflow = overflow
 
     def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
-        with self._drain._lock:
+        with self._drain.lock:
             if self._items or self._done:
                 return False
             self._told = ready, who
@@ -331,13 +331,13 @@ class PrefetchQueue(Pollable):
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
-            with self._drain._lock:
+            with self._drain.lock:
                 upstream = self._upstream
             if upstream is not None:
                 upstream.cancel()
 
     def close(self) -> None:
-        with self._drain._lock:
+        with self._drain.lock:
             self._closed = True
             items, self._items = self._items, []
             upstream, done = self._upstream, self._done
@@ -365,7 +365,7 @@ class PrefetchQueue(Pollable):
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
         upstream = Upstream(subscription, self)
-        with self._drain._lock:
+        with self._drain.lock:
             first = self._upstream is None and not self._done
             if first:
                 self._upstream = upstream
@@ -376,7 +376,7 @@ class PrefetchQueue(Pollable):
             upstream.cancel()
         else:
             if self._prefetch is not None:
-                with self._drain._lock:
+                with self._drain.lock:
                     self._room += self._prefetch
                     self._unasked += self._prefetch
             if not ours(subscription, self):
@@ -387,7 +387,7 @@ class PrefetchQueue(Pollable):
         if element is None:
             raise NoneSignalledError(self, self._publisher())
         drain = self._drain
-        with drain._lock:
+        with drain.lock:
             accepted = not (self._closed or self._done) and self._room > 0
             if accepted:
                 if self._room != MAX_DEMAND:
@@ -396,17 +396,16 @@ class PrefetchQueue(Pollable):
                 if self._told is not None:
                     self._arrived()
                 dropped = None if self._overflow is None else self._too_many()
-                idle = not drain._busy
-                drain._busy = drain._missed = True
-                if not (idle or dropped):
+                owner = drain.claim()
+                if not (owner or dropped):
                     return
             else:
-                dropped, idle = None, False
+                dropped, owner = None, False
         if accepted:
             if dropped:
                 self._overflowed(dropped)
-            if idle:
-                drain._element_came()
+            if owner:
+                drain.element_came()
         else:
             self._refuse(element)
 
@@ -432,21 +431,19 @@ class PrefetchQueue(Pollable):
                 raise none_element()
             taken += 1
             waits = self._put((element,))
-            if upstream._stop:
+            if upstream.stopped:
                 break
             if waits:
-                upstream._spend()
+                upstream.spend()
                 return taken, True
         return taken, False
 
     def _put(self, elements: Sequence[Any]) -> bool:
         """Take them, and wake the drain; True: they wait for this thread, in its queue or in that of its executor."""
         drain = self._drain
-        with drain._lock:
-            waits = self.own and drain._gave_way and not drain._busy
-            idle = not (drain._busy or waits)
-            drain._missed = True
-            drain._busy = not waits
+        with drain.lock:
+            waits = self.own and drain.waits_its_turn()
+            owner = not waits and drain.claim()
             accepted = not self._closed
             if accepted:
                 self._items.extend(elements)
@@ -459,14 +456,14 @@ class PrefetchQueue(Pollable):
             self._overflowed(dropped)
         if not accepted:
             hooks.elements_dropped("it came after its stream had ended", elements, self.heard)
-        if idle:
-            drain._element_came()
-            return drain._executor is None and trampoline.others()
+        if owner:
+            drain.element_came()
+            return drain.executor is None and trampoline.others()
         return waits
 
     def _refuse(self, element: Any) -> None:
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
-        with self._drain._lock:
+        with self._drain.lock:
             closed, done, upstream = self._closed, self._done, self._upstream
         reason = "it came after its stream had ended" if closed or done else "it came unasked"
         hooks.element_dropped(reason, element, self.heard)
@@ -488,12 +485,12 @@ class PrefetchQueue(Pollable):
         """What the upstream has signalled; one of ours may have it from a source with many readers."""
         if comes_too_late(error, self._drain):
             return Failure(error, kept=True)
-        with self._drain._lock:
+        with self._drain.lock:
             upstream = self._upstream
         subscription: Any = None if upstream is None else upstream.subscription()
         while isinstance(subscription, Relayed):
             subscription = subscription.subscription
-        failed = subscription._failed if isinstance(subscription, DrainContext) else None  # its owner signals here
+        failed = subscription.failed if isinstance(subscription, DrainContext) else None  # its owner signals here
         return Failure(error) if failed is None else failed.passed_on(error)
 
     def on_complete(self) -> None:
@@ -501,7 +498,7 @@ class PrefetchQueue(Pollable):
 
     def _ended(self, failure: Failure | None) -> bool:
         drain = self._drain
-        with drain._lock:
+        with drain.lock:
             upstream = self._upstream
             if self._done or self._closed:
                 already, self._done = True, True
@@ -514,7 +511,7 @@ class PrefetchQueue(Pollable):
             upstream.ended()
         if not already:
             self.came()
-            drain._end_came()
+            drain.end_came()
         return not already
 
 
@@ -561,7 +558,7 @@ def ours(subscription: Subscription, queue: PrefetchQueue) -> bool:
     """Whether it is a drain of ours that signals to `queue`, and says when it has subscribed to its upstreams."""
     subscription = Relayed.unwrapped(subscription)
     # By its owner: it is not yet closed.
-    return isinstance(subscription, DrainContext) and subscription._behind is queue
+    return isinstance(subscription, DrainContext) and subscription.behind() is queue
 
 
 class Upstream(Drain):
@@ -579,47 +576,47 @@ class Upstream(Drain):
         super().__init__()
         self._queue = queue
         self._ours = isinstance(subscription, Drain | Relayed)
-        self.submits = isinstance(subscription, Drain) and subscription._executor is not None
-        self._subscription: Subscription | None = subscription  # _lock; None once it has been cancelled
-        self._cancelled = False  # _lock; a cancel is wanted
-        self._ended = False  # _lock; it has signalled its end, and a request that waits here is not made (2.4)
-        self._caller = 0  # _lock; the thread that is inside `request`
+        self.submits = isinstance(subscription, Drain) and subscription.executor is not None
+        self._subscription: Subscription | None = subscription  # lock; None once it has been cancelled
+        self._cancelled = False  # lock; a cancel is wanted
+        self._ended = False  # lock; it has signalled its end, and a request that waits here is not made (2.4)
+        self._caller = 0  # lock; the thread that is inside `request`
         self._unbounded = False  # the owner's; everything has been asked for, and there is no more to ask
 
     def request(self, n: int) -> None:
-        self._add(n)
+        self.add(n)
 
     def cancel(self) -> None:
-        with self._lock:
+        with self.lock:
             self._cancelled = True
             at_once = self._ours or self._caller == primitives.get_ident()
         if at_once:
             self._cancel_now()
         else:
-            self._add(0)
+            self.wake()
 
     def subscription(self) -> Subscription | None:
         """The upstream's, until it is cancelled."""
-        with self._lock:
+        with self.lock:
             return self._subscription
 
     def ended(self) -> None:
         """It has signalled its end."""
-        with self._lock:
+        with self.lock:
             self._ended = True
 
     def still_to_come(self) -> int | None:
         """How many elements it has yet, as far as it is our own and knows."""
-        with self._lock:
+        with self.lock:
             subscription = self._subscription
-        return subscription._still_to_come() if isinstance(subscription, Drain) else None
+        return subscription.still_to_come() if isinstance(subscription, Drain) else None
 
     def is_cancelled(self) -> bool:
-        with self._lock:
+        with self.lock:
             return self._cancelled
 
     def _turn(self, allowance: int) -> int:
-        with self._lock:
+        with self.lock:
             cancelled, subscription = self._cancelled, self._subscription
             ended = self._ended
             self._caller = primitives.get_ident()
@@ -635,12 +632,12 @@ class Upstream(Drain):
             fault.__cause__ = error
             self._queue._raised(error, fault)
         finally:
-            with self._lock:
+            with self.lock:
                 self._caller = 0
         return 0 if self._unbounded or ended else allowance  # what is not accounted for would come round for ever
 
     def _cancel_now(self) -> None:
-        with self._lock:
+        with self.lock:
             subscription, self._subscription = self._subscription, None
         if subscription is None:
             return
@@ -649,5 +646,5 @@ class Upstream(Drain):
         except BaseException as error:
             hooks.raised("an upstream's cancel raised (3.15)", error)
 
-    def _rejected(self, error: RejectedError) -> None:
+    def rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")

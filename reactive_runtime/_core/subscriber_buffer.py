@@ -132,7 +132,7 @@ class SubscriberBuffer(Pollable):
         """Let the subscriber see to what has come. May call it, on this thread."""
         drain = self.drain()
         if drain is not None:
-            drain._add(0)
+            drain.wake()
 
     def lag(self) -> int:
         """How many elements wait."""
@@ -145,8 +145,7 @@ class SubscriberBuffer(Pollable):
             drain, waiting, handed = self._drain, len(self._items), self._handed
         if drain is None:
             return -waiting
-        with drain._lock:
-            demand = drain._demand
+        demand = drain.demand()
         return demand - waiting if demand == MAX_DEMAND else demand - handed - waiting
 
     def room(self) -> int:
@@ -174,7 +173,7 @@ class SubscriberBuffer(Pollable):
 
     def connect(self) -> None:
         assert self._drain is not None
-        if not self._drain._stop:  # cancelled inside `on_subscribe`: there is nothing to begin
+        if not self._drain.stopped:  # cancelled inside `on_subscribe`: there is nothing to begin
             self.on_connect()
 
     def pace(self) -> None:
@@ -211,7 +210,7 @@ class SubscriberBuffer(Pollable):
     def _freed(self) -> None:
         """There is room for one that found none. Called by the drain's owner, before the element goes its way."""
         assert self._drain is not None
-        self._drain._later(self.on_room)  # as soon as it has
+        self._drain.later(self.on_room)  # as soon as it has
 
     def failure(self) -> BaseException | None:
         with self._lock:

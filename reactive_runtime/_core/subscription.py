@@ -6,7 +6,7 @@ The drain's owner moves the state; `request` and `cancel` only leave notes, from
 the owner does, in this order: an invalid demand or a cancel first; then elements, as many as are demanded; then
 the end, as soon as it can be known. The subscriber's calls are all made by the owner, and so are serial (1.3).
 
-A cancel or an invalid demand also raises `_stop`, which the loops look at after each element without a lock.
+A cancel or an invalid demand also raises `stopped`, which the loops look at after each element without a lock.
 That look may be late by one element (1.8, 2.8), never wrong: what to do about it is read under the lock.
 """
 
@@ -67,10 +67,10 @@ class PulledSubscription(DrainContext):
         home: Executor | None = None,
     ) -> None:
         if executor is None and home is None and type(subscriber) is PrefetchQueue and subscriber.own:
-            home = subscriber._drain._home
+            home = subscriber._drain.home
         super().__init__(executor, home)  # owned, by `start`, so that nothing is signalled before on_subscribe
-        self._cancelled = False  # _lock
-        self._fault: Exception | None = None  # _lock; an invalid demand to be answered
+        self._cancelled = False  # lock
+        self._fault: Exception | None = None  # lock; an invalid demand to be answered
         # The drain's owner alone touches the rest. Closing drops all of it (3.13).
         self._subscriber: Subscriber[Any] | None = subscriber
         self._on_next: Callable[[Any], object] | None = None
@@ -82,10 +82,10 @@ class PulledSubscription(DrainContext):
         self._behind = _inbox_of(subscriber)
         if self._behind is not None:
             self._coming = 1  # itself, until it has subscribed to what it begins with
-            self._waiter = self._behind.drain()._waiter
+            self.waiter = self._behind.drain().waiter
         if type(subscriber) is PrefetchQueue and subscriber.own:
             self._root = subscriber._drain.root()
-        if self._home is not None or type(subscriber) is PrefetchQueue:
+        if self.home is not None or type(subscriber) is PrefetchQueue:
             self._patience = WORK
         if self._steps:
             pollable.pace()
@@ -101,14 +101,10 @@ class PulledSubscription(DrainContext):
                 self._note(invalid_demand(n))
                 return
             n = int(n)  # of a subclass: an IntEnum
-        with self._lock:  # Drain._add, written out: a stop-and-wait subscriber comes by here for every element
-            demand = self._demand + n
-            self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND
-            if self._busy:
-                self._missed = True
-                return
-            self._busy = True
-        self._launch()
+        with self.lock:
+            owner = self.claim(n)
+        if owner:
+            self._launch()
 
     def cancel(self) -> None:
         """Stop, eventually; see `Subscription.cancel`."""
@@ -120,15 +116,15 @@ class PulledSubscription(DrainContext):
 
     def _note(self, fault: Exception | None) -> None:
         """Leave a note to stop: for an invalid demand, or (None) for a cancel."""
-        with self._lock:
+        with self.lock:
             if self._cancelled or (fault is not None and self._fault is not None):
                 return
             if fault is None:
                 self._cancelled = True
             else:
                 self._fault = fault
-            self._stop = True
-        self._end_came()
+            self.stopped = True
+        self.end_came()
 
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 
@@ -149,8 +145,8 @@ class PulledSubscription(DrainContext):
         else:
             pollable = self._pollable
             expected = self._behind is not None and not pollable.combines  # else by none, or in its first turn
-            with self._lock:
-                stopped = self._stop
+            with self.lock:
+                stopped = self.stopped
             self._launch()
             if not stopped:  # else nothing is begun: the drain's own thread, which may be late, closes the source
                 # Last: what the upstream signals right away finds a drain that runs.
@@ -158,7 +154,7 @@ class PulledSubscription(DrainContext):
 
     def _connect(self, pollable: Pollable) -> None:
         if type(pollable) is PrefetchQueue:  # it is expected by itself; what it brings may have no end
-            self._came()
+            self.came()
             pollable.connect()
         else:
             self._make(pollable.connect)
@@ -170,14 +166,14 @@ class PulledSubscription(DrainContext):
             return CLOSED
         taken = self._turn(allowance)
         if expected and taken != CLOSED:
-            self._came()
+            self.came()
         return taken
 
     def _turn(self, allowance: int) -> int:
         if self._pollable is None:
             return CLOSED
         try:
-            if self._stop:
+            if self.stopped:
                 return self._end()
             if self._source is None:
                 return self._first_turn(allowance)
@@ -186,7 +182,7 @@ class PulledSubscription(DrainContext):
             if allowance > BATCH and self._gives_way_after_a_batch():
                 taken = self._emit(BATCH, allowance)
                 if taken == BATCH:
-                    self._spend()
+                    self.spend()
                 return taken
             if allowance == MAX_DEMAND and self._pulled is None and (drive := self._driver()) is not None:
                 return self._drive(drive)
@@ -195,7 +191,7 @@ class PulledSubscription(DrainContext):
             return self._exited(error)
 
     def _gives_way_after_a_batch(self) -> bool:
-        return self._home is not None or type(self._subscriber) is PrefetchQueue
+        return self.home is not None or type(self._subscriber) is PrefetchQueue
 
     def _exited(self, error: BaseException) -> int:
         """An exit came out of a user's code: the end of the stream; where a user has called, it goes on up as well."""
@@ -205,7 +201,7 @@ class PulledSubscription(DrainContext):
             self._end_for_good()
         elif self._pollable is not None:
             note_step(error)
-            with self._lock:
+            with self.lock:
                 cancelled = self._cancelled
             self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller is told
         elif not up:
@@ -257,7 +253,7 @@ class PulledSubscription(DrainContext):
                 taken, dry = self._deliver(elements)
         except Exception as error:
             return self._end(error)
-        if self._stop:
+        if self.stopped:
             return self._end()
         if dry:
             pollable.request(self._upstream_demand(demand or allowance, taken))
@@ -277,7 +273,7 @@ class PulledSubscription(DrainContext):
             if element is None:
                 raise none_element()
             taken += 1
-            if self._stop:
+            if self.stopped:
                 self._too_late(element)
                 break
             try:
@@ -285,7 +281,7 @@ class PulledSubscription(DrainContext):
             except BaseException as error:
                 self._subscriber_raised(error)
                 break
-            if self._stop:
+            if self.stopped:
                 break  # type: ignore[unreachable]  # on_next may cancel
         return taken, False
 
@@ -305,7 +301,7 @@ class PulledSubscription(DrainContext):
             except BaseException as error:
                 self._subscriber_raised(error)
                 break
-            if self._stop:
+            if self.stopped:
                 break
         return taken, False
 
@@ -327,20 +323,17 @@ class PulledSubscription(DrainContext):
 
     def _ended_early(self) -> bool:
         """End the stream if it can have no further element, without waiting for demand to find out (2.9)."""
-        assert self._pollable is not None
-        self.demanded = False
+        pollable = self._pollable
+        assert pollable is not None
+        if pollable.waits:
+            self.pulling(pollable.run_without_demand, demanded=False)
+        if self._ahead or not end_is_certain(self._steps, pollable.exhausted):
+            return False
         try:
-            if self._pollable.waits:
-                self._pollable.run_without_demand()
-            if self._ahead or not end_is_certain(self._steps, self._pollable.exhausted):
-                return False
-            try:
-                element = next(self._elements(), _END)
-            except Exception as error:
-                self._end(error)
-                return True
-        finally:
-            self.demanded = True
+            element = self.pulling(partial(next, self._elements(), _END), demanded=False)
+        except Exception as error:
+            self._end(error)
+            return True
         if element is PENDING:  # the end is for certain, and not here yet
             return False
         if element is _END:
@@ -352,14 +345,14 @@ class PulledSubscription(DrainContext):
 
     def _subscriber_raised(self, error: BaseException) -> None:
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
-        with self._lock:
-            self._cancelled = self._stop = True
+        with self.lock:
+            self._cancelled = self.stopped = True
         if goes_up(error):
             raise error
         what = f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)"
         hooks.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
 
-    def _still_to_come(self) -> int | None:
+    def still_to_come(self) -> int | None:
         pollable = self._pollable
         if pollable is None:
             return 0
@@ -370,15 +363,15 @@ class PulledSubscription(DrainContext):
         assert self._pollable is not None
         hooks.element_dropped("it came after its stream was cancelled", element, self._pollable.heard)
 
-    def _rejected(self, error: RejectedError) -> None:
-        with self._lock:
+    def rejected(self, error: RejectedError) -> None:
+        with self.lock:
             cancelled = self._cancelled
         self._end(None if cancelled else error)
         self._left()
 
     def _end(self, outcome: Exception | Literal["complete"] | None = None) -> int:
         """Close, then tell the subscriber, unless it has cancelled. Without an outcome: because of a note."""
-        with self._lock:
+        with self.lock:
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
         assert subscriber is not None
@@ -390,8 +383,8 @@ class PulledSubscription(DrainContext):
             if self._pollable is not None:
                 self._pollable.note_source(outcome)
             error = no_end(outcome)
-            if self._failed is None or not self._failed.is_signalled_as(error):
-                self._failed = Failure(error)
+            if self.failed is None or not self.failed.is_signalled_as(error):
+                self.failed = Failure(error)
         try:
             self._close()
         finally:  # an exit out of closing does not keep the subscriber from its end
@@ -400,7 +393,7 @@ class PulledSubscription(DrainContext):
                     self._signal_end(subscriber, error, completed=outcome == "complete")
                 elif error is not None:
                     reason = "an error after the subscriber had cancelled"
-                    (self._failed or Failure(error)).dropped(reason, error)
+                    (self.failed or Failure(error)).dropped(reason, error)
             finally:
                 self._end_for_good()
         return CLOSED
@@ -423,9 +416,9 @@ class PulledSubscription(DrainContext):
         if self._ahead and self._pulled is not None and pollable is not None:
             held.append((next(self._pulled), pollable.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
-        with self._lock:
+        with self.lock:
             self._behind = None
-            self._stop = True
+            self.stopped = True
             self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
         try:
             held = let_go(steps, self._heard) + held
@@ -462,7 +455,7 @@ def _drive_plain(
     for element in upstream:
         if element is None:
             raise none_element()
-        if subscription._stop:
+        if subscription.stopped:
             subscription._too_late(element)
             return False
         try:
@@ -470,6 +463,6 @@ def _drive_plain(
         except BaseException as error:
             subscription._subscriber_raised(error)
             return False
-        if subscription._stop:
+        if subscription.stopped:
             return False  # type: ignore[unreachable]  # on_next may cancel
     return True

@@ -86,14 +86,14 @@ class TaskSource(Pollable):
     def request(self, n: int) -> None:
         if not (self._at_once or self._begun):
             self._begun = True
-            self._drain._later(self._submit, light=True)
+            self._drain.later(self._submit, light=True)
 
     def open(self) -> Iterator[Any]:
         return chain.from_iterable(self._chunks())
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         while True:
-            with self._drain._lock:
+            with self._drain.lock:
                 over, failure = self._over, self._failure
                 items, self._items = self._items, []
             if not over:
@@ -106,18 +106,18 @@ class TaskSource(Pollable):
             return
 
     def exhausted(self) -> bool:
-        with self._drain._lock:
+        with self._drain.lock:
             return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
-        with self._drain._lock:
+        with self._drain.lock:
             if self._over:
                 return False
             self._told = ready, who
             return True
 
     def close(self) -> None:
-        with self._drain._lock:
+        with self._drain.lock:
             self._closed = True
             items, self._items = self._items, []
             future, failure = self._future, self._failure
@@ -139,7 +139,7 @@ class TaskSource(Pollable):
         """On the thread that subscribes, or asks; nobody's lock is held."""
         if self._gone():
             return
-        run: Callable[..., Any] = self._drain._context.copy().run
+        run: Callable[..., Any] = self._drain.context.copy().run
         try:
             future = submitted(self._executor, partial(run, contained, self._work))
         except BaseException as error:
@@ -149,7 +149,7 @@ class TaskSource(Pollable):
             if goes_up(error):
                 raise
             return
-        with self._drain._lock:
+        with self._drain.lock:
             closed = self._closed  # `close` has not seen it
             if not closed:
                 self._future = future
@@ -158,7 +158,7 @@ class TaskSource(Pollable):
         future.add_done_callback(partial(contained, self._done))
 
     def _gone(self) -> bool:
-        with self._drain._lock:
+        with self._drain.lock:
             return self._closed
 
     def _work(self) -> Outcome:
@@ -187,7 +187,7 @@ class TaskSource(Pollable):
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain
         kept = error is not None and comes_too_late(error, drain)
-        with drain._lock:
+        with drain.lock:
             late = self._closed
             if not late:
                 self._items, self._over = items, True
@@ -197,7 +197,7 @@ class TaskSource(Pollable):
                     self._told = None
                     ready.append(who)
         if not late:
-            drain._heard_from()
+            drain.heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):
             hooks.error_dropped("an error after its stream had ended", error)

@@ -36,14 +36,13 @@ def waited_for(subscription: PulledSubscription) -> str:
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:
-    pollable, steps, executor = subscription._pollable, subscription._steps, subscription._executor
-    with subscription._lock:
-        busy, demand = subscription._busy, subscription._demand
+    pollable, steps, executor = subscription._pollable, subscription._steps, subscription.executor
+    owned, demand = subscription.is_owned(), subscription.demand()
     location = "the thread that woke it" if executor is None else executor_name(executor)
     if pollable is None:
         return "its end, which was being signalled"
     through = f" for {', '.join(map(str, steps))}" if steps else ""
-    if busy:
+    if owned:
         return f"{_text(pollable)}{through}, under way on {location}"
     if not demand:
         return f"demand, which has all been met, at {_text(pollable)}"

@@ -30,7 +30,7 @@ class Bounded(Delaying):
 
     def news(self, outer: InnerSubscription, busy: int) -> Any:
         """What to begin next, where `busy` are under way; PENDING; or END."""
-        if self.drain._stop:
+        if self.drain.stopped:
             return PENDING
         self.begun = self.begun or self.drain.demanded
         if not self.begun or busy >= self.concurrency:

@@ -45,7 +45,7 @@ class Coroutines(Tasks):
     def wake(self) -> None:
         """On the loop's thread: once for all that were done in one turn of the loop."""
         self.woken = False
-        self.drain._heard_from()
+        self.drain.heard_from()
 
     def closed(self) -> None:
         super().closed()
@@ -74,7 +74,7 @@ class _Task:
             return
         try:
             coroutine = eventloop.outcome(combinator.fn, self.flight.element)
-            self.task = self.loop.create_task(coroutine, context=combinator.drain._context.copy())
+            self.task = self.loop.create_task(coroutine, context=combinator.drain.context.copy())
         except BaseException as error:
             self._land(None, an_exception(error))
         else:

@@ -101,9 +101,9 @@ class Box(Pollable):
             return
         if ready is not None:
             waiting, who = ready
-            with drain._lock:
+            with drain.lock:
                 waiting.append(who)
-        drain._add(0)
+        drain.wake()
 
     def wants(self) -> bool:
         """Whether one more element could be delivered, or may wait. Where not, it will wake the source's drain."""
@@ -114,11 +114,7 @@ class Box(Pollable):
             self._short = True  # until it is known, so that no note is missed
         if waiting >= self.capacity or drain is None:
             return False
-        if ahead is not None:
-            wanted = waiting < ahead
-        else:
-            with drain._lock:
-                wanted = drain._demand > waiting
+        wanted = waiting < (drain.demand() if ahead is None else ahead)
         if wanted:
             with self._lock:
                 self._short = False
@@ -241,15 +237,15 @@ class Box(Pollable):
             drain = self._drain
         if self._split.note():
             return
-        if drain is None or drain._stop:  # it will make no more calls
+        if drain is None or drain.stopped:  # it will make no more calls
             self._split.wake()
             return
         with self._lock:
             noted, self._noted = self._noted, True
         if not noted:
-            drain._later(self._wake)
+            drain.later(self._wake)
         if not owned:
-            drain._add(0)
+            drain.wake()
 
     def _wake(self) -> None:
         with self._lock:

@@ -104,12 +104,12 @@ class Given(Combinator):
     def elements(self) -> Elements:
         split = self.split = self.make()
         split.title, split.location, split.apart = self.title, self.location, True
-        executor = self.sources_on or self.drain._executor
-        home = self.drain._home  # where it gives way, if it begins on the thread that asks
-        drain = self.drain._context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
-        drain._waiter = self.drain._waiter
+        executor = self.sources_on or self.drain.executor
+        home = self.drain.home  # where it gives way, if it begins on the thread that asks
+        drain = self.drain.context.copy().run(PulledSubscription, SourceEnd(split), split, (), executor, home)
+        drain.waiter = self.drain.waiter
         split.heard = self.heard  # it has no subscriber: who hears of its discards is downstream of this one
-        self.drain._later(drain.start)
+        self.drain.later(drain.start)
         inner = self.inner(flow_of(Taken("", lambda prefetch: split.outer)), made=True)
         while (group := inner.next_if_demanded()) is not END:
             yield group if group is PENDING else split.given(group)

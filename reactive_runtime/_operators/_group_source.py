@@ -54,14 +54,11 @@ class Split(Combinator):
 
     def note(self) -> bool:
         """Leave a note for the source's drain, where it is at work. False: it is not."""
-        drain = self.drain
-        with drain._lock:
-            drain._missed = drain._missed or drain._busy
-            return drain._busy
+        return self.drain.leave_note()
 
     def wake(self) -> None:
         """Let the source's drain look at the boxes. May work it off, on this thread."""
-        self.drain._add(0)
+        self.drain.wake()
 
     def departed(self, box: Box) -> bool:
         """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""

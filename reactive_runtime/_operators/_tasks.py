@@ -81,7 +81,7 @@ class Tasks(Bounded):
 
     def land(self, flight: Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
         """It is done: any thread, without a lock. False: nobody wants to know any more."""
-        with self.drain._lock:
+        with self.drain.lock:
             shut = self.shut
             if not shut:
                 flight.results, flight.error = results, error
@@ -112,7 +112,7 @@ class Tasks(Bounded):
                 self.index += self.count(news)
                 self.flying[flight] = None
                 self.launch(flight)
-            with self.drain._lock:
+            with self.drain.lock:
                 if self.landed:
                     done.extend(self.landed)
                     self.landed.clear()
@@ -154,7 +154,7 @@ class Tasks(Bounded):
         flight.task = flight.results = None  # the task has the results, and refers to the flight: a circle
 
     def closed(self) -> None:
-        with self.drain._lock:
+        with self.drain.lock:
             self.shut = True
         flying, self.flying = self.flying, {}
         try:

@@ -287,7 +287,7 @@ class _Handle:
             return [combinator.drain for combinator in self._gathers]
 
     def _wake(self) -> None:
-        each([partial(drain._add, 0) for drain in self._hosts()])
+        each([drain.wake for drain in self._hosts()])
 
 
 class Valve(_Handle):
@@ -378,7 +378,7 @@ class KillSwitch(_Handle):
         with self._lock:
             roots = dict.fromkeys(self._gathers.values())
         late = TimeoutError("kill_switch: the flow had not ended in time")
-        runs: list[tuple[DrainContext, Callable[..., Any]]] = [(drain, drain._context.copy().run) for drain in roots]
+        runs: list[tuple[DrainContext, Callable[..., Any]]] = [(drain, drain.context.copy().run) for drain in roots]
         each([partial(run, drain.fail, late) for drain, run in runs])
 
     def _check(self) -> None:
@@ -491,7 +491,7 @@ class _Rails(_Passing):
         self.held: Any = PENDING  # an element that no rail has had room for
 
     def _wake(self) -> None:
-        self.drain._add(0)
+        self.drain.wake()
 
     def elements(self) -> Elements:
         ready_set = ReadySet(self)
@@ -508,7 +508,7 @@ class _Rails(_Passing):
             begun = begun or self.drain.demanded
             if not begun:
                 outer.peek_end()
-            dealt = (begun or outer.over) and not self.drain._stop and self._deal(outer)
+            dealt = (begun or outer.over) and not self.drain.stopped and self._deal(outer)
             element = ready_set.next_if_demanded()
             if element is not END and not (dealt and element is PENDING):
                 yield element

@@ -161,7 +161,7 @@ class _Calls(Tasks):
         if self.far:
             task: Any = partial(_apply, self.fn, flight.element, far=True)
         else:
-            task = partial(self.drain._context.copy().run, self._work, flight)
+            task = partial(self.drain.context.copy().run, self._work, flight)
         try:
             flight.task = submitted(self.workers, task)
         except Exception as error:
@@ -184,7 +184,7 @@ class _Calls(Tasks):
         if outcome is None or outcome[1] is not None:
             contained(self._settle, flight, future, outcome)
         elif self.land(flight, deque(outcome[0]), None):
-            self.drain._heard_from()
+            self.drain.heard_from()
 
     def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
         """`outcome`: what the thread left; None: it was cancelled, it raised, or it ran in another process."""
@@ -207,7 +207,7 @@ class _Calls(Tasks):
             self.fault(error)
         results = None if error is not None and not made else deque(made)
         if self.land(flight, results, error):
-            self.drain._heard_from()
+            self.drain.heard_from()
 
     def closed(self) -> None:
         super().closed()

@@ -258,7 +258,7 @@ class _OfFuture(Combinator):
 
     def wake(self) -> None:
         """The future is done."""
-        self.drain._heard_from()
+        self.drain.heard_from()
 
     def closed(self) -> None:
         if self.waiting is not None:
@@ -376,7 +376,7 @@ class _OfAsync(Combinator):
         import asyncio
 
         self.room = asyncio.Event()
-        self.task = loop.create_task(self._iterate(), context=self.drain._context.copy())
+        self.task = loop.create_task(self._iterate(), context=self.drain.context.copy())
         self.task.add_done_callback(lambda _: eventloop.give_back(loop))
 
     async def _iterate(self) -> None:

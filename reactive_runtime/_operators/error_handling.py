@@ -208,7 +208,7 @@ class _Again(Combinator):
 
     def pause(self) -> Elements:
         """A cancel, or another note, gets its chance, however quickly the sources end."""
-        if self.drain._stop or self.drain._missed:
+        if self.drain.stopped or self.drain.has_note():
             yield PENDING
 
     def _shorten(self, error: Exception) -> None:
@@ -319,7 +319,7 @@ class _Retry(_Again):
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
-            hooks.retried(self.drain._context)
+            hooks.retried(self.drain.context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         """What there is to wait for before the next attempt."""
@@ -356,7 +356,7 @@ class _RetryBackoff(_Retry):
 
     def attach(self, drain: DrainContext) -> None:
         super().attach(drain)
-        self.clock = clock_in(drain._context) if self.given is None else self.given
+        self.clock = clock_in(drain.context) if self.given is None else self.given
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         pause = min(self.most, self.first * 2.0 ** min(attempt - 1, 1000))

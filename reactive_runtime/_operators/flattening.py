@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
@@ -203,7 +202,7 @@ class _OfPublishers(Bounded):
             return False
         self.asked = True
         inner.request(1)
-        self.drain._later(partial(self.drain._add, 0))
+        self.drain.later(self.drain.wake)
         return True
 
     def inner_of(self, element: Any) -> InnerSubscription:

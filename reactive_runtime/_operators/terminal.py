@@ -298,7 +298,7 @@ class _Last(Generic[T]):
         self._subscription = subscription
         drain = Relayed.unwrapped(subscription)
         if isinstance(drain, DrainContext):
-            drain._waiter = self._wait
+            drain.waiter = self._wait
         self.future.add_done_callback(lambda future: subscription.cancel() if future.cancelled() else None)
         subscription.request(MAX_DEMAND)
 
@@ -400,17 +400,17 @@ class _Puller(DrainContext):
 
     def __init__(self, source: FlowBase[Any], prefetch: int, wait: _Wait | None = None) -> None:
         super().__init__()
-        self._waiter = wait
-        self._failure: Exception | None = None  # _lock; ends the loop
+        self.waiter = wait
+        self._failure: Exception | None = None  # lock; ends the loop
         self._inner = InnerSubscription(self, source, prefetch, heard=self._heard)
 
     def fail(self, error: Exception) -> None:
         """End the loop with `error`; the element that its thread is at comes before."""
-        with self._lock:
+        with self.lock:
             if self._failure is None:
                 self._failure = error
-            self._stop = True
-        self._add(0)
+            self.stopped = True
+        self.wake()
 
     def next_if_demanded(self) -> Any:
         """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
@@ -422,20 +422,18 @@ class _Puller(DrainContext):
             if element is not PENDING:
                 return element
             self._inner.request(1)
-            with self._lock:
+            with self.lock:
                 if self._failure is not None:
                     raise self._failure
-                if self._missed:
-                    self._missed = False
+                if not self.leave():
                     continue
-                self._busy = False
             self._left()
             return PENDING
 
     def close(self) -> None:
         """Let go of the flow. For the owner, or, when there is none, for whoever was to come back."""
-        with self._lock:
-            self._stop = self._busy = True
+        with self.lock:
+            self.stopped = self._busy = True
         try:
             self._inner.close()
         finally:
@@ -445,7 +443,7 @@ class _Puller(DrainContext):
                 self._end_for_good()
                 self._left()
 
-    def _rejected(self, error: RejectedError) -> None:
+    def rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")
 
 

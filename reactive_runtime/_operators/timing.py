@@ -259,7 +259,7 @@ class _Timed(Combinator):
 
     def attach(self, drain: DrainContext) -> None:
         super().attach(drain)
-        self.clock = clock_in(drain._context) if self.given is None else self.given
+        self.clock = clock_in(drain.context) if self.given is None else self.given
 
     def after(self, seconds: float) -> Timer:
         return self.timer(self.clock, seconds)

@@ -475,7 +475,7 @@ class CallsUpstream:
         self.made = AtomicInteger()
 
     def note(self) -> None:
-        self.drain._later(lambda: self.made.add_and_get(1))
+        self.drain.later(lambda: self.made.add_and_get(1))
         self.drain._left()
 
     actor_a = note
