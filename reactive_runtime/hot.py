@@ -233,7 +233,7 @@ class _Box(SubscriberBuffer):
         first = not self.line or offer.number < self.line[0].number
         if first and offer.number > self.last and self.put(offer.item):
             offer.given, self.last = True, offer.number
-        elif waits and not (self.gone or self.over()):
+        elif waits and not (self.gone() or self.over()):
             self.line.append(offer)
             self.room()  # it is full, for all we know, and says when it is not
         return offer.given
@@ -261,7 +261,7 @@ class _Offer:
 
 
 def _wake(boxes: Iterable[_Box]) -> None:
-    wake_all([drain for box in boxes if (drain := box.drain()) is not None])
+    wake_all([drain for box in boxes if (drain := box.news()) is not None])
 
 
 class SubmissionPublisher(Flow[T]):

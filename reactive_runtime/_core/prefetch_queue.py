@@ -32,7 +32,7 @@ from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, none_element
-from reactive_runtime._core.pollable import Pollable
+from reactive_runtime._core.ready_queue import ReadyQueue
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
 
@@ -47,21 +47,17 @@ class Overflow:
     drop: Literal["oldest", "newest", "error"]
 
 
-class PrefetchQueue(Pollable):
+class PrefetchQueue(ReadyQueue):
     """Gives a drain what an upstream publisher signals."""
 
     __slots__ = (
         "__weakref__",
         "_batch",
         "_chunk",
-        "_closed",
         "_coming",
         "_consumed",
-        "_done",
         "_drain",
         "_elements",
-        "_failure",
-        "_items",
         "_most",
         "_on_drain",
         "_overflow",
@@ -70,7 +66,6 @@ class PrefetchQueue(Pollable):
         "_refill",
         "_room",
         "_subscribe",
-        "_told",
         "_unasked",
         "_upstream",
         "_worked",
@@ -80,7 +75,6 @@ class PrefetchQueue(Pollable):
     )
 
     queues = True
-    waits = True
 
     def __init__(
         self,
@@ -95,7 +89,8 @@ class PrefetchQueue(Pollable):
         `on_drain`: connect on the thread of the drain, instead of on the one that subscribes. `most`: exact demand, but
         no more than that at a time.
         """
-        self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # drain lock; None once it is closed
+        super().__init__([])  # len(_items) <= what was requested and has not been taken
+        self._subscribe: Callable[[Subscriber[Any]], object] | None = subscribe  # lock; None once it is closed
         self._prefetch = prefetch
         self._most = most
         self._on_drain = on_drain
@@ -105,15 +100,10 @@ class PrefetchQueue(Pollable):
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
         self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
-        self._upstream: Upstream | None = None  # drain lock; set once, by on_subscribe; let go when both sides are over
-        self._items: list[Any] = []  # drain lock; len <= what was requested and has not been taken
-        self._room = 0  # drain lock; elements that may still arrive (1.1)
-        self._unasked = 0  # drain lock; the part of the room that the upstream has not been asked to fill
-        self._done = False  # drain lock; the upstream has ended
-        self._failure: Failure | None = None  # drain lock; it ended with this
-        self._closed = False  # drain lock; the downstream has no use for elements any more
-        self._coming = False  # drain lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
-        self._told: tuple[list[Any], Any] | None = None  # drain lock; who is put where, once, when there is news
+        self._upstream: Upstream | None = None  # lock; set once, by on_subscribe; let go when both sides are over
+        self._room = 0  # lock; elements that may still arrive (1.1)
+        self._unasked = 0  # lock; the part of the room that the upstream has not been asked to fill
+        self._coming = False  # lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
         self._overflow: Overflow | None = None  # what to do with too many; for upstreams asked without bound
         # Owned by the downstream drain:
         self._chunk: Iterator[Any] = iter(())
@@ -127,13 +117,14 @@ class PrefetchQueue(Pollable):
 
     def attach(self, drain: DrainContext) -> None:
         self._drain = drain
+        self._lock = drain.lock
         self._coming = True
         drain.failed = None  # what was raised before is dealt with
         drain.expect()
 
     def is_here(self) -> bool:
         """The upstream has subscribed to its own upstreams, is not one of ours, or has ended; False: that is known."""
-        with self._drain.lock:
+        with self._lock:
             coming, self._coming = self._coming, False
         return coming
 
@@ -144,10 +135,13 @@ class PrefetchQueue(Pollable):
 
     def _publisher(self) -> str:
         """Who signals, for a message."""
-        with self._drain.lock:
+        with self._lock:
             subscribe = self._subscribe
         owner = getattr(subscribe, "__self__", None)
         return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
+
+    def _reader(self) -> DrainContext:
+        return self._drain
 
     def drain(self) -> DrainContext:
         """The drain that it gives its elements to."""
@@ -155,21 +149,21 @@ class PrefetchQueue(Pollable):
 
     def room(self) -> int:
         """How many elements have been promised room, and have not come. A look, from any thread."""
-        with self._drain.lock:
+        with self._lock:
             return self._room
 
     def connect(self) -> None:
         if not self._on_drain:
             self._connect()
         if self.even_closed:
-            with self._drain.lock:
+            with self._lock:
                 closed = self._closed
                 self._subscribe = None if closed else self._subscribe
             if closed:
                 self.came()
 
     def _connect(self) -> None:
-        with self._drain.lock:
+        with self._lock:
             subscribe = self._subscribe
         if subscribe is None:
             return
@@ -198,7 +192,7 @@ class PrefetchQueue(Pollable):
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         """What has arrived, batch by batch; PENDING when there is nothing; the upstream's end at the end."""
-        lock = self._drain.lock
+        lock = self._lock
         while True:
             batch = self._batch
             with lock:
@@ -207,7 +201,7 @@ class PrefetchQueue(Pollable):
                     self._items = []
                 else:
                     items, self._items = items[:batch], items[batch:]
-                done, failure = self._done, self._failure
+                done, failure = self._over, self._failure
             if items:
                 self._chunk = iter(items)
                 yield self._chunk
@@ -220,9 +214,9 @@ class PrefetchQueue(Pollable):
                         yield iter((PENDING,))
             elif not done:
                 yield iter((PENDING,))
-            elif failure is not None:
-                raise failure.reached(self._drain)
             else:
+                if failure is not None:
+                    raise self._at_end(failure)
                 return
 
     def _replenish(self, n: int) -> None:
@@ -242,15 +236,10 @@ class PrefetchQueue(Pollable):
         self._refill = 0
         self._batch = MAX_DEMAND
 
-    def failure(self) -> BaseException | None:
-        with self._drain.lock:
-            failure = self._failure
-        return None if failure is None else failure.reached(self._drain)
-
     def request(self, n: int) -> None:
         if self._prefetch is not None:
             return
-        with self._drain.lock:
+        with self._lock:
             if self._most is not None:
                 most = min(n, self._most)
                 n = most - self._room - len(self._items)
@@ -266,7 +255,7 @@ class PrefetchQueue(Pollable):
 
     def ask(self) -> None:
         """Ask the upstream to fill the room that was promised; made when nobody owns the drain, or by `_ask`."""
-        with self._drain.lock:
+        with self._lock:
             upstream = self._upstream
             if upstream is None or not self._unasked:
                 return
@@ -275,7 +264,7 @@ class PrefetchQueue(Pollable):
 
     def _ask(self, n: int) -> None:
         """Promise room for `n` more elements, and ask for them. For the owner of the drain."""
-        with self._drain.lock:
+        with self._lock:
             self._room += n
             self._unasked += n
             upstream = self._upstream
@@ -285,12 +274,12 @@ class PrefetchQueue(Pollable):
             self._drain.later(self.ask, light=self.light)
 
     def exhausted(self) -> bool:
-        with self._drain.lock:
-            return self._done and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
+        with self._lock:
+            return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
     def still_to_come(self) -> int | None:
-        with self._drain.lock:
-            waiting, upstream, done = len(self._items), self._upstream, self._done
+        with self._lock:
+            waiting, upstream, done = len(self._items), self._upstream, self._over
         above = 0 if done else None if upstream is None else upstream.still_to_come()
         return None if above is None else waiting + above
 
@@ -298,23 +287,10 @@ class PrefetchQueue(Pollable):
         """Hold no more than that. Called before `connect`."""
         self._overflow = overflow
 
-    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
-        with self._drain.lock:
-            if self._items or self._done:
-                return False
-            self._told = ready, who
-            return True
-
-    def _arrived(self) -> None:
-        """Something is here. Called with the drain's lock held."""
-        if self._told is not None:
-            ready, who = self._told
-            self._told = None
-            ready.append(who)
-
     def _too_many(self) -> list[Any]:
         """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
         assert self._overflow is not None
+        dropped: list[Any]
         beyond = len(self._items) - self._overflow.capacity
         if beyond <= 0:
             return []
@@ -331,16 +307,16 @@ class PrefetchQueue(Pollable):
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
-            with self._drain.lock:
+            with self._lock:
                 upstream = self._upstream
             if upstream is not None:
                 upstream.cancel()
 
     def close(self) -> None:
-        with self._drain.lock:
+        with self._lock:
             self._closed = True
             items, self._items = self._items, []
-            upstream, done = self._upstream, self._done
+            upstream, done = self._upstream, self._over
             failure = self._failure
             still_to_come = self.even_closed and upstream is None and not done  # `connect` is still to come
             if not still_to_come:
@@ -354,19 +330,15 @@ class PrefetchQueue(Pollable):
             if upstream is not None and not done:
                 upstream.cancel()  # 2.6, and it is not needed once the upstream has ended (2.4)
         finally:
-            try:
-                hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
-            finally:
-                if failure is not None:
-                    failure.left(self._drain)
+            self._dropped(left, failure)
 
     # -- the subscriber: called by the upstream, on any thread, serially ---------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
         upstream = Upstream(subscription, self)
-        with self._drain.lock:
-            first = self._upstream is None and not self._done
+        with self._lock:
+            first = self._upstream is None and not self._over
             if first:
                 self._upstream = upstream
             closed = self._closed
@@ -376,7 +348,7 @@ class PrefetchQueue(Pollable):
             upstream.cancel()
         else:
             if self._prefetch is not None:
-                with self._drain.lock:
+                with self._lock:
                     self._room += self._prefetch
                     self._unasked += self._prefetch
             if not ours(subscription, self):
@@ -387,8 +359,8 @@ class PrefetchQueue(Pollable):
         if element is None:
             raise NoneSignalledError(self, self._publisher())
         drain = self._drain
-        with drain.lock:
-            accepted = not (self._closed or self._done) and self._room > 0
+        with self._lock:
+            accepted = not (self._closed or self._over) and self._room > 0
             if accepted:
                 if self._room != MAX_DEMAND:
                     self._room -= 1
@@ -441,7 +413,7 @@ class PrefetchQueue(Pollable):
     def _put(self, elements: Sequence[Any]) -> bool:
         """Take them, and wake the drain; True: they wait for this thread, in its queue or in that of its executor."""
         drain = self._drain
-        with drain.lock:
+        with self._lock:
             waits = self.own and drain.waits_its_turn()
             owner = not waits and drain.claim()
             accepted = not self._closed
@@ -463,8 +435,8 @@ class PrefetchQueue(Pollable):
 
     def _refuse(self, element: Any) -> None:
         """An element that came after the end, after a cancel (2.8), or without demand (1.1)."""
-        with self._drain.lock:
-            closed, done, upstream = self._closed, self._done, self._upstream
+        with self._lock:
+            closed, done, upstream = self._closed, self._over, self._upstream
         reason = "it came after its stream had ended" if closed or done else "it came unasked"
         hooks.element_dropped(reason, element, self.heard)
         if closed and upstream is not None:
@@ -485,7 +457,7 @@ class PrefetchQueue(Pollable):
         """What the upstream has signalled; one of ours may have it from a source with many readers."""
         if comes_too_late(error, self._drain):
             return Failure(error, kept=True)
-        with self._drain.lock:
+        with self._lock:
             upstream = self._upstream
         subscription: Any = None if upstream is None else upstream.subscription()
         while isinstance(subscription, Relayed):
@@ -498,21 +470,19 @@ class PrefetchQueue(Pollable):
 
     def _ended(self, failure: Failure | None) -> bool:
         drain = self._drain
-        with drain.lock:
+        with self._lock:
             upstream = self._upstream
-            if self._done or self._closed:
-                already, self._done = True, True
-                if self._closed:
-                    self._upstream = None
-            else:
-                already, self._done, self._failure = False, True, failure
+            ended = self._end(failure)
+            if ended:
                 self._arrived()
+            elif self._closed:
+                self._over, self._upstream = True, None
         if upstream is not None:
             upstream.ended()
-        if not already:
+        if ended:
             self.came()
             drain.end_came()
-        return not already
+        return ended
 
 
 class NoneSignalledError(TypeError):

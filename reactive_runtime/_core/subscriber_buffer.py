@@ -17,11 +17,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from reactive_runtime._core import hooks, primitives
-from reactive_runtime._core.drain_context import DrainContext
+from reactive_runtime._core import hooks
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING
-from reactive_runtime._core.pollable import Pollable, paced
+from reactive_runtime._core.pollable import paced
+from reactive_runtime._core.ready_queue import FilledQueue
 from reactive_runtime.spec import MAX_DEMAND
 
 __all__ = ["SubscriberBuffer"]
@@ -31,29 +31,22 @@ def _nothing() -> None:
     """There is nothing to do."""
 
 
-class SubscriberBuffer(Pollable):
+class SubscriberBuffer(FilledQueue):
     """Gives one drain what is offered, on any thread."""
 
     __slots__ = (
         "__weakref__",
-        "_drain",
-        "_failure",
         "_full",
         "_given",
         "_handed",
-        "_items",
-        "_lock",
-        "_over",
         "_paced",
         "capacity",
-        "gone",
         "on_connect",
         "on_gone",
         "on_room",
     )
 
     queues = True
-    waits = True
 
     def __init__(
         self,
@@ -62,19 +55,14 @@ class SubscriberBuffer(Pollable):
         on_gone: Callable[[], object] = _nothing,
         on_connect: Callable[[], object] = _nothing,
     ) -> None:
+        super().__init__(deque())  # len(_items) <= capacity
         self.heard: hooks.Listeners = ()
         self.capacity: int = capacity
         self.on_room: Callable[[], object] = on_room
         self.on_gone: Callable[[], object] = on_gone
         self.on_connect: Callable[[], object] = on_connect
-        self._lock = primitives.Lock()
-        self._items: deque[Any] = deque()  # _lock; len <= capacity
-        self._full = False  # _lock; there was no room for somebody, who has not heard of any since
-        self._over = False  # _lock; there will be no more
-        self._failure: Failure | None = None  # _lock; and this is why
-        self.gone: bool = False  # _lock; the subscriber wants no more
-        self._drain: DrainContext | None = None  # _lock; set once, by attach
-        self._handed = 0  # _lock; handed on in this turn, and not yet subtracted from the drain's demand
+        self._full = False  # lock; there was no room for somebody, who has not heard of any since
+        self._handed = 0  # lock; handed on in this turn, and not yet subtracted from the drain's demand
         self._paced = False  # set once, before it is opened
         self._given = 0  # the drain's; elements handed on since `on_room` was called
 
@@ -83,7 +71,7 @@ class SubscriberBuffer(Pollable):
     def put(self, element: Any) -> bool:
         """Take `element`; False: there is no room for it, or no need. The subscriber is not woken: see `wake`."""
         with self._lock:
-            if self._over or self.gone:
+            if self._over or self._closed:
                 return False
             if len(self._items) >= self.capacity:
                 self._full = True
@@ -94,7 +82,7 @@ class SubscriberBuffer(Pollable):
     def push(self, element: Any) -> list[Any] | None:
         """Take `element`, and make room for it: returns the oldest that waited, if it had to go. None: no need."""
         with self._lock:
-            if self._over or self.gone:
+            if self._over or self._closed:
                 return None
             dropped = [self._items.popleft()] if len(self._items) >= self.capacity else []
             self._items.append(element)
@@ -108,10 +96,7 @@ class SubscriberBuffer(Pollable):
     def end(self, failure: Failure | None = None) -> bool:
         """There will be no more; False: that was known."""
         with self._lock:
-            if self._over or self.gone:
-                return False
-            self._over, self._failure = True, failure
-            return True
+            return self._end(failure)
 
     def over(self) -> bool:
         """Whether it has ended."""
@@ -121,18 +106,7 @@ class SubscriberBuffer(Pollable):
     def has_cancelled(self) -> bool:
         """Whether the subscriber has gone before the end."""
         with self._lock:
-            return self.gone and not self._over
-
-    def drain(self) -> DrainContext | None:
-        """The drain that it gives its elements to, once there is one."""
-        with self._lock:
-            return self._drain
-
-    def wake(self) -> None:
-        """Let the subscriber see to what has come. May call it, on this thread."""
-        drain = self.drain()
-        if drain is not None:
-            drain.wake()
+            return self._closed and not self._over
 
     def lag(self) -> int:
         """How many elements wait."""
@@ -151,7 +125,7 @@ class SubscriberBuffer(Pollable):
     def room(self) -> int:
         """How many elements there is room for."""
         with self._lock:
-            room = 0 if self._over or self.gone else self.capacity - len(self._items)
+            room = 0 if self._over or self._closed else self.capacity - len(self._items)
             if not room:
                 self._full = True
             return room
@@ -166,10 +140,6 @@ class SubscriberBuffer(Pollable):
             return items
 
     # -- the pollable source -------------------------------------------------------------------------------------------
-
-    def attach(self, drain: DrainContext) -> None:
-        with self._lock:
-            self._drain = drain
 
     def connect(self) -> None:
         assert self._drain is not None
@@ -192,16 +162,15 @@ class SubscriberBuffer(Pollable):
             self._given = 0
             self.on_room()
         with self._lock:
-            if self._items:
+            if not self._items and not self._over:
+                return PENDING
+            ended, failure = not self._items, self._failure
+            if not ended:
                 element = self._items.popleft()
                 full, self._full = self._full, False
                 self._handed += 1
-            elif not self._over:
-                return PENDING
-            elif self._failure is None:
-                raise StopIteration
-            else:
-                raise self._failure.reached(self._drain)
+        if ended:
+            raise self._at_end(failure)
         self._given += 1
         if full:
             self._freed()
@@ -212,11 +181,6 @@ class SubscriberBuffer(Pollable):
         assert self._drain is not None
         self._drain.later(self.on_room)  # as soon as it has
 
-    def failure(self) -> BaseException | None:
-        with self._lock:
-            drain, failure = self._drain, self._failure
-        return None if failure is None else failure.reached(drain)
-
     def request(self, n: int) -> None:
         with self._lock:
             self._handed = 0  # the turn is over
@@ -224,19 +188,15 @@ class SubscriberBuffer(Pollable):
     def exhausted(self) -> bool:
         with self._lock:
             self._handed = 0
-            return self._over and not self._items
+        return super().exhausted()
 
     def close(self) -> None:
         with self._lock:
-            self.gone = True
+            self._closed = True
             items = list(self._items)
             self._items.clear()
-            drain, failure = self._drain, self._failure
+            failure = self._failure
         try:
-            hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)
+            self._dropped(items, failure)
         finally:
-            try:
-                if failure is not None:
-                    failure.left(drain)
-            finally:
-                self.on_gone()
+            self.on_gone()

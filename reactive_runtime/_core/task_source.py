@@ -18,7 +18,7 @@ from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.naming import executor_name
-from reactive_runtime._core.pollable import Pollable
+from reactive_runtime._core.ready_queue import ReadyQueue
 from reactive_runtime._core.step import Step, let_go
 from reactive_runtime.errors import RejectedError
 
@@ -28,26 +28,19 @@ __all__ = ["TaskSource"]
 Outcome = tuple[list[Any], BaseException | None]
 
 
-class TaskSource(Pollable):
+class TaskSource(ReadyQueue):
     """Runs the source and its steps, none of which expands, as one task. Begins at once, or with the first demand."""
 
     __slots__ = (
         "_at_once",
         "_begun",
         "_chunk",
-        "_closed",
         "_drain",
         "_executor",
-        "_failure",
         "_future",
-        "_items",
-        "_over",
         "_steps",
         "_supplier",
-        "_told",
     )  # fmt: skip
-
-    waits = True
 
     def __init__(
         self,
@@ -57,24 +50,24 @@ class TaskSource(Pollable):
         *,
         at_once: bool,
     ) -> None:
+        super().__init__([])  # it is over when the task is done
         self._supplier = supplier
         self._steps = [step.copy() for step in steps]  # the task's
         self._executor = executor
         self._at_once = at_once
         self._begun = False  # the owner's
         self._drain: DrainContext  # set once, by attach
-        self._future: Future[Outcome] | None = None  # the drain's lock
-        self._items: list[Any] = []  # the drain's lock
-        self._over = False  # the drain's lock; the task is done
-        self._failure: Failure | None = None  # the drain's lock; it raised this
-        self._closed = False  # the drain's lock
-        self._told: tuple[list[Any], Any] | None = None  # the drain's lock; see Prefetch queue.tell
+        self._future: Future[Outcome] | None = None  # lock
         self._chunk: Iterator[Any] = iter(())  # the owner's
 
     # -- the pollable source -------------------------------------------------------------------------------------------
 
     def attach(self, drain: DrainContext) -> None:
         self._drain = drain
+        self._lock = drain.lock
+
+    def _reader(self) -> DrainContext:
+        return self._drain
 
     def connect(self) -> None:
         if self._at_once:
@@ -93,7 +86,7 @@ class TaskSource(Pollable):
 
     def _chunks(self) -> Generator[Iterator[Any], None, None]:
         while True:
-            with self._drain.lock:
+            with self._lock:
                 over, failure = self._over, self._failure
                 items, self._items = self._items, []
             if not over:
@@ -102,22 +95,15 @@ class TaskSource(Pollable):
             self._chunk = iter(items)
             yield self._chunk
             if failure is not None:
-                raise failure.reached(self._drain)
+                raise self._at_end(failure)
             return
 
     def exhausted(self) -> bool:
-        with self._drain.lock:
+        with self._lock:
             return self._over and not self._items and self._chunk.__length_hint__() == 0  # type: ignore[attr-defined]
 
-    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
-        with self._drain.lock:
-            if self._over:
-                return False
-            self._told = ready, who
-            return True
-
     def close(self) -> None:
-        with self._drain.lock:
+        with self._lock:
             self._closed = True
             items, self._items = self._items, []
             future, failure = self._future, self._failure
@@ -127,11 +113,7 @@ class TaskSource(Pollable):
             if future is not None:
                 future.cancel()
         finally:
-            try:
-                hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
-            finally:
-                if failure is not None:
-                    failure.left(self._drain)
+            self._dropped(left, failure)
 
     # -- the task ----------------------------------------------------------------------------------------------
 
@@ -149,7 +131,7 @@ class TaskSource(Pollable):
             if goes_up(error):
                 raise
             return
-        with self._drain.lock:
+        with self._lock:
             closed = self._closed  # `close` has not seen it
             if not closed:
                 self._future = future
@@ -158,7 +140,7 @@ class TaskSource(Pollable):
         future.add_done_callback(partial(contained, self._done))
 
     def _gone(self) -> bool:
-        with self._drain.lock:
+        with self._lock:
             return self._closed
 
     def _work(self) -> Outcome:
@@ -187,16 +169,12 @@ class TaskSource(Pollable):
     def _settle(self, items: list[Any], error: BaseException | None) -> None:
         drain = self._drain
         kept = error is not None and comes_too_late(error, drain)
-        with drain.lock:
-            late = self._closed
-            if not late:
-                self._items, self._over = items, True
-                self._failure = None if error is None else Failure(error, kept=kept)
-                if self._told is not None:
-                    ready, who = self._told
-                    self._told = None
-                    ready.append(who)
-        if not late:
+        with self._lock:
+            ended = self._end(None if error is None else Failure(error, kept=kept))
+            if ended:
+                self._items = items
+                self._arrived()
+        if ended:
             drain.heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):

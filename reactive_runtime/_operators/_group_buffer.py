@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core import primitives
 from reactive_runtime._core.combinator import PENDING
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
-from reactive_runtime._core.pollable import Pollable
+from reactive_runtime._core.ready_queue import FilledQueue
 
 if TYPE_CHECKING:
     from reactive_runtime._operators._group_source import Split
@@ -29,47 +28,32 @@ def way_of(drain: DrainContext | None) -> list[DrainContext]:
     return way
 
 
-class Box(Pollable):
+class Box(FilledQueue):
     """Feeds one subscriber with what the source's drain has for it."""
 
     __slots__ = (
         "_ahead",
-        "_drain",
         "_fail",
-        "_failure",
-        "_gone",
-        "_items",
         "_left",
-        "_lock",
         "_noted",
-        "_over",
         "_short",
         "_split",
         "_taken",
-        "_told",
         "_way",
         "capacity",
     )
 
-    waits = True
-
     def __init__(self, split: Split, capacity: int) -> None:
+        super().__init__(deque())  # len(_items) <= capacity
         self._split = split
         self.capacity = capacity
-        self._lock = primitives.Lock()
-        self._items: deque[Any] = deque()  # _lock; len <= capacity
-        self._left: list[Any] = []  # _lock; what waited when the subscriber cancelled
-        self._over = False  # _lock; there will be no more
-        self._fail: Callable[[], Failure] | None = None  # _lock; makes what it has ended with
-        self._failure: Failure | None = None  # _lock; that, once the box has a subscriber, or is about to
-        self._taken = False  # _lock; it has a subscriber, or is about to
-        self._drain: DrainContext | None = None  # _lock; set once, by attach
-        self._ahead: int | None = None  # _lock; how many may wait, whatever is demanded; None: what is demanded
-        self._short = False  # _lock; it could take no more, and the source's drain has not heard that it can
-        self._noted = False  # _lock; the source's drain is about to be woken, when the subscriber's has been left
-        self._told: tuple[list[Any], Any] | None = None  # _lock; see Pollable source.tell
-        self._gone = False  # _lock; the subscriber wants no more
-        # _lock; its drain, and those that what it gives goes through; until it has gone
+        self._left: list[Any] = []  # lock; what waited when the subscriber cancelled
+        self._fail: Callable[[], Failure] | None = None  # lock; makes what it has ended with, for each that takes it
+        self._taken = False  # lock; it has a subscriber, or is about to
+        self._ahead: int | None = None  # lock; how many may wait, whatever is demanded; None: what is demanded
+        self._short = False  # lock; it could take no more, and the source's drain has not heard that it can
+        self._noted = False  # lock; the source's drain is about to be woken, when the subscriber's has been left
+        # lock; its drain, and those that what it gives goes through; until it has gone
         self._way: list[DrainContext] = []
 
     # -- the source's drain ------------------------------------------------------------------------------------
@@ -77,7 +61,7 @@ class Box(Pollable):
     def put(self, element: Any) -> bool:
         """Take `element`; False: there is no room, or no need. The subscriber is not woken: see `wake`."""
         with self._lock:
-            if self._over or self._gone:
+            if self._over or self._closed:
                 return False
             self._short = len(self._items) >= self.capacity
             if not self._short:
@@ -87,29 +71,16 @@ class Box(Pollable):
     def end(self, error: BaseException | None = None, spread: Spread | None = None) -> None:
         """There will be no more."""
         with self._lock:
-            if not (self._over or self._gone):
-                self._over = True
-                if error is not None:
-                    self._fail = partial(Failure, error, spread)
-                    self._failure = self._fail() if self._taken else None
-
-    def wake(self) -> None:
-        """Let the subscriber see to what has come. May call it, on this thread."""
-        with self._lock:
-            drain, ready, self._told = self._drain, self._told, None
-        if drain is None:
-            return
-        if ready is not None:
-            waiting, who = ready
-            with drain.lock:
-                waiting.append(who)
-        drain.wake()
+            if self._over or self._closed:
+                return
+            self._fail = None if error is None else partial(Failure, error, spread)
+            self._end(self._fail() if self._fail is not None and self._taken else None)
 
     def wants(self) -> bool:
         """Whether one more element could be delivered, or may wait. Where not, it will wake the source's drain."""
         with self._lock:
             waiting, drain, ahead = len(self._items), self._drain, self._ahead
-            if self._over or self._gone:
+            if self._over or self._closed:
                 return False
             self._short = True  # until it is known, so that no note is missed
         if waiting >= self.capacity or drain is None:
@@ -125,16 +96,6 @@ class Box(Pollable):
         with self._lock:
             self._short = self._short or bool(self._items)
             return len(self._items)
-
-    def drain(self) -> DrainContext | None:
-        """The subscriber's, once there is one."""
-        with self._lock:
-            return self._drain
-
-    def gone(self) -> bool:
-        """Whether the subscriber has cancelled, or has had all."""
-        with self._lock:
-            return self._gone
 
     def left(self) -> list[Any]:
         """What waited when the subscriber cancelled: once."""
@@ -171,8 +132,9 @@ class Box(Pollable):
 
     def attach(self, drain: DrainContext) -> None:
         way = way_of(drain)
+        super().attach(drain)
         with self._lock:
-            self._drain, self._way = drain, way
+            self._way = way
 
     def connect(self) -> None:
         self._rouse(owned=False)
@@ -185,14 +147,14 @@ class Box(Pollable):
 
     def __next__(self) -> Any:
         with self._lock:
-            if not self._items:
-                if not self._over:
-                    return PENDING
-                if self._failure is not None:
-                    raise self._failure.reached(self._drain)
-                raise StopIteration
-            element = self._items.popleft()
-            short, self._short = self._short, False
+            if not self._items and not self._over:
+                return PENDING
+            ended, failure = not self._items, self._failure
+            if not ended:
+                element = self._items.popleft()
+                short, self._short = self._short, False
+        if ended:
+            raise self._at_end(failure)
         if short:
             self._rouse()
         return element
@@ -207,20 +169,9 @@ class Box(Pollable):
         if short:
             self._rouse()
 
-    def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
-        with self._lock:
-            if self._items or self._over:
-                return False
-            self._told = ready, who
-            return True
-
-    def exhausted(self) -> bool:
-        with self._lock:
-            return self._over and not self._items
-
     def close(self) -> None:
         with self._lock:
-            self._gone = True
+            self._closed = True
             self._left = list(self._items)
             self._items.clear()
             drain, failure = self._drain, self._failure

@@ -163,7 +163,7 @@ class Emitter(Generic[T]):
                 hooks.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
             buffer.wake()
             return EmitResult.OK
-        if buffer.gone:
+        if buffer.gone():
             return EmitResult.CANCELLED
         if buffer.over():
             return EmitResult.TERMINATED
@@ -392,14 +392,14 @@ class _OfAsync(Combinator):
                     if element is None:
                         raise none_element()
                     while not self.buffer.put(element):
-                        if self.buffer.gone:
+                        if self.buffer.gone():
                             self.discard(element)
                             return
                         self.room.clear()
                         if not self.buffer.room():
                             await self.room.wait()
                     self.buffer.wake()
-                    if self.buffer.gone:
+                    if self.buffer.gone():
                         return
                     given += 1
                     if given % BATCH == 0:  # an iterable that never waits lets the other tasks of the loop have a turn
