@@ -307,6 +307,10 @@ class InnerSubscription:
         if isinstance(self._pollable, PrefetchQueue):
             self._pollable.even_closed = True
 
+    def reads(self) -> Pollable:
+        """What it pulls from."""
+        return self._pollable
+
     def waits(self) -> bool:
         """Whether its elements may come later, from elsewhere."""
         return self._pollable.waits

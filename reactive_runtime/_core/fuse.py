@@ -261,9 +261,9 @@ def _one(upstream: Iterable[Any], step: Step[Any, Any], subscription: Stoppable)
         step.done = True
         for element in _given(step, step.on_complete(), _UNSTOPPED):
             while not subscription.demanded:
-                step._due = element
+                step.due = element
                 yield PENDING
-            step._due = None
+            step.due = None
             yield element
 
 
@@ -520,8 +520,8 @@ class _Writer:
             return self._sink(value)
         step = f"s{len(self.stages) - 1}"
         text = (
-            f"while not subscription.demanded:\n    {step}._due = given\n    yield PENDING\n"
-            f"{step}._due = None\n"
+            f"while not subscription.demanded:\n    {step}.due = given\n    yield PENDING\n"
+            f"{step}.due = None\n"
             "yield given"
         )
         return [ast.Assign([ast.Name("given", ast.Store())], value), *ast.parse(text).body]

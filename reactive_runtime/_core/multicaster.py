@@ -112,6 +112,11 @@ class Reader(Pollable):
         self.on_connect: Callable[[], object] = multicaster.more_room  # set before it is attached
         self.on_gone: Callable[[], object] | None = None  # set before it is attached
 
+    def upstream(self) -> Upstream | None:
+        """Through what the multicaster calls its source, while it is connected to one."""
+        with self._multicaster._lock:
+            return self._multicaster._upstream
+
     def attach(self, drain: DrainContext) -> None:
         self._on_drain = drain.executor is not None
         with self._multicaster._lock:

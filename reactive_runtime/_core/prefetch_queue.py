@@ -147,6 +147,11 @@ class PrefetchQueue(ReadyQueue):
         """The drain that it gives its elements to."""
         return self._drain
 
+    def upstream(self) -> Upstream | None:
+        """Through what it calls its upstream, while both are there."""
+        with self._lock:
+            return self._upstream
+
     def room(self) -> int:
         """How many elements have been promised room, and have not come. A look, from any thread."""
         with self._lock:
@@ -457,8 +462,7 @@ class PrefetchQueue(ReadyQueue):
         """What the upstream has signalled; one of ours may have it from a source with many readers."""
         if comes_too_late(error, self._drain):
             return Failure(error, kept=True)
-        with self._lock:
-            upstream = self._upstream
+        upstream = self.upstream()
         subscription: Any = None if upstream is None else upstream.subscription()
         while isinstance(subscription, Relayed):
             subscription = subscription.subscription

@@ -63,7 +63,7 @@ class Step(Generic[T, R]):
     """Set before the last element is yielded, by a step that knows which one it is: completion can then follow
     at once, without waiting for more demand (2.9)."""
 
-    _due: Any = None
+    due: Any = None
     """What `on_complete` has given, while it waits for demand; for the hook."""
 
     location: AssemblyLocation | None = None
@@ -164,9 +164,9 @@ def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Hel
             else:
                 hooks.error_dropped(f"{step} raised when it was closed", error)
         else:
-            if step._due is not None:
-                kept.append(step._due)
-                step._due = None
+            if step.due is not None:
+                kept.append(step.due)
+                step.due = None
             if kept:
                 listeners = heard_above(steps[at + 1 :], heard)
                 held.extend((element, listeners) for element in kept)

@@ -67,7 +67,7 @@ class PulledSubscription(DrainContext):
         home: Executor | None = None,
     ) -> None:
         if executor is None and home is None and type(subscriber) is PrefetchQueue and subscriber.own:
-            home = subscriber._drain.home
+            home = subscriber.drain().home
         super().__init__(executor, home)  # owned, by `start`, so that nothing is signalled before on_subscribe
         self._cancelled = False  # lock
         self._fault: Exception | None = None  # lock; an invalid demand to be answered
@@ -84,7 +84,7 @@ class PulledSubscription(DrainContext):
             self._coming = 1  # itself, until it has subscribed to what it begins with
             self.waiter = self._behind.drain().waiter
         if type(subscriber) is PrefetchQueue and subscriber.own:
-            self._root = subscriber._drain.root()
+            self._root = subscriber.drain().root()
         if self.home is not None or type(subscriber) is PrefetchQueue:
             self._patience = WORK
         if self._steps:
@@ -125,6 +125,10 @@ class PulledSubscription(DrainContext):
                 self._fault = fault
             self.stopped = True
         self.end_came()
+
+    def reads(self) -> tuple[Pollable | None, Sequence[Step[Any, Any]]]:
+        """What it pulls from, and the steps: a look from any thread, for a message. None: it is closed."""
+        return self._pollable, self._steps
 
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 

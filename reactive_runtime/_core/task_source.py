@@ -69,6 +69,9 @@ class TaskSource(ReadyQueue):
     def _reader(self) -> DrainContext:
         return self._drain
 
+    def what(self) -> str:
+        return f"a task on {executor_name(self._executor)}"
+
     def connect(self) -> None:
         if self._at_once:
             self._submit()

@@ -18,7 +18,6 @@ from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed, Upstream
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime._core.task_source import TaskSource
 
 __all__ = ["waited_for"]
 
@@ -36,7 +35,7 @@ def waited_for(subscription: PulledSubscription) -> str:
 
 
 def _of(subscription: PulledSubscription, depth: int) -> str:
-    pollable, steps, executor = subscription._pollable, subscription._steps, subscription.executor
+    (pollable, steps), executor = subscription.reads(), subscription.executor
     owned, demand = subscription.is_owned(), subscription.demand()
     location = "the thread that woke it" if executor is None else executor_name(executor)
     if pollable is None:
@@ -51,11 +50,12 @@ def _of(subscription: PulledSubscription, depth: int) -> str:
 
 def _pollable(pollable: Pollable, drain: DrainContext, depth: int) -> str:
     if depth and isinstance(pollable, PrefetchQueue):
-        return _above(pollable._upstream, _text(pollable), depth - 1)
+        return _above(pollable.upstream(), _text(pollable), depth - 1)
     if depth and isinstance(pollable, Reader):
-        if pollable._multicaster._upstream is None:
+        upstream = pollable.upstream()
+        if upstream is None:
             return "a multicaster that no source is connected to"
-        return f"a multicaster, which waited for {_above(pollable._multicaster._upstream, _text(pollable), depth - 1)}"
+        return f"a multicaster, which waited for {_above(upstream, _text(pollable), depth - 1)}"
     if depth and isinstance(pollable, Combinator):
         return f"{_text(pollable)}, which waited for {_inners(pollable, drain, depth - 1)}"
     if isinstance(pollable, SubscriberBuffer):
@@ -65,7 +65,8 @@ def _pollable(pollable: Pollable, drain: DrainContext, depth: int) -> str:
 
 def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
     """What an upstream waited for."""
-    above = None if upstream is None or upstream._subscription is None else Relayed.unwrapped(upstream._subscription)
+    subscription = None if upstream is None else upstream.subscription()
+    above = None if subscription is None else Relayed.unwrapped(subscription)
     if isinstance(above, PulledSubscription):
         return _of(above, depth)
     if above is None or isinstance(above, Drain):
@@ -77,7 +78,7 @@ def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
 
 def _inners(combinator: Combinator, drain: DrainContext, depth: int) -> str:
     open_inners: list[InnerSubscription] = [inner for inner in list(combinator.inners) if not inner.over]
-    waits = [_pollable(inner._pollable, drain, depth) for inner in open_inners[:3]]
+    waits = [_pollable(inner.reads(), drain, depth) for inner in open_inners[:3]]
     more = len(open_inners) - len(waits)
     own = combinator.waits_for()
     parts = [*([own] if own else []), *waits, *([f"{more} more"] if more else [])]
@@ -87,7 +88,5 @@ def _inners(combinator: Combinator, drain: DrainContext, depth: int) -> str:
 def _text(pollable: Any) -> str:
     if isinstance(pollable, Combinator):
         return f"`{pollable.title}`"
-    if isinstance(pollable, TaskSource):
-        return f"a task on {executor_name(pollable._executor)}"
     what: str = pollable.what()
     return what

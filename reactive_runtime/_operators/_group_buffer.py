@@ -137,7 +137,7 @@ class Box(FilledQueue):
             self._way = way
 
     def connect(self) -> None:
-        self._rouse(owned=False)
+        self.rouse(owned=False)
 
     def open(self) -> Iterator[Any]:
         return self
@@ -156,7 +156,7 @@ class Box(FilledQueue):
         if ended:
             raise self._at_end(failure)
         if short:
-            self._rouse()
+            self.rouse()
         return element
 
     def relays(self) -> bool:
@@ -167,7 +167,7 @@ class Box(FilledQueue):
         with self._lock:
             short, self._short = self._short, False
         if short:
-            self._rouse()
+            self.rouse()
 
     def close(self) -> None:
         with self._lock:
@@ -180,9 +180,9 @@ class Box(FilledQueue):
                 failure.left(drain)
         finally:
             if self._split.departed(self):
-                self._rouse()
+                self.rouse()
 
-    def _rouse(self, *, owned: bool = True) -> None:
+    def rouse(self, *, owned: bool = True) -> None:
         """Have the source's drain look at this. `owned`: called by the owner of the subscriber's drain."""
         with self._lock:
             drain = self._drain

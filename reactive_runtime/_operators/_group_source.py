@@ -77,7 +77,7 @@ class Split(Combinator):
             more = n > self._wanted
             self._wanted = n
         if more:
-            self.outer._rouse()
+            self.outer.rouse()
 
     # -- what becomes of an element ----------------------------------------------------------------------------
 
