@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from reactive_runtime import hooks
+from reactive_runtime.debugging import ownership_checked
 
 # The same examples in every run: what fails here fails everywhere. HYPOTHESIS_PROFILE=random looks for new ones.
 settings.register_profile("same", derandomize=True, database=None)
@@ -52,6 +53,28 @@ def nothing_vanishes(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
     errors = [drop for drop in drops if drop.error is not None]
     assert not errors, f"went to the hook, and nobody looked: {errors}"
+
+
+OWNED = ("connections", "exits", "models", "operators")
+"""Folders whose tests run with `ownership_checked`."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def calls_by_others(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """The calls of the core's methods by threads that may not make them, in tests of the folders above."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] not in OWNED:
+        yield []
+        return
+    with ownership_checked() as wrong:
+        yield wrong
+
+
+@pytest.fixture(autouse=True)
+def only_the_owner_calls(calls_by_others: list[str]) -> Iterator[None]:
+    """No thread has called what is for the owner of a drain, or for one that holds a lock."""
+    before = len(calls_by_others)
+    yield
+    assert calls_by_others[before:] == []
 
 
 @pytest.fixture

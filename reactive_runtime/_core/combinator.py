@@ -46,6 +46,7 @@ from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.ownership import owner_only
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -97,7 +98,6 @@ class InnerSubscription:
 
     __slots__ = (
         "_ahead",
-        "_drain",
         "_heard",
         "_iterator",
         "_keeps",
@@ -107,6 +107,7 @@ class InnerSubscription:
         "_prefetch",
         "_seen",
         "_steps",
+        "drain",
         "over",
     )
 
@@ -127,7 +128,7 @@ class InnerSubscription:
         `ahead`: an asynchronous operator upstream gets a drain of its own, and so goes on while it is not polled.
         """
         plan = source._source.plan()
-        self._drain = drain
+        self.drain = drain
         self._heard = heard  # who hears of what is discarded downstream of its steps
         self._prefetch = prefetch
         self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
@@ -190,16 +191,17 @@ class InnerSubscription:
             n = min(step.upstream_demand(n), MAX_DEMAND)
         return n
 
+    @owner_only
     def next_if_demanded(self) -> Any:
         """The next element, if one is demanded; PENDING; or END. Raises what the upstream ended with."""
         if self.over:
             return END
-        if self._drain.stopped:
+        if self.drain.stopped:
             return PENDING
-        if not self._drain.demanded:
+        if not self.drain.demanded:
             return self.peek_end()
-        if self._keeps and self._drain.away:
-            self._drain.deferred = True
+        if self._keeps and self.drain.away:
+            self.drain.deferred = True
             return self.peek_end()
         if self._ahead is not NOTHING:
             element, self._ahead = self._ahead, NOTHING
@@ -207,9 +209,10 @@ class InnerSubscription:
             return element
         return self._next()
 
+    @owner_only
     def next_signal(self) -> Any:
         """The next element, demanded or not, for an inner subscription whose elements do not go on."""
-        drain = self._drain
+        drain = self.drain
         element = self.next_if_demanded() if drain.demanded else drain.pulling(self.next_if_demanded, demanded=True)
         if element is PENDING and self._prefetch is not None:
             if self._own:
@@ -220,7 +223,7 @@ class InnerSubscription:
 
     def _next(self) -> Any:
         self._seen = False
-        drain = self._drain
+        drain = self.drain
         drain.work_left -= 1
         if not drain.work_left:
             drain.give_way()
@@ -253,9 +256,10 @@ class InnerSubscription:
         if not self._steps:
             return elements
         if not self._pollable.waits:
-            elements = paced(elements, self._drain)
-        return pulled(elements, self._steps, self._drain)
+            elements = paced(elements, self.drain)
+        return pulled(elements, self._steps, self.drain)
 
+    @owner_only
     def peek_end(self) -> Any:
         """END, if that is certain; else PENDING, and what needs no demand has been seen to.
 
@@ -265,14 +269,14 @@ class InnerSubscription:
             return END
         if self._seen:
             return PENDING
-        drain = self._drain
+        drain = self.drain
         return drain.pulling(self._looked, demanded=False) if drain.demanded else self._looked()
 
     def _looked(self) -> Any:
         if self._ahead is NOTHING:
             if self._iterator is None:
-                if self._keeps and self._drain.away:
-                    self._drain.deferred = True
+                if self._keeps and self.drain.away:
+                    self.drain.deferred = True
                     return PENDING
                 self._iterator = self._opened()
             self._pollable.run_without_demand()
@@ -288,11 +292,13 @@ class InnerSubscription:
         """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
         return self._pollable.pushes()
 
+    @owner_only
     def ask_exactly(self) -> None:
         """From now on ask for what is demanded."""
         self._prefetch = None
         self._pollable.ask_exactly()
 
+    @owner_only
     def raise_failure(self) -> None:
         """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
         if not self.over and (error := self._pollable.failure()) is not None:
@@ -317,7 +323,7 @@ class InnerSubscription:
 
     def sleep(self, ready: list[InnerSubscription]) -> bool:
         """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
-        if self._keeps and self._drain.away:
+        if self._keeps and self.drain.away:
             return False  # it was not asked
         return self._pollable.notify_when_ready(ready, self)
 
@@ -325,6 +331,7 @@ class InnerSubscription:
         """Whether demand has to be passed on to it."""
         return self._pollable.relays()
 
+    @owner_only
     def request(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded downstream."""
         if not self.over:
@@ -344,6 +351,7 @@ class InnerSubscription:
                 return True
         return False
 
+    @owner_only
     def close(self) -> None:
         """Let go of the upstream."""
         if self.over:
@@ -373,6 +381,7 @@ class ReadySet:
 
     def __init__(self, combinator: Combinator) -> None:
         self._gather = combinator
+        self.drain: DrainContext = combinator.drain
         self._awake: deque[InnerSubscription] = deque()  # in the order of their turns
         self._asleep = 0
         self._ready: list[InnerSubscription] = []  # the drain's lock; those that have been woken
@@ -381,17 +390,19 @@ class ReadySet:
     def __len__(self) -> int:
         return len(self._awake) + self._asleep
 
+    @owner_only
     def add(self, inner: InnerSubscription) -> None:
         """One more; its turn comes after those of the others."""
         self._awake.append(inner)
 
+    @owner_only
     def next_if_demanded(self) -> Any:
         """An element; PENDING where no inner subscription has one; END when one or more have ended, which are no longer
         here.
 
         Raises the error of an inner subscription, which is then no longer here either.
         """
-        drain = self._gather.drain
+        drain = self.drain
         with drain.lock:
             if self._ready:
                 self._awake.extend(self._ready)
@@ -440,6 +451,7 @@ class ReadySet:
                 self._awake.append(inner)
         return result
 
+    @owner_only
     def settle(self) -> None:
         """Called when the last element has been handled: cancel its upstream now if a step has taken its last one.
 
@@ -462,10 +474,10 @@ class ReadySet:
 class Timer:
     """A time to wait for. `due` is for the drain's owner."""
 
-    __slots__ = ("_clock", "_drain", "_dropped", "_fired", "_future", "_over", "_round")
+    __slots__ = ("_clock", "_dropped", "_fired", "_future", "_over", "_round", "drain")
 
     def __init__(self, drain: DrainContext, clock: Clock, seconds: float) -> None:
-        self._drain = drain
+        self.drain = drain
         self._clock = clock
         self._fired = False  # the drain's lock
         self._round = 0  # the drain's lock; how often it has begun anew
@@ -481,24 +493,24 @@ class Timer:
         self._future.add_done_callback(self._settled)
 
     def _fire(self, round: int) -> None:
-        with self._drain.lock:
+        with self.drain.lock:
             if round != self._round:  # it was due, and on its way, when the timer began anew
                 return
             self._fired = True
-        self._drain.heard_from()
+        self.drain.heard_from()
 
     def _settled(self, future: Future[Any]) -> None:
         if not future.cancelled():
             return
-        with self._drain.lock:
+        with self.drain.lock:
             if self._future is not future:  # taken back by `cancel` or `again`
                 return
             self._dropped = RejectedError("a timer was cancelled in the clock's queue")
-        self._drain.heard_from()
+        self.drain.heard_from()
 
     def due(self) -> bool:
         """Whether the time has come. RejectedError if it never will, since the clock was shut down."""
-        with self._drain.lock:
+        with self.drain.lock:
             fired, dropped = self._fired, self._dropped
         if dropped is not None and not self._over:
             raise _no_clock(self._clock, dropped)
@@ -507,7 +519,7 @@ class Timer:
     def again(self, seconds: float) -> None:
         """Begin anew."""
         self.cancel()
-        with self._drain.lock:
+        with self.drain.lock:
             self._fired = False
             self._round += 1
         self._over = False
@@ -516,7 +528,7 @@ class Timer:
     def cancel(self) -> None:
         """Wait no more."""
         self._over = True
-        with self._drain.lock:
+        with self.drain.lock:
             future, self._future = self._future, _NO_FUTURE
         future.cancel()
 
@@ -588,6 +600,7 @@ class Combinator(Pollable):
 
     # -- for operators -----------------------------------------------------------------------------------------
 
+    @owner_only
     def inner(
         self,
         source: FlowBase[Any],
@@ -618,6 +631,7 @@ class Combinator(Pollable):
         inner.ask_exactly()
         self._relaying[inner] = None
 
+    @owner_only
     def leave(self, inner: InnerSubscription) -> None:
         """Let go of an upstream."""
         self.inners.pop(inner, None)

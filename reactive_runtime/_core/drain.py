@@ -30,6 +30,7 @@ from reactive_runtime._core import hooks, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
 from reactive_runtime._core.lingering import Lingering
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.ownership import owner_only, with_lock
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -69,6 +70,7 @@ class Drain:
         self._missed = False  # lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
 
+    @owner_only
     def _turn(self, allowance: int) -> int:
         """Work off at most `allowance` (0: only look around); return how much was taken, or CLOSED. Owner only."""
         raise NotImplementedError
@@ -86,6 +88,7 @@ class Drain:
 
     # -- the way in, and the way out: with the lock held -------------------------------------------------------
 
+    @with_lock
     def claim(self, n: int = 0) -> bool:
         """Add `n` to the demand, and own the drain; or, where a thread does, leave it a note.
 
@@ -100,6 +103,7 @@ class Drain:
         self._busy = True
         return True
 
+    @with_lock
     def leave(self) -> bool:
         """Own the drain no more. False: there is a note, which is taken, and the caller still owns it. Owner only."""
         if self._missed:
@@ -153,6 +157,7 @@ class Drain:
         else:
             self._submit(resubmitted=False)
 
+    @owner_only
     def spend(self) -> None:
         """The batch is used up, though not by elements that were delivered: give way, and come back. Owner only."""
         self._spent = True

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from reactive_runtime._core import hooks, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.exits import contained, each
+from reactive_runtime._core.ownership import owner_only, with_lock
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -124,6 +125,7 @@ class DrainContext(Drain):
         """Only a subscription has a subscriber."""
         raise error
 
+    @owner_only
     def pulling(self, pull: Callable[[], R], *, demanded: bool) -> R:
         """Call `pull`, during which an element can go on (`demanded`), or none can: then sources run without demand.
 
@@ -158,6 +160,7 @@ class DrainContext(Drain):
         if over:
             ending()
 
+    @owner_only
     def _let_go(self) -> None:
         """The owner has closed everything."""
         if self.raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
@@ -169,11 +172,13 @@ class DrainContext(Drain):
         if endings:
             each(endings)
 
+    @owner_only
     def give_way(self) -> None:
         """So many elements have been worked on that PENDING is due in place of the next. For the owner."""
         self.work_left = WORK
         self.spend()
 
+    @owner_only
     def gives_way(self) -> bool:
         """Whether the last element that was asked for was not, because it is time to give way. For the owner."""
         return self.work_left == WORK
@@ -289,6 +294,7 @@ class DrainContext(Drain):
             and self._come()
         )
 
+    @with_lock
     def waits_its_turn(self) -> bool:
         """Whether it has given way, and no thread owns it until its task runs. With the lock held."""
         return self.gave_way and not self._busy

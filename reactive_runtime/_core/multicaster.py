@@ -38,6 +38,7 @@ from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import NoneSignalledError, Relayed, Upstream
 from reactive_runtime.errors import ProtocolError, RejectedError
@@ -490,6 +491,7 @@ class Multicaster:
             self._outstanding = min(self._outstanding + n, MAX_DEMAND)
         upstream.request(n)
 
+    @with_lock
     def _lacking(self) -> int:
         """How much the upstream is to be asked for now. Called with the lock held."""
         if self._upstream is None or self._over or self._released or (self.waits and not self._readers):

@@ -17,6 +17,7 @@ from reactive_runtime._core import hooks
 from reactive_runtime._core.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.ownership import owner_only
 from reactive_runtime.errors import RejectedError
 
 __all__ = ["IterablePollable", "Pollable", "paced"]
@@ -45,6 +46,7 @@ class Pollable:
     def connect(self) -> None:
         """Subscribe to the upstream; called once, on the subscribing thread, after `on_subscribe` has returned."""
 
+    @owner_only
     def open(self) -> Iterator[Any]:
         """The iterator; called once, on the thread that drains. May raise what the source raises."""
         raise NotImplementedError
@@ -53,18 +55,21 @@ class Pollable:
         """Whether `next` on the iterator runs no user's code and never waits."""
         return False
 
+    @owner_only
     def request(self, n: int) -> None:
         """The drain has run dry, and `n` elements are demanded; what has to be asked for is noted."""
 
     def pace(self) -> None:
         """Give way after so many elements: what follows may drop them all."""
 
+    @owner_only
     def ask_exactly(self) -> None:
         """From now on elements are wanted as they are demanded (`request`)."""
 
     def note_source(self, error: BaseException) -> None:
         """Note on an error that came out of the iterator where the source was put into the flow."""
 
+    @owner_only
     def failure(self) -> BaseException | None:
         """The error that the upstream has ended with, as far as that is known, also where elements wait before it.
 
@@ -72,6 +77,7 @@ class Pollable:
         """
         return None
 
+    @owner_only
     def run_without_demand(self) -> None:
         """There is no demand: see to what needs none. Nothing is pulled."""
 
@@ -83,10 +89,12 @@ class Pollable:
         """Whether `request` does anything: False where all there is room for has been asked for."""
         return True
 
+    @owner_only
     def notify_when_ready(self, ready: list[Any], who: Any) -> bool:
         """Put `who` into `ready`, which the drain's lock owns, when something arrives. False: it is here, or may be."""
         return False
 
+    @owner_only
     def exhausted(self) -> bool:
         """Whether it is certain that no element of the source is left to come."""
         return False

@@ -32,6 +32,7 @@ from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, none_element
+from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.ready_queue import ReadyQueue
 from reactive_runtime.errors import ProtocolError, RejectedError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription
@@ -140,7 +141,7 @@ class PrefetchQueue(ReadyQueue):
         owner = getattr(subscribe, "__self__", None)
         return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
 
-    def _reader(self) -> DrainContext:
+    def reader(self) -> DrainContext:
         return self._drain
 
     def drain(self) -> DrainContext:
@@ -292,6 +293,7 @@ class PrefetchQueue(ReadyQueue):
         """Hold no more than that. Called before `connect`."""
         self._overflow = overflow
 
+    @with_lock
     def _too_many(self) -> list[Any]:
         """Take out what is beyond the limit, oldest or newest first. Called with the drain's lock held."""
         assert self._overflow is not None

@@ -18,6 +18,7 @@ from typing import Any
 from reactive_runtime._core import hooks, primitives
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure
+from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.pollable import Pollable
 
 __all__ = ["FilledQueue", "ReadyQueue"]
@@ -42,6 +43,7 @@ class ReadyQueue(Pollable):
 
     # -- with the lock held ------------------------------------------------------------------------------------
 
+    @with_lock
     def _end(self, failure: Failure | None) -> bool:
         """There will be no more. False: that was known, or it is closed."""
         if self._over or self._closed:
@@ -49,6 +51,7 @@ class ReadyQueue(Pollable):
         self._over, self._failure = True, failure
         return True
 
+    @with_lock
     def _arrived(self) -> None:
         """There is news for the one that waits. The lock is that of the drain."""
         if self._told is not None:
@@ -61,7 +64,7 @@ class ReadyQueue(Pollable):
     def failure(self) -> BaseException | None:
         with self._lock:
             failure = self._failure
-        return None if failure is None else failure.reached(self._reader())
+        return None if failure is None else failure.reached(self.reader())
 
     def exhausted(self) -> bool:
         with self._lock:
@@ -74,13 +77,13 @@ class ReadyQueue(Pollable):
             self._told = ready, who
             return True
 
-    def _reader(self) -> DrainContext | None:
+    def reader(self) -> DrainContext | None:
         """The drain that takes what waits."""
         raise NotImplementedError
 
     def _at_end(self, failure: Failure | None) -> Exception:
         """What the iterator raises where nothing waits, and there will be no more. Without the lock."""
-        return StopIteration() if failure is None else failure.reached(self._reader())
+        return StopIteration() if failure is None else failure.reached(self.reader())
 
     def _dropped(self, left: Iterable[Any], failure: Failure | None) -> None:
         """It is closed: `left` will not be delivered, nor `failure`, if the reader has not come to it."""
@@ -88,7 +91,7 @@ class ReadyQueue(Pollable):
             hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
             if failure is not None:
-                failure.left(self._reader())
+                failure.left(self.reader())
 
 
 class FilledQueue(ReadyQueue):
@@ -109,7 +112,7 @@ class FilledQueue(ReadyQueue):
         with self._lock:
             return self._drain
 
-    _reader = drain
+    reader = drain
 
     def gone(self) -> bool:
         """Whether the subscriber wants no more."""

@@ -66,7 +66,7 @@ class TaskSource(ReadyQueue):
         self._drain = drain
         self._lock = drain.lock
 
-    def _reader(self) -> DrainContext:
+    def reader(self) -> DrainContext:
         return self._drain
 
     def what(self) -> str:
