@@ -26,7 +26,7 @@ def sections(docstring: str) -> dict[str, str]:
 
 def arguments(function: Callable[..., Any], *, method: bool) -> list[str]:
     """The names of the arguments as `Args` spells them, without `self`."""
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    stars: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     found = list(inspect.signature(function).parameters.values())[1 if method else 0 :]
     return [stars.get(parameter.kind, "") + parameter.name for parameter in found if not parameter.name.startswith("_")]
 
