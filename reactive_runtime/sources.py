@@ -194,7 +194,7 @@ class Sources:
             Ends the flow.
 
         Thread:
-            Never signals anything but `on_subscribe`, on the thread that subscribes.
+            Only `on_subscribe` is signalled, on the thread that subscribes.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -223,8 +223,8 @@ class Sources:
             TypeError: `iterable` is None.
 
         Demand:
-            The iterator is pulled by demand. Of a list, or another collection of Python, the last element completes the
-            flow; of another iterator, the next demand.
+            The iterator is pulled by demand. Of a list, tuple, range, str, bytes or dict, the last element completes
+            the flow; of another iterable, the demand after it.
 
         Cancellation:
             Closes the iterator, if it can be closed. So does the end.
@@ -318,7 +318,7 @@ class Sources:
 
         Thread:
             The publisher is subscribed to on the thread that subscribes; with `subscribe_on`, on its executor. Elements
-            go on on the thread that the publisher signals on; with an executor, on that.
+            are signalled on the publisher's thread; with an executor, on that.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -377,8 +377,8 @@ class Sources:
             encoding: The name of a codec of Python.
 
         Returns:
-            A flow of lines. It fails with the error of opening, reading or decoding: LookupError where there is no such
-            codec.
+            A flow of lines. It fails with the error of opening, reading or decoding, a LookupError where there is no
+            such codec.
 
         Raises:
             TypeError: `path` is no path, or `encoding` is not a str.

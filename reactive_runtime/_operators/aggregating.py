@@ -29,7 +29,7 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class Summable(Protocol[N_co]):
-    """What can be added to 0, and what is the sum then: a number, and no str."""
+    """What can be added to 0, and the type of that sum: a number, and not a str."""
 
     def __radd__(self, other: int, /) -> N_co: ...
 
@@ -204,8 +204,8 @@ class AggregatingOperators(FlowBase[T_co]):
         """The sum of the elements, by `+`.
 
         Returns:
-            A flow of one element, when the source has completed: 0 where the source is empty. It fails with the error
-            that `+` raises.
+            A flow of one element, when the source has completed; it is 0 where the source is empty. It fails with the
+            error that `+` raises.
 
         Demand:
             All elements are requested upstream.
@@ -298,8 +298,8 @@ class AggregatingOperators(FlowBase[T_co]):
                 answer.
 
         Returns:
-            A flow of one element: False with the first element that fails, or True at the end of the source. It fails
-            with the error that `predicate` raises.
+            A flow of one bool, which is False with the first element that fails, or True at the end of the source. It
+            fails with the error that `predicate` raises.
 
         Raises:
             TypeError: `predicate` cannot be called.
@@ -331,8 +331,8 @@ class AggregatingOperators(FlowBase[T_co]):
                 answer.
 
         Returns:
-            A flow of one element: True with the first element that passes, or False at the end of the source. It fails
-            with the error that `predicate` raises.
+            A flow of one bool, which is True with the first element that passes, or False at the end of the source. It
+            fails with the error that `predicate` raises.
 
         Raises:
             TypeError: `predicate` cannot be called.
@@ -363,8 +363,8 @@ class AggregatingOperators(FlowBase[T_co]):
             element: What each element is compared with, by `==`.
 
         Returns:
-            A flow of one element: True with the first element that is equal, or False at the end of the source. It
-            fails with the error that `==` raises.
+            A flow of one bool, which is True with the first element that is equal, or False at the end of the source.
+            It fails with the error that `==` raises.
 
         Raises:
             Nothing: any element is taken.

@@ -128,8 +128,8 @@ class CreatingSources:
 
         Returns:
             A flow of one element; of none where the result is None. It fails with the future's exception, and with
-            CancelledError where the future is cancelled. It fails with RuntimeError where the future takes no callback:
-            its event loop is closed.
+            CancelledError where the future is cancelled. It fails with RuntimeError where the future takes no callback,
+            since its event loop is closed.
 
         Raises:
             TypeError: `future` has no `add_done_callback`.
@@ -233,9 +233,9 @@ class Emitter(Generic[T]):
             element: It waits for demand. Where the buffer is full, `overflow` of `create` says what is dropped.
 
         Returns:
-            `OK`: the element was taken; with "oldest", another may have been dropped for it. `OVERFLOW`: the buffer is
-            full; the element is dropped, and with "error" the flow has failed. `CANCELLED`: the subscriber has gone.
-            `TERMINATED`: there was an end.
+            `OK` where the element was taken; with "oldest", another may have been dropped for it. `OVERFLOW` where the
+            buffer is full; the element is dropped, and with "error" the flow has failed. `CANCELLED` where the
+            subscriber has gone. `TERMINATED` where there was an end.
 
         Raises:
             TypeError: `element` is None (2.13). It raises nothing else.

@@ -201,9 +201,9 @@ class _Connection:
 
     def __init__(self, multicaster: Multicaster) -> None:
         self.multicaster: Multicaster = multicaster
-        self.made: bool = False  # the line's lock; the source is subscribed to, or about to be
-        self.entered: int = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
-        self.counted: int = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
+        self.made: bool = False  # ConnectableSource._lock; the source is subscribed to, or about to be
+        self.entered: int = 0  # ConnectableSource._lock; subscribers of `ref_count` that are there, or about to be
+        self.counted: int = 0  # ConnectableSource._lock; 0 <= counted <= entered; those that have their subscription
 
 
 class ConnectableSource:
@@ -263,7 +263,7 @@ class ConnectableSource:
     def _subscribe(self, multicaster: Multicaster) -> None:
         try:
             self.source._run(multicaster)
-        except BaseException as error:  # 1.9: it never raises, but what is never swallowed
+        except BaseException as error:  # 1.9: only what is never swallowed comes here
             multicaster.abandoned(error)
             raise
 
@@ -307,8 +307,8 @@ class _Counted:
         self._context = copy_context()  # the source runs in that of the subscriber that connects, on any thread
         self._n = n
         self._stays = stays
-        self._here = False  # the line's lock
-        self._over = False  # the line's lock; it has left
+        self._here = False  # ConnectableSource._lock
+        self._over = False  # ConnectableSource._lock; it has left
 
     def come(self) -> None:
         """It is subscribed; the n-th connects."""

@@ -384,7 +384,7 @@ class SideEffectOperators(FlowBase[T_co]):
             level: The level of the lines, an int of `logging`.
 
         Returns:
-            A flow of the same signals. It fails with the error that the logger raises: TypeError where `level` is not
+            A flow of the same signals. It fails with the error that the logger raises, a TypeError where `level` is not
             an int.
 
         Raises:

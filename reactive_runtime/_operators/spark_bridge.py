@@ -72,7 +72,7 @@ class SparkOperators(FlowBase[T_co]):
                 or more.
 
         Returns:
-            A flow of rows, fetched for each subscriber anew. It fails with SparkError where a job fails: the message
+            A flow of rows, fetched for each subscriber anew. It fails with SparkError where a job fails. The message
             begins with Spark's reason, and the Java stack is the cause.
 
         Raises:
@@ -168,8 +168,8 @@ class SparkOperators(FlowBase[T_co]):
             batch_rows: That of `from_dataframe`.
 
         Returns:
-            A flow of rows, with a query of its own for each subscriber. It fails with SparkError where the query fails:
-            the message begins with Spark's reason. It fails with TypeError or ValueError, at the first micro-batch,
+            A flow of rows, with a query of its own for each subscriber. It fails with SparkError where the query fails.
+            The message begins with Spark's reason. It fails with TypeError or ValueError, at the first micro-batch,
             where `prefetch_partitions`, `form` or `batch_rows` is not what `from_dataframe` takes.
 
         Raises:
