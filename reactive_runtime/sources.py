@@ -50,24 +50,67 @@ class Sources:
 
     @staticmethod
     def range(*arguments: int) -> Flow[int]:
-        """The integers of `range(*arguments)`.
+        """The integers of Python's `range(*arguments)`.
 
-        Completes with the last one, without further demand.
+        Args:
+            *arguments: `stop`, or `start`, `stop` and `step`, as Python takes them: ints, and a step that is not 0.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2, 10, 3))
-        [2, 5, 8]
+        Returns:
+            A flow of ints. It completes with the last one, without further demand.
+
+        Raises:
+            TypeError: There are none or more than three arguments, or one is no integer.
+            ValueError: The step is 0.
+
+        Demand:
+            The integers are made by demand.
+
+        Cancellation:
+            Ends the flow.
+
+        Thread:
+            Runs on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2, 10, 3))
+            [2, 5, 8]
+
+        Origin:
+            `range` of Python. That of Rx takes a start and a count.
         """
         numbers = builtins.range(*arguments)
         return flow_of(IterableSource(repr(numbers).replace("range(0, ", "range("), lambda: numbers, synchronous=True))
 
     @staticmethod
     def just(*elements: T) -> Flow[T]:
-        """The `elements`, none of which may be None (TypeError, 2.13).
+        """The `elements`, in this order.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("a", "b"))
-        ['a', 'b']
+        Args:
+            *elements: Any number of them, none of which is None.
+
+        Returns:
+            A flow of the elements. It completes with the last one, without further demand.
+
+        Raises:
+            TypeError: One of the elements is None, which is not an element (2.13).
+
+        Demand:
+            The elements are delivered by demand.
+
+        Cancellation:
+            Ends the flow.
+
+        Thread:
+            Runs on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("a", "b"))
+            ['a', 'b']
+
+        Origin:
+            `just` of Rx.
         """
         if any(element is None for element in elements):
             raise TypeError("just: None is not an element (2.13)")
@@ -76,23 +119,61 @@ class Sources:
 
     @staticmethod
     def empty() -> Flow[Any]:
-        """No element: completes as soon as it is subscribed to, without demand (2.9).
+        """No element, only the end.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.empty())
-        []
+        Returns:
+            A flow that completes as soon as it is subscribed to.
+
+        Demand:
+            Completes without demand (2.9).
+
+        Cancellation:
+            Ends the flow.
+
+        Thread:
+            Completes on the thread that subscribes; with `subscribe_on`, or behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.empty())
+            []
+
+        Origin:
+            `empty` of Rx.
         """
         return flow_of(IterableSource("empty()", tuple, synchronous=True))
 
     @staticmethod
     def error(failure: BaseException | Callable[[], BaseException]) -> Flow[Any]:
-        """No element: fails with `failure` (or what it returns, if it is a function) as soon as it is subscribed to.
+        """No element: fails as soon as it is subscribed to.
 
-        Where the function raises, the flow fails with that; a result that is no exception is a TypeError. An error that
-        is given as it is serves all subscriptions; each begins with the traceback that it had here.
+        Args:
+            failure: The error, or a function that makes one for each subscriber. An error that is given as it is serves
+                all subscriptions; each begins with the traceback that it had here.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.error(OSError("no disk")).subscribe(print, on_error=repr).cancel()
+        Returns:
+            A flow that fails with the error. Where the function raises, it fails with that; where the result is no
+            exception, with TypeError.
+
+        Raises:
+            TypeError: `failure` is no exception, and cannot be called.
+
+        Demand:
+            Fails without demand.
+
+        Cancellation:
+            Ends the flow.
+
+        Thread:
+            The function is called on the thread that subscribes; with `subscribe_on`, on its executor. The flow fails
+            there; behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.error(OSError("no disk")).subscribe(print, on_error=repr).cancel()
+
+        Origin:
+            `error` of Rx.
         """
         if not isinstance(failure, BaseException):
             check_callable("error", "failure", failure)
@@ -101,10 +182,26 @@ class Sources:
 
     @staticmethod
     def never() -> Flow[Any]:
-        """No element and no end, until it is cancelled.
+        """No element and no end.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.never().subscribe(print).cancel()
+        Returns:
+            A flow that goes on until it is cancelled.
+
+        Demand:
+            Has no effect.
+
+        Cancellation:
+            Ends the flow.
+
+        Thread:
+            Only `on_subscribe` is signalled, on the thread that subscribes.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.never().subscribe(print).cancel()
+
+        Origin:
+            `never` of Rx.
         """
         return flow_of(PublisherSource("never()", _Silent()))
 
@@ -112,13 +209,37 @@ class Sources:
     def from_iterable(iterable: Iterable[T]) -> Flow[T]:
         """The elements of `iterable`, which each subscriber iterates anew.
 
-        An iterator that can be read once only (a generator) is shared by those who read it: use `from_supplier` for
-        one iterator a subscriber. Errors of `__iter__` and `__next__` arrive through `on_error`; the iterator is
-        closed, if it can be, when the flow ends or is cancelled.
+        An iterator that can be read once only (a generator) is shared by its subscribers: `from_supplier` makes one for
+        each.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.from_iterable("ab"))
-        ['a', 'b']
+        Args:
+            iterable: Its elements are not None.
+
+        Returns:
+            A flow of the elements. It fails with the error that `__iter__` or `__next__` raises, and with TypeError
+            where `iterable` cannot be iterated, or has None in it (2.13).
+
+        Raises:
+            TypeError: `iterable` is None.
+
+        Demand:
+            The iterator is pulled by demand. Of a list, tuple, range, str, bytes or dict, the last element completes
+            the flow; of another iterable, the demand after it.
+
+        Cancellation:
+            Closes the iterator, if it can be closed. So does the end.
+
+        Thread:
+            The iterator runs on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that
+            executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.from_iterable("ab"))
+            ['a', 'b']
+
+        Origin:
+            `fromIterable` of RxJava and Reactor.
         """
         if iterable is None:
             raise TypeError("from_iterable: an iterable is needed, not None")
@@ -134,19 +255,41 @@ class Sources:
 
     @staticmethod
     def from_supplier(supplier: Callable[[], Iterable[T]]) -> Flow[T]:
-        """The elements of `supplier()`, called once for each subscriber, when its flow first runs.
+        """The elements of the iterable that `supplier()` makes for each subscriber.
 
-        The way to make a flow of a generator function. It is pulled by demand, element by element; an error of the
-        supplier or the iterator arrives through `on_error`; the iterator is closed when the flow ends or is
-        cancelled, on the thread that pulls it and never while it runs.
-        Origin: the `StreamPublisher` of `Mastering Reactive Streams`, with its pitfalls solved.
+        This is the way to make a flow of a generator function.
 
-        >>> from reactive_runtime import Flow
-        >>> def countdown():
-        ...     yield from (3, 2, 1)
-        >>> flow = Flow.from_supplier(countdown)
-        >>> list(flow), list(flow)
-        ([3, 2, 1], [3, 2, 1])
+        Args:
+            supplier: Called once for each subscriber, when its flow first runs. It returns an iterable.
+
+        Returns:
+            A flow of the elements. It fails with the error that `supplier` or the iterator raises, and with TypeError
+            where the result cannot be iterated, or has None in it (2.13).
+
+        Raises:
+            TypeError: `supplier` cannot be called.
+
+        Demand:
+            The iterator is pulled by demand, element by element.
+
+        Cancellation:
+            Closes the iterator, if it can be closed, and never while it runs: on its executor, else on the thread that
+            cancels, or that pulls it just then. The end closes it as well.
+
+        Thread:
+            `supplier` is called on the thread that subscribes, and its iterator runs on the thread that requests; with
+            `subscribe_on`, or behind `publish_on`, both on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> def countdown():
+            ...     yield from (3, 2, 1)
+            >>> flow = Flow.from_supplier(countdown)
+            >>> list(flow), list(flow)
+            ([3, 2, 1], [3, 2, 1])
+
+        Origin:
+            The `StreamPublisher` of `Mastering Reactive Streams`, with its pitfalls solved.
         """
         check_callable("from_supplier", "supplier", supplier)
         return flow_of(IterableSource(f"from_supplier({describe(supplier)})", supplier, location=assembly_location()))
@@ -155,12 +298,35 @@ class Sources:
     def from_publisher(publisher: Publisher[T]) -> Flow[T]:
         """The elements of any object that has `subscribe(subscriber)`.
 
-        Demand is passed on exactly, by serial calls (2.7). What the publisher does against the rules is caught
-        here: elements beyond the demand end the flow with `on_error(ProtocolError)`, late ones go to the hook.
+        What the publisher does against the rules is caught here: late elements go to the hook.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.from_publisher(Flow.just(1)))
-        [1]
+        Args:
+            publisher: A publisher of any library.
+
+        Returns:
+            A flow of the publisher's signals. It fails with ProtocolError where an element comes beyond the demand or
+            is None, or `subscribe` raises.
+
+        Raises:
+            TypeError: `publisher` has no `subscribe`.
+
+        Demand:
+            Is passed on exactly, by serial calls (2.7).
+
+        Cancellation:
+            Is passed on, by the same serial calls.
+
+        Thread:
+            The publisher is subscribed to on the thread that subscribes; with `subscribe_on`, on its executor. Elements
+            are signalled on the publisher's thread; with an executor, on that.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.from_publisher(Flow.just(1)))
+            [1]
+
+        Origin:
+            `fromPublisher` of RxJava, `from` of Reactor.
         """
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {type(publisher).__name__}")
@@ -168,13 +334,34 @@ class Sources:
 
     @staticmethod
     def from_callable(fn: Callable[[], T]) -> Flow[T]:
-        """One element, `fn()`, called for each subscriber when it is asked for.
+        """One element: what `fn()` returns.
 
-        An error of `fn` ends the flow; a result of None is a TypeError (2.13). Origin: `fromCallable` of RxJava.
+        Args:
+            fn: Called once for each subscriber, when the element is demanded.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.from_callable(lambda: 7).block()
-        7
+        Returns:
+            A flow of one element. It fails with the error that `fn` raises, and with TypeError where `fn` returns None,
+            which is not an element (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            The first demand calls `fn`.
+
+        Cancellation:
+            Ends the flow. A call that is under way goes on, and its result is dropped, to the hook.
+
+        Thread:
+            `fn` is called on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.from_callable(lambda: 7).block()
+            7
+
+        Origin:
+            `fromCallable` of RxJava.
         """
         check_callable("from_callable", "fn", fn)
         once = (fn,)
@@ -183,14 +370,35 @@ class Sources:
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> Flow[str]:
-        """The lines of a text file, without their ends; opened for each subscriber, when it is asked for the first.
+        """The lines of a text file, without their ends.
 
-        Reading blocks the thread that asks: give it one with `subscribe_on`. The file is closed when the flow ends or
-        is cancelled. Errors of opening, reading and decoding end the flow.
+        Args:
+            path: The file, which is opened for each subscriber.
+            encoding: The name of a codec of Python.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.from_file("LICENSE").first().block()
-        'MIT License'
+        Returns:
+            A flow of lines. It fails with the error of opening, reading or decoding, a LookupError where there is no
+            such codec.
+
+        Raises:
+            TypeError: `path` is no path, or `encoding` is not a str.
+
+        Demand:
+            The first demand opens the file. Lines are read by demand.
+
+        Cancellation:
+            Closes the file. So does the end.
+
+        Thread:
+            Reading blocks the thread that requests: with `subscribe_on` it is one of an executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.from_file("LICENSE").first().block()
+            'MIT License'
+
+        Origin:
+            The text files of Python.
         """
         name = os.fspath(path)
         if not isinstance(encoding, str):
@@ -205,14 +413,36 @@ class Sources:
 
     @staticmethod
     def generate(initial: S, fn: Callable[[S], tuple[T, S] | None]) -> Flow[T]:
-        """Elements made of a state: `fn(state)` returns an element and the next state, or None at the end.
+        """Elements made of a state, one after the other.
 
-        Called once for each element that is asked for, beginning with `initial`, for each subscriber anew. An error of
-        `fn` ends the flow; what is no pair is a TypeError. Origin: `generate` of Rx.
+        Args:
+            initial: The first state, for each subscriber anew.
+            fn: Called as `fn(state)` for each element. It returns a pair, the element and the next state, or None at
+                the end.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.generate((0, 1), lambda s: (s[0], (s[1], s[0] + s[1])) if s[0] < 10 else None))
-        [0, 1, 1, 2, 3, 5, 8]
+        Returns:
+            A flow of the elements. It fails with the error that `fn` raises, and with TypeError where `fn` returns no
+            pair, or an element is None (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            `fn` is called once for each element that is demanded. The end is found with the next demand.
+
+        Cancellation:
+            Ends the flow: `fn` is not called again.
+
+        Thread:
+            `fn` is called on the thread that requests; with `subscribe_on`, or behind `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.generate((0, 1), lambda s: (s[0], (s[1], s[0] + s[1])) if s[0] < 10 else None))
+            [0, 1, 1, 2, 3, 5, 8]
+
+        Origin:
+            `generate` of Rx.
         """
         check_callable("generate", "fn", fn)
 
@@ -228,32 +458,77 @@ class Sources:
 
     @staticmethod
     def defer(fn: Callable[[], Publisher[T]]) -> Flow[T]:
-        """The publisher that `fn()` returns, called for each subscriber.
+        """The publisher that `fn()` returns, made for each subscriber.
 
-        An error of `fn` ends the flow; what is no publisher is a TypeError. Demand and cancellation pass to it. Origin:
-        `defer` of Rx.
+        Args:
+            fn: Called once for each subscriber, when it subscribes. It returns a publisher.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.defer(lambda: Flow.range(2)))
-        [0, 1]
+        Returns:
+            A flow of that publisher's signals. It fails with the error that `fn` raises, and with TypeError where the
+            result is no publisher.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes to the publisher.
+
+        Cancellation:
+            Passes to the publisher.
+
+        Thread:
+            `fn` is called on the thread that subscribes; with `subscribe_on`, on its executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.defer(lambda: Flow.range(2)))
+            [0, 1]
+
+        Origin:
+            `defer` of Rx.
         """
         check_callable("defer", "fn", fn)
         return combinator_flow(f"defer({describe(fn)})", lambda: _Defer(fn))
 
     @staticmethod
     def using(resource: Callable[[], AbstractContextManager[R]], fn: Callable[[R], Publisher[T]]) -> Flow[T]:
-        """The publisher `fn(it)`, where `with resource() as it` is entered for each subscriber, and left at its end.
+        """The publisher `fn(item)`, where `with resource() as item` lasts for the subscription.
 
-        Entered with the subscriber's first demand, on the thread that asks: in Rx with the subscription. Left when the
-        publisher has ended, failed or been cancelled; before the subscriber is told. `__exit__` is shown the error, and
-        of a cancel (also by an operator, as `take`, or by an error further downstream) a GeneratorExit: so Python does
-        where a generator is closed inside of a `with`, and a transaction rolls back. Errors of any of them end the
-        flow. Origin: `using` of Rx, `with` of Python.
+        The context manager is left when the publisher has ended, failed or been cancelled, before the subscriber gets
+        the end. Its `__exit__` gets the error. At a cancel (also by an operator, as `take`, or by an error further
+        downstream) it gets a GeneratorExit: so Python does where a generator is closed inside of a `with`, and a
+        transaction rolls back.
 
-        >>> import io
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.using(lambda: io.StringIO("a b"), lambda file: Flow.from_iterable(file.read().split())))
-        ['a', 'b']
+        Args:
+            resource: Makes the context manager, one for each subscriber.
+            fn: Called with what the context manager gives. It returns a publisher.
+
+        Returns:
+            A flow of that publisher's signals. It fails with the error that `resource`, `fn` or the context manager
+            raises, and with TypeError where the result of `fn` is no publisher.
+
+        Raises:
+            TypeError: `resource` or `fn` cannot be called.
+
+        Demand:
+            The first demand enters the context manager: in Rx it is the subscription. Demand passes to the publisher.
+
+        Cancellation:
+            Passes to the publisher, and leaves the context manager after it. An error that this raises goes to the
+            hook.
+
+        Thread:
+            The context manager is entered, and `fn` is called, on the thread that requests; with `subscribe_on`, on its
+            executor.
+
+        Example:
+            >>> import io
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.using(lambda: io.StringIO("a b"), lambda file: Flow.from_iterable(file.read().split())))
+            ['a', 'b']
+
+        Origin:
+            `using` of Rx, `with` of Python.
         """
         check_callable("using", "resource", resource)
         check_callable("using", "fn", fn)
@@ -270,7 +545,7 @@ class _Failing:
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber.on_subscribe(_Nothing())
-        if isinstance(self.failure, BaseException):  # one for all: without the frames of those who had it before
+        if isinstance(self.failure, BaseException):  # one for all: without the frames of earlier subscriptions
             subscriber.on_error(self.failure.with_traceback(self.traceback))
         else:
             subscriber.on_error(self.made(self.failure))
@@ -294,7 +569,7 @@ class _Nothing:
     """The subscription of a publisher that never has an element."""
 
     def __repr__(self) -> str:
-        """As what is waited for."""
+        """How it is named where it is waited for."""
         return "a source that has no element"
 
     def request(self, n: int, /) -> None:

@@ -1,7 +1,7 @@
 """Many elements to one: flows of one element, which `block` waits for.
 
-All but `all`, `any` and `contains`, which stop as soon as they know, ask for everything; `to_list` and `to_dict` hold
-everything too, and are for finite flows.
+All of them request every element. `all`, `any` and `contains` cancel the upstream as soon as they know. `to_list` and
+`to_dict` hold every element as well, and are for finite flows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ N_co = TypeVar("N_co", covariant=True)
 
 
 class Summable(Protocol[N_co]):
-    """What can be added to 0, and what is the sum then: a number, and no str."""
+    """What can be added to 0, and the type of that sum: a number, and not a str."""
 
     def __radd__(self, other: int, /) -> N_co: ...
 
@@ -40,29 +40,70 @@ class AggregatingOperators(FlowBase[T_co]):
     __slots__ = ()
 
     def reduce(self, fn: Callable[[S, T_co], S], initial: S = MISSING) -> Flow[S]:
-        """`initial` folded with each element by `fn(so_far, element)`; one element, at the end.
+        """All elements, folded into one by `fn(so_far, element)`.
 
-        Without `initial` the first element takes its place, and an empty flow gives no element. An error of `fn` ends
-        the flow with `on_error`; a result of None is a TypeError, and so is an `initial` of None where the flow is
-        empty. Asks for everything; cancellation passes through.
-        Origin: `reduce` of Rx, `functools.reduce`.
+        Args:
+            fn: Called for each element; its result is the next `so_far`.
+            initial: The first `so_far`. Without it the first element takes its place.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
-        120
+        Returns:
+            A flow of one element, at the end of the source. Where the source is empty, that is `initial`, and without
+            one the flow is empty. It fails with the error that `fn` raises, and with TypeError where `fn` returns None,
+            or the source is empty and `initial` is None: None is not an element (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(1, 6).reduce(lambda product, n: product * n, 1).block()
+            120
+
+        Origin:
+            `reduce` of Rx, `functools.reduce`.
         """
         check_callable("reduce", "fn", fn)
         return self._then(_Reduce(fn, initial))
 
     def collect(self, supplier: Callable[[], S], accumulate: Callable[[S, T_co], object]) -> Flow[S]:
-        """One container: `supplier()` makes it, `accumulate(container, element)` puts each element in.
+        """All elements, put into one container.
 
-        Each subscriber gets a container of its own. Errors of either end the flow with `on_error`. Asks for everything;
-        cancellation passes through. Origin: `collect` of Rx and of Java's streams.
+        Args:
+            supplier: Makes the container, one for each subscriber, when the first element is there, or at the end.
+            accumulate: Called as `accumulate(container, element)` for each element. Its result is not used.
 
-        >>> from reactive_runtime import Flow
-        >>> sorted(Flow.just(3, 1, 3).collect(set, set.add).block())
-        [1, 3]
+        Returns:
+            A flow of one element, the container, at the end of the source. It fails with the error that `supplier` or
+            `accumulate` raises, and with TypeError where the container is None, which is not an element (2.13).
+
+        Raises:
+            TypeError: `supplier` or `accumulate` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `supplier` and `accumulate` are called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> sorted(Flow.just(3, 1, 3).collect(set, set.add).block())
+            [1, 3]
+
+        Origin:
+            `collect` of Rx and of Java's streams.
         """
         return self._then(
             _Collect(
@@ -71,26 +112,65 @@ class AggregatingOperators(FlowBase[T_co]):
         )
 
     def to_list(self) -> Flow[list[T_co]]:
-        """A flow of one element: the list of all elements, when the source has completed.
+        """The list of all elements.
 
-        Asks for everything, and holds everything: for finite flows. Cancellation passes through; what was gathered
-        is then let go. Origin: `toList` of Rx.
+        It holds every element: for finite flows.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(3).to_list().block()
-        [0, 1, 2]
+        Returns:
+            A flow of one element, the list, when the source has completed. Where the source fails, what was gathered is
+            dropped, to the hook.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through. What was gathered is dropped, to the hook.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(3).to_list().block()
+            [0, 1, 2]
+
+        Origin:
+            `toList` of Rx.
         """
         return self._then(_ToList())
 
     def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V] | None = None) -> Flow[dict[K, V]]:
-        """A dict of all elements: `key(element)` to `value(element)`, or to the element; a later one replaces.
+        """The dict of all elements, by their keys.
 
-        Errors of either function end the flow with `on_error`. Asks for everything, and holds everything; cancellation
-        passes through. Origin: `toMap` of Rx.
+        It holds every element: for finite flows. Of several elements with one key, the last one is kept.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just("a", "bc").to_dict(len).block()
-        {1: 'a', 2: 'bc'}
+        Args:
+            key: Makes the key of an element, which is hashable.
+            value: Makes the value of an element. None: the element is the value.
+
+        Returns:
+            A flow of one element, the dict, when the source has completed. It fails with the error that `key`, `value`,
+            or the hash of a key raises.
+
+        Raises:
+            TypeError: `key` or `value` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `key` and `value` are called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just("a", "bc").to_dict(len).block()
+            {1: 'a', 2: 'bc'}
+
+        Origin:
+            `toMap` of Rx.
         """
         check_callable("to_dict", "key", key)
         return self._then(_ToDict(key, None if value is None else check_callable("to_dict", "value", value)))
@@ -98,89 +178,219 @@ class AggregatingOperators(FlowBase[T_co]):
     def count(self) -> Flow[int]:
         """How many elements there were.
 
-        Asks for everything; cancellation passes through. Origin: `count` of Rx.
+        Returns:
+            A flow of one int, when the source has completed.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just("a", "b").count().block()
-        2
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just("a", "b").count().block()
+            2
+
+        Origin:
+            `count` of Rx.
         """
         return self._then(_Count())
 
     def sum(self: FlowBase[Summable[N_co]]) -> Flow[N_co]:
-        """The sum of the elements, by `+`; 0 where there are none.
+        """The sum of the elements, by `+`.
 
-        An error of `+` ends the flow with `on_error`. Asks for everything; cancellation passes through. Origin: `sum`
-        of Python.
+        Returns:
+            A flow of one element, when the source has completed; it is 0 where the source is empty. It fails with the
+            error that `+` raises.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(5).sum().block()
-        10
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(5).sum().block()
+            10
+
+        Origin:
+            `sum` of Python.
         """
         return self._then(_Sum())
 
     def min(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
-        """The smallest element (by `key`), the first of several; none where there are none.
+        """The smallest element.
 
-        Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
-        through. Origin: `min` of Python.
+        Args:
+            key: Makes what is compared, by `<`. None: the elements are compared.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just(3, 1, 2).min().block()
-        1
+        Returns:
+            A flow of one element, the first of several that are as small, when the source has completed. It is empty
+            where the source is. It fails with the error that `key` or the comparison raises.
+
+        Raises:
+            TypeError: `key` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `key` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just(3, 1, 2).min().block()
+            1
+
+        Origin:
+            `min` of Python.
         """
         return self._then(_Best("min", _a_key("min", key), lambda item, best: item < best))
 
     def max(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
-        """The largest element (by `key`), the first of several; none where there are none.
+        """The largest element.
 
-        Errors of `key` or of the comparison end the flow with `on_error`. Asks for everything; cancellation passes
-        through. Origin: `max` of Python.
+        Args:
+            key: Makes what is compared, by `>`. None: the elements are compared.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just("a", "ccc", "bb").max(key=len).block()
-        'ccc'
+        Returns:
+            A flow of one element, the first of several that are as large, when the source has completed. It is empty
+            where the source is. It fails with the error that `key` or the comparison raises.
+
+        Raises:
+            TypeError: `key` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `key` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just("a", "ccc", "bb").max(key=len).block()
+            'ccc'
+
+        Origin:
+            `max` of Python.
         """
         return self._then(_Best("max", _a_key("max", key), lambda item, best: item > best))
 
     def all(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
-        """Whether `predicate(element)` is true for every element: False with the first that fails it, True at the end.
+        """Whether `predicate(element)` is true for every element.
 
-        An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as
-        the answer is known. Origin: `all` of Rx and of Python.
+        Args:
+            predicate: Called for each element, up to the first false answer. By default the element itself is the
+                answer.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(5).all(lambda n: n < 5).block()
-        True
+        Returns:
+            A flow of one bool, which is False with the first element that fails, or True at the end of the source. It
+            fails with the error that `predicate` raises.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through. The upstream is cancelled as soon as the answer is known.
+
+        Thread:
+            `predicate` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(5).all(lambda n: n < 5).block()
+            True
+
+        Origin:
+            `all` of Rx and of Python.
         """
         return self._then(_Decide("all", check_callable("all", "predicate", predicate), decided=False))
 
     def any(self, predicate: Callable[[T_co], object] = bool) -> Flow[bool]:
-        """Whether `predicate(element)` is true for some element: True with the first one, False at the end.
+        """Whether `predicate(element)` is true for some element.
 
-        An error of `predicate` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as
-        the answer is known. Origin: `any` of Rx and of Python.
+        Args:
+            predicate: Called for each element, up to the first true answer. By default the element itself is the
+                answer.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
-        True
+        Returns:
+            A flow of one bool, which is True with the first element that passes, or False at the end of the source. It
+            fails with the error that `predicate` raises.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through. The upstream is cancelled as soon as the answer is known.
+
+        Thread:
+            `predicate` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(1_000_000_000).any(lambda n: n > 5).block()
+            True
+
+        Origin:
+            `any` of Rx and of Python.
         """
         return self._then(_Decide("any", check_callable("any", "predicate", predicate), decided=True))
 
     def contains(self: FlowBase[T], element: T) -> Flow[bool]:
-        """Whether an element equals `element`: True with the first one, False at the end.
+        """Whether an element equals `element`.
 
-        An error of `==` ends the flow with `on_error`. Asks for everything, and cancels the upstream as soon as the
-        answer is known. Origin: `contains` of RxJava.
+        Args:
+            element: What each element is compared with, by `==`.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just("a", "b").contains("b").block()
-        True
+        Returns:
+            A flow of one bool, which is True with the first element that is equal, or False at the end of the source.
+            It fails with the error that `==` raises.
+
+        Raises:
+            Nothing: any element is taken.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through. The upstream is cancelled as soon as the answer is known.
+
+        Thread:
+            The elements are compared on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just("a", "b").contains("b").block()
+            True
+
+        Origin:
+            `contains` of RxJava.
         """
         return self._then(_Contains(element))
 
 
 class _Fold(Step[T, S]):
-    """Asks for everything."""
+    """Requests all elements."""
 
     def upstream_demand(self, n: int) -> int:
         return MAX_DEMAND

@@ -46,26 +46,53 @@ class CreatingSources:
         overflow: Literal["error", "newest", "oldest"] = "error",
         capacity: int = CAPACITY,
     ) -> Flow[T]:
-        """What `fn(emitter)` pushes: it is called for each subscriber, on the thread that subscribes.
+        """What `fn(emitter)` pushes: for sources with callbacks.
 
-        For sources with callbacks. Up to `capacity` elements (1 or more) wait for demand; of one more, `overflow` says
-        whether it ends the flow, or which is dropped, to the hook. What `fn` raises ends the flow. `emitter.on_cancel`
-        is the place to unregister. It is not called for a subscriber that cancels inside `on_subscribe`.
-
-        Demand without bound does not mean that no element waits. They do where they are taken on another thread
-        (`subscribe_on`, `publish_on`), by an operator that asks for a bounded number (`map_parallel`, `race`), or
+        Demand without bound does not mean that no element waits. Elements wait where they are taken on another thread
+        (`subscribe_on`, `publish_on`), by an operator that requests a bounded number (`map_parallel`, `race`), or
         beside other sources of the same thread (`merge`, `flat_map`, `zip`), which have their turns when `fn` has
-        returned. A function that emits a burst needs a `capacity` for it; one that may wait for room takes
-        `overflow="newest"`, and emits again where `emit` returns `OVERFLOW`; what can be pulled is better pulled
-        (`from_supplier`). Origin: `create` of Rx.
+        returned. A function that emits a burst needs a `capacity` for it. One that may wait for room takes
+        `overflow="newest"`, and emits again where `emit` returns `OVERFLOW`. A source that can be pulled is better
+        pulled (`from_supplier`).
 
-        >>> from reactive_runtime import Flow
-        >>> def two(emitter):
-        ...     emitter.emit("a")
-        ...     emitter.emit("b")
-        ...     emitter.complete()
-        >>> list(Flow.create(two))
-        ['a', 'b']
+        Args:
+            fn: Called once for each subscriber, with an `Emitter`. `emitter.on_cancel` is the place to unregister.
+            overflow: What happens to one element more than `capacity`. "error": the flow fails with OverflowError, and
+                the element is dropped. "newest": that element is dropped. "oldest": the one that has waited longest is
+                dropped. What is dropped goes to the hook.
+            capacity: How many elements may wait for demand, 1 or more.
+
+        Returns:
+            A flow of what is emitted. It fails with the error that `fn` raises, or that is given to `emitter.error`.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `capacity` is not an int.
+            ValueError: `overflow` is none of the three, or `capacity` is below 1.
+
+        Demand:
+            Does not hold `fn` back: elements wait for demand, up to `capacity`. `emitter.demand()` says how many more
+            are demanded than wait.
+
+        Cancellation:
+            What waits is dropped, to the hook, and the functions given to `emitter.on_cancel` are called. `fn` is not
+            called for a subscriber that cancels inside `on_subscribe`.
+
+        Thread:
+            `fn` is called on the thread that subscribes, also with `subscribe_on`. Any thread may emit. An element is
+            signalled on the thread that emits it, or on the one that requests it later; with `subscribe_on` or
+            `publish_on`, on that executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> def two(emitter):
+            ...     emitter.emit("a")
+            ...     emitter.emit("b")
+            ...     emitter.complete()
+            >>> list(Flow.create(two))
+            ['a', 'b']
+
+        Origin:
+            `create` of Rx.
         """
         check_callable("create", "fn", fn)
         one_of("create", "overflow", ("error", "newest", "oldest"), overflow)
@@ -94,17 +121,39 @@ class CreatingSources:
 
     @staticmethod
     def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T]) -> Flow[T]:
-        """The result of a future, of `concurrent.futures` or of asyncio, when it is there and asked for.
+        """The result of a future, of `concurrent.futures` or of asyncio.
 
-        Its exception ends the flow, and so does its cancellation (CancelledError); a result of None completes without
-        an element. Cancelling the flow leaves the future alone. Origin: `fromFuture` of Rx.
+        Args:
+            future: Any object with the methods of such a future. All subscribers get the same result.
 
-        >>> from concurrent.futures import Future
-        >>> from reactive_runtime import Flow
-        >>> future = Future()
-        >>> future.set_result(7)
-        >>> list(Flow.from_future(future))
-        [7]
+        Returns:
+            A flow of one element; of none where the result is None. It fails with the future's exception, and with
+            CancelledError where the future is cancelled. It fails with RuntimeError where the future takes no callback,
+            since its event loop is closed.
+
+        Raises:
+            TypeError: `future` has no `add_done_callback`.
+
+        Demand:
+            The result waits for demand. An error, a cancelled future and a result of None end the flow without demand.
+
+        Cancellation:
+            Leaves the future alone.
+
+        Thread:
+            Signals on the thread that finishes the future (of asyncio: its event loop's), or that subscribes or
+            requests later.
+
+        Example:
+            >>> from concurrent.futures import Future
+            >>> from reactive_runtime import Flow
+            >>> future = Future()
+            >>> future.set_result(7)
+            >>> list(Flow.from_future(future))
+            [7]
+
+        Origin:
+            `fromFuture` of Rx.
         """
         if not callable(getattr(future, "add_done_callback", None)):
             raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
@@ -116,18 +165,43 @@ class CreatingSources:
 
     @staticmethod
     def from_async(source: AsyncIterable[T] | Callable[[], AsyncIterable[T]], *, prefetch: int = PREFETCH) -> Flow[T]:
-        """The elements of an async iterable, or of the one that `source()` makes for each subscriber.
+        """The elements of an async iterable.
 
-        It is iterated on one event loop thread, as far as demand goes and at most `prefetch` elements (1 or more)
-        ahead; what follows runs there too, up to the next boundary. Its errors end the flow; cancelling the flow
-        cancels it, and closes the iterator. `async for` over a flow is the way back.
+        `async for` over a flow is the way back.
 
-        >>> from reactive_runtime import Flow
-        >>> async def ticks():
-        ...     for n in range(3):
-        ...         yield n
-        >>> list(Flow.from_async(ticks))
-        [0, 1, 2]
+        Args:
+            source: An async iterable, or a function that makes one for each subscriber.
+            prefetch: How many elements may wait ahead of demand, 1 or more. One more may be held, until there is room
+                for it.
+
+        Returns:
+            A flow of the elements. It fails with the error that `source` or the iterable raises, and with TypeError
+            where `source()` is no async iterable, or None is among the elements (2.13).
+
+        Raises:
+            TypeError: `source` is neither, or `prefetch` is not an int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            The first demand begins the iteration, which goes on as far as demand and `prefetch` allow.
+
+        Cancellation:
+            Cancels the wait for the next element, and closes the iterator.
+
+        Thread:
+            The iterable runs on one event loop, which has a thread of its own and is shared by all flows. What follows
+            runs there too, up to the next boundary.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> async def ticks():
+            ...     for n in range(3):
+            ...         yield n
+            >>> list(Flow.from_async(ticks))
+            [0, 1, 2]
+
+        Origin:
+            The async iterables of Python.
         """
         if not callable(getattr(source, "__aiter__", source)):
             raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(source).__name__}")
@@ -138,7 +212,10 @@ class CreatingSources:
 
 
 class Emitter(Generic[T]):
-    """The pushing end of `create`, for one subscriber. Any thread may call it, many at once."""
+    """The pushing end of `create`, for one subscriber.
+
+    Any thread may call it, several at once.
+    """
 
     def __init__(self, buffer: SubscriberBuffer, overflow: str, note_assembly: Callable[[BaseException], None]) -> None:
         """`note_assembly` notes on an error of its own where it was put into the flow."""
@@ -147,13 +224,21 @@ class Emitter(Generic[T]):
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
-        self._over = False  # _lock; the subscriber has gone, or was told the end
+        self._over = False  # _lock; the subscriber has gone, or has had the end
 
     def emit(self, element: T) -> EmitResult:
-        """Push `element`; never blocks, never raises but TypeError for None (2.13).
+        """Push one element; never blocks.
 
-        It waits for demand. Where the buffer is full: `OVERFLOW`, and the element is dropped ("newest"), or the flow
-        has failed ("error"); or `OK`, and the oldest that waits is dropped ("oldest").
+        Args:
+            element: It waits for demand. Where the buffer is full, `overflow` of `create` says what is dropped.
+
+        Returns:
+            `OK` where the element was taken; with "oldest", another may have been dropped for it. `OVERFLOW` where the
+            buffer is full; the element is dropped, and with "error" the flow has failed. `CANCELLED` where the
+            subscriber has gone. `TERMINATED` where there was an end.
+
+        Raises:
+            TypeError: `element` is None (2.13). It raises nothing else.
         """
         not_none("emit", element)
         buffer = self._buffer
@@ -178,11 +263,26 @@ class Emitter(Generic[T]):
         return EmitResult.OVERFLOW
 
     def complete(self) -> bool:
-        """The end; False: there was one."""
+        """The end of the flow, once what waits is delivered.
+
+        Returns:
+            False if there was an end already, or the subscriber has gone.
+        """
         return self._end(None)
 
     def error(self, error: BaseException) -> bool:
-        """The end, by failure; False: there was an end, and this error goes to the hook."""
+        """The end of the flow, by failure, once what waits is delivered.
+
+        Args:
+            error: What the flow fails with. If there was an end already, or the subscriber has gone, it goes to the
+                hook.
+
+        Returns:
+            False if there was an end already, or the subscriber has gone.
+
+        Raises:
+            TypeError: `error` is None (2.13).
+        """
         not_none("error", error)
         ended = self._end(error)
         if not ended:
@@ -195,16 +295,24 @@ class Emitter(Generic[T]):
         return ended
 
     def demand(self) -> int:
-        """How many more elements are asked for than wait; 0 or less: none."""
+        """How many more elements are demanded than wait; 0 or less: none."""
         return self._buffer.demand()
 
     def is_cancelled(self) -> bool:
-        """Whether the subscriber has gone: it cancelled, or has been told the end."""
+        """Whether the subscriber has gone: it cancelled, or has had the end."""
         with self._lock:
             return self._over
 
     def on_cancel(self, fn: Callable[[], object]) -> None:
-        """Call `fn()` once when the stream is over, whichever way; at once, if it is. Several: all, in order."""
+        """Call `fn()` once when the flow is over, whichever way it ends.
+
+        Args:
+            fn: Called at once, if the flow is over. Several are called in the order in which they were given. An error
+                that one raises goes to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+        """
         check_callable("on_cancel", "fn", fn)
         with self._lock:
             over = self._over
@@ -269,7 +377,7 @@ class _OfFuture(Combinator):
 
 
 class _Waiting:
-    """Those who wait for one future, by one callback: a future keeps its callbacks until it is done."""
+    """The flows that wait for one future, by one callback: a future keeps its callbacks until it is done."""
 
     def __init__(self) -> None:
         self.lock = primitives.Lock()
@@ -278,13 +386,13 @@ class _Waiting:
         self.error: BaseException | None = None  # lock; the future took no callback
 
     def add(self, flow: _OfFuture) -> None:
-        """Wake it when the future is done; one that comes later looks for itself."""
+        """Wake the flow when the future is done; a flow that comes later looks for itself."""
         with self.lock:
             if not self.done:
                 self.flows[flow] = None
 
     def remove(self, flow: _OfFuture) -> None:
-        """It waits no more."""
+        """The flow waits no more."""
         with self.lock:
             self.flows.pop(flow, None)
 
@@ -315,7 +423,7 @@ _waiting: Final[WeakKeyDictionary[Any, _Waiting]] = WeakKeyDictionary()  # _lock
 
 
 def _waiting_for(future: Any) -> _Waiting:
-    """The one for this future; whoever is the first puts the callback in its place."""
+    """The one for this future; the first flow that asks gives the future its callback."""
     mine = _Waiting()
     try:
         with _lock:

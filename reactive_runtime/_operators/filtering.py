@@ -27,6 +27,7 @@ class _Missing:
 
 
 MISSING: Final[Any] = _Missing()
+"""No element, or no default."""
 
 
 class FilteringOperators(FlowBase[T_co]):
@@ -37,157 +38,384 @@ class FilteringOperators(FlowBase[T_co]):
     def filter(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """Only the elements for which `predicate(element)` is true.
 
-        An error of `predicate` ends the flow with `on_error`. For each element it drops, one more is asked for
-        upstream, within the demand that is still owed. Cancellation passes through, also while everything is being
-        dropped. Origin: `filter` of Rx and of Python.
+        Args:
+            predicate: Called once for each element. A false answer drops the element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(6).filter(lambda n: n % 2))
-        [1, 3, 5]
+        Returns:
+            A flow of the elements that pass. It fails with the error that `predicate` raises.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Demand:
+            For each element that is dropped, one more is requested upstream, within the demand that is still owed.
+
+        Cancellation:
+            Passes through, also while every element is dropped.
+
+        Thread:
+            `predicate` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(6).filter(lambda n: n % 2))
+            [1, 3, 5]
+
+        Origin:
+            `filter` of Rx and of Python.
         """
         return self._then(_Filter(check_callable("filter", "predicate", predicate)))
 
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements before the first one for which `predicate(element)` is false.
 
-        That one is dropped; the flow completes, and the upstream is cancelled. An error of `predicate` ends the flow
-        with `on_error`. Demand passes through. Origin: `takeWhile` of Rx, `itertools.takewhile`.
+        Args:
+            predicate: Called once for each element, up to the first false answer. That element is dropped.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
-        [1, 4]
+        Returns:
+            A flow that completes where `predicate` is false first, or with the source. It fails with the error that
+            `predicate` raises.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through. The first false answer cancels the upstream.
+
+        Thread:
+            `predicate` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 4, 9, 2).take_while(lambda n: n < 5))
+            [1, 4]
+
+        Origin:
+            `takeWhile` of Rx, `itertools.takewhile`.
         """
         return self._then(_TakeWhile(check_callable("take_while", "predicate", predicate)))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
         """The elements from the first one on for which `predicate(element)` is false.
 
-        The predicate is not asked again after that; its errors end the flow with `on_error`. For each element dropped
-        one more is asked for; cancellation passes through. Origin: `skipWhile` of Rx, `itertools.dropwhile`.
+        Args:
+            predicate: Called once for each element, up to the first false answer, and not after that.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
-        [9, 2]
+        Returns:
+            A flow that begins with the element for which `predicate` is false first. It fails with the error that
+            `predicate` raises.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Demand:
+            For each element that is dropped, one more is requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `predicate` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 4, 9, 2).skip_while(lambda n: n < 5))
+            [9, 2]
+
+        Origin:
+            `skipWhile` of Rx, `itertools.dropwhile`.
         """
         return self._then(_SkipWhile(check_callable("skip_while", "predicate", predicate)))
 
     def take(self, n: int) -> Flow[T_co]:
-        """The first `n` elements, 0 <= n.
+        """The first `n` elements.
 
-        No more than `n` are requested upstream. The flow completes with the n-th, without further demand, and the
-        upstream is cancelled once. `take(0)` completes at once and does not subscribe upstream.
-        Origin: `take` of Rx, `itertools.islice`.
+        Args:
+            n: How many elements, 0 or more. `take(0)` completes at once and does not subscribe upstream.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(1_000_000_000).take(2))
-        [0, 1]
+        Returns:
+            A flow that completes with the n-th element, without further demand, or with the source.
+
+        Raises:
+            TypeError: `n` is not an int.
+            ValueError: `n` is below 0.
+
+        Demand:
+            Passes through, but no more than `n` are requested upstream.
+
+        Cancellation:
+            Passes through. The n-th element cancels the upstream, once.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(1_000_000_000).take(2))
+            [0, 1]
+
+        Origin:
+            `take` of Rx, `itertools.islice`.
         """
         at_least("take", "n", 0, n)
         return self._then(_Take(n)) if n else self._none()
 
     def skip(self, n: int) -> Flow[T_co]:
-        """All but the first `n` elements, 0 <= n.
+        """All but the first `n` elements.
 
-        Those are asked for on top of what is wanted. Cancellation passes through. Origin: `skip` of Rx, `drop` of
-        others.
+        Args:
+            n: How many elements are dropped, 0 or more.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(5).skip(3))
-        [3, 4]
+        Returns:
+            A flow of the elements that come after them.
+
+        Raises:
+            TypeError: `n` is not an int.
+            ValueError: `n` is below 0.
+
+        Demand:
+            The elements that are dropped are requested upstream in addition to what is demanded.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(5).skip(3))
+            [3, 4]
+
+        Origin:
+            `skip` of Rx, `drop` of others.
         """
         return self._then(_Skip(at_least("skip", "n", 0, n)))
 
     def distinct(self, *, key: Callable[[T_co], Hashable] | None = None) -> Flow[T_co]:
-        """The elements whose key has not been there before; without `key`, the element is its own.
+        """The elements whose key has not been there before.
 
-        Keys are hashable, and all of them are kept: for flows with few keys. Errors of `key`, or of hashing, end the
-        flow with `on_error`. For each element dropped one more is asked for; cancellation passes through.
-        Origin: `distinct` of Rx.
+        All keys are kept until the flow ends: for flows with few keys.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 2, 1, 3, 2).distinct())
-        [1, 2, 3]
+        Args:
+            key: Makes the key of an element, which is hashable. None: the element is its own key.
+
+        Returns:
+            A flow of the first element of each key. It fails with the error that `key`, or the hash of a key, raises.
+
+        Raises:
+            TypeError: `key` cannot be called.
+
+        Demand:
+            For each element that is dropped, one more is requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `key` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 2, 1, 3, 2).distinct())
+            [1, 2, 3]
+
+        Origin:
+            `distinct` of Rx.
         """
         return self._then(_Distinct(_a_key("distinct", key)))
 
     def distinct_until_changed(self, *, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
-        """The elements whose key is not that of the element before; without `key`, the element is its own.
+        """The elements whose key is not that of the element before.
 
-        Keys are compared by `==`. Errors of `key`, or of the comparison, end the flow with `on_error`. For each element
-        dropped one more is asked for; cancellation passes through. Origin: `distinctUntilChanged` of Rx.
+        Args:
+            key: Makes the key of an element. Keys are compared by `!=`. None: the element is its own key.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
-        [1, 2, 1]
+        Returns:
+            A flow of the first element of each run of equal keys. It fails with the error that `key`, or the
+            comparison, raises.
+
+        Raises:
+            TypeError: `key` cannot be called.
+
+        Demand:
+            For each element that is dropped, one more is requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `key` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 1, 2, 2, 1).distinct_until_changed())
+            [1, 2, 1]
+
+        Origin:
+            `distinctUntilChanged` of Rx.
         """
         return self._then(_Changed() if key is None else _DistinctUntilChanged(_a_key("distinct_until_changed", key)))
 
     def first(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
-        """The first element, or `default`; without a default, an empty flow is a LookupError.
+        """The first element.
 
-        A default of None ends an empty flow with TypeError: None is not an element (2.13).
+        Args:
+            default: Takes the place of the element where the source is empty.
 
-        Asks for one, completes with it, and cancels the upstream. Origin: `first` of Rx.
+        Returns:
+            A flow of one element. Where the source is empty, it fails with LookupError if there is no `default`, and
+            with TypeError if that is None, which is not an element (2.13).
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
-        (7, 0)
+        Raises:
+            Nothing: any default is taken.
+
+        Demand:
+            One element is requested upstream.
+
+        Cancellation:
+            Passes through. The first element completes the flow and cancels the upstream.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just(7, 8).first().block(), Flow.empty().first(0).block()
+            (7, 0)
+
+        Origin:
+            `first` of Rx.
         """
         return self._then(_ElementAt("first", 0, default))
 
     def element_at(self: FlowBase[T], index: int, default: T = MISSING) -> Flow[T]:
-        """The element number `index`, from 0, or `default`; without a default, too short a flow is a LookupError.
+        """The element with number `index`, counted from 0.
 
-        A default of None ends such a flow with TypeError: None is not an element (2.13).
+        Args:
+            index: The number of the element, 0 or more.
+            default: Takes the place of the element where the source is too short.
 
-        Asks for no more than it takes to get there, completes, and cancels the upstream. Origin: `elementAt` of Rx.
+        Returns:
+            A flow of one element. Where the source is too short, it fails with LookupError if there is no `default`,
+            and with TypeError if that is None, which is not an element (2.13).
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.just("a", "b", "c").element_at(1).block()
-        'b'
+        Raises:
+            TypeError: `index` is not an int.
+            ValueError: `index` is below 0.
+
+        Demand:
+            No more than the elements up to that one, `index` + 1, are requested upstream.
+
+        Cancellation:
+            Passes through. The element completes the flow and cancels the upstream.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.just("a", "b", "c").element_at(1).block()
+            'b'
+
+        Origin:
+            `elementAt` of Rx.
         """
         at_least("element_at", "index", 0, index)
         return self._then(_ElementAt("element_at", index, default))
 
     def last(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
-        """The last element, or `default`; without a default, an empty flow is a LookupError.
+        """The last element.
 
-        A default of None ends an empty flow with TypeError: None is not an element (2.13).
+        Args:
+            default: Takes the place of the element where the source is empty.
 
-        Asks for everything. Cancellation passes through. Origin: `last` of Rx.
+        Returns:
+            A flow of one element, at the end of the source. Where the source is empty, it fails with LookupError if
+            there is no `default`, and with TypeError if that is None, which is not an element (2.13).
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(5).last().block()
-        4
+        Raises:
+            Nothing: any default is taken.
+
+        Demand:
+            All elements are requested upstream.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(5).last().block()
+            4
+
+        Origin:
+            `last` of Rx.
         """
         return self._then(_Last(default))
 
     def default_if_empty(self: FlowBase[T], default: T) -> Flow[T]:
         """The source, or `default` where it completes without an element.
 
-        Demand and cancellation pass through. `switch_if_empty` has a flow in place of the element. Origin:
-        `defaultIfEmpty` of Rx.
+        `switch_if_empty` has a flow in place of the element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.empty().default_if_empty(1))
-        [1]
+        Args:
+            default: The element that an empty source becomes.
+
+        Returns:
+            A flow with at least one element, unless the source fails.
+
+        Raises:
+            TypeError: `default` is None, which is not an element (2.13).
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.empty().default_if_empty(1))
+            [1]
+
+        Origin:
+            `defaultIfEmpty` of Rx.
         """
         return self._then(_DefaultIfEmpty(a_value("default_if_empty", "default", default)))
 
     def ignore_elements(self) -> Flow[T_co]:
         """No element, only the end.
 
-        Asks for everything, as soon as anything is asked for. Cancellation passes through. Origin: `ignoreElements` of
-        Rx.
+        Returns:
+            A flow that completes, or fails, with the source.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(5).ignore_elements())
-        []
+        Demand:
+            All elements are requested upstream, as soon as any is demanded.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(5).ignore_elements())
+            []
+
+        Origin:
+            `ignoreElements` of Rx.
         """
         return self._then(_IgnoreElements())
-
-
-"""No element, or no default."""
 
 
 class _ByPredicate(Step[T, T]):

@@ -1,15 +1,16 @@
 """One source to several flows: groups and windows, each a flow of its own, with a bounded buffer.
 
 The source is asked for more while the next group is demanded, or a group that has a subscriber demands more. A full
-buffer holds the source back, if its group has a subscriber, who will take what is in it. If it has none, it would be
-full for ever: the flow then fails and says so, instead of hanging. It has none for certain only when the drains that
-the groups go through rest (`DrainContext.rests`), since the subscription may be under way on another thread.
+buffer holds the source back, if its group has a subscriber, which will take what is in it. A full buffer without a
+subscriber would be full for ever: the flow then fails and says so, instead of hanging. It has none for certain only
+when the drains that the groups go through rest (`DrainContext.rests`), since the subscription may be under way on
+another thread.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`Split` hangs on it), which ends
 when the outer flow and all groups that have a subscriber are over. It deals the elements out to *boxes*, one for each
 group and one for the outer flow. A box hangs on the drain of its subscriber, and leaves a note for the source's when it
-can take more. That drain works when no other is owned by the same thread; so each element goes its way, and a group
-that has had enough is gone, before the source is asked for the next one.
+can take more. That drain works when no other is owned by the same thread: each element is delivered, and a group that
+has had enough is gone, before the source is asked for the next one.
 """
 
 from __future__ import annotations
@@ -43,19 +44,48 @@ class GroupingOperators(FlowBase[T_co]):
     ) -> Flow[tuple[K, Flow[T_co]]]:
         """A pair `(key, flow)` for each new `key(element)`; the flow has the elements with that key.
 
-        Each group's flow is for one subscriber, and buffers up to `prefetch` elements (1 or more) until it comes. At
-        most `groups` (1 or more) are open at a time: one more is an OverflowError that says so, and so is a full buffer
-        of a group that has no subscriber. A group whose subscriber cancels is closed, and opened anew by its next
-        element; what it had not delivered goes to the new one. All groups complete, or fail, with the source; the outer
-        flow completes when what waits in groups with a subscriber is delivered. When the outer flow is cancelled, the
-        groups that have a subscriber go on, and what belongs to no such group is dropped, to the hook; when all of them
-        are over as well, the source is cancelled. Who subscribes to a group later than that gets a RejectedError.
-        Origin: `groupBy` of Rx.
+        Each group's flow is for one subscriber: a second one gets a RejectedError. It buffers up to `prefetch` elements
+        until its subscriber comes. All groups complete, or fail, with the source. A group whose subscriber cancels is
+        closed, and opened anew by its next element; what it had not delivered goes to the new one.
 
-        >>> from reactive_runtime import Flow
-        >>> flow = Flow.range(6).group_by(lambda n: n % 2)
-        >>> list(flow.flat_map(lambda it: it[1].to_list().map(lambda elements: (it[0], elements))))
-        [(0, [0, 2, 4]), (1, [1, 3, 5])]
+        Args:
+            key: Makes the key of an element, which is hashable.
+            groups: How many groups may be open at a time, 1 or more.
+            prefetch: How many elements may wait in each group, 1 or more.
+
+        Returns:
+            A flow of pairs. It completes when the source has, and what waits in groups with a subscriber is delivered.
+            It fails with OverflowError where one group more than `groups` would be open, or the buffer of a group
+            without a subscriber is full. It fails with the error that `key`, or the hash of a key, raises.
+
+        Raises:
+            TypeError: `key` cannot be called, or `groups` or `prefetch` is not an int.
+            ValueError: `groups` or `prefetch` is below 1.
+
+        Demand:
+            The source is asked for more while the next group is demanded, or a group that has a subscriber demands
+            more. A full buffer of a group that has a subscriber holds the source back. Where the source is not pulled
+            on the same thread (an executor, another publisher, an asynchronous operator), up to 256 elements are
+            requested ahead of that.
+
+        Cancellation:
+            Where the outer flow is cancelled, the groups that have a subscriber go on. What belongs to no such group is
+            dropped, to the hook. A subscriber that comes to a group later than that gets a RejectedError. When those
+            groups are over as well, the source is cancelled.
+
+        Thread:
+            The source runs, and `key` is called, on the thread that demands a group or an element; with `subscribe_on`,
+            on its executor. Pairs and the elements of groups are signalled there, or on the thread that requests what
+            waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> flow = Flow.range(6).group_by(lambda n: n % 2)
+            >>> list(flow.flat_map(lambda group: group[1].to_list().map(lambda elements: (group[0], elements))))
+            [(0, [0, 2, 4]), (1, [1, 3, 5])]
+
+        Origin:
+            `groupBy` of Rx.
         """
         check_callable("group_by", "key", key)
         at_least("group_by", "groups", 1, groups)
@@ -65,15 +95,43 @@ class GroupingOperators(FlowBase[T_co]):
         )
 
     def window(self, n: int) -> Flow[Flow[T_co]]:
-        """Flows of `n` elements each (1 or more), one after the other; the last one may be shorter.
+        """Flows of `n` elements each, one after the other.
 
-        Each is for one subscriber, and buffers what it has until it is asked. What a window has not delivered when its
-        subscriber cancels is dropped, to the hook. Errors, the end and cancellation are those of `group_by`.
-        Origin: `window` of Rx.
+        Each window is for one subscriber, and buffers its elements until they are demanded. All of them complete, or
+        fail, with the source at the latest. What a window has not delivered when its subscriber cancels is dropped, to
+        the hook.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(5).window(2).concat_map(lambda window: window.to_list()))
-        [[0, 1], [2, 3], [4]]
+        Args:
+            n: How many elements are in a window, 1 or more. The last window may have fewer.
+
+        Returns:
+            A flow of flows. It completes when the source has, and what waits in windows with a subscriber is delivered.
+
+        Raises:
+            TypeError: `n` is not an int.
+            ValueError: `n` is below 1.
+
+        Demand:
+            The source is asked for more while the next window is demanded, or the present one has a subscriber and is
+            not full. Where the source is not pulled on the same thread (an executor, another publisher, an asynchronous
+            operator), up to 256 elements are requested ahead of that.
+
+        Cancellation:
+            Where the outer flow is cancelled, the windows that have a subscriber go on. What belongs to no such window
+            is dropped, to the hook. A subscriber that comes to a window later than that gets a RejectedError. When
+            those windows are over as well, the source is cancelled.
+
+        Thread:
+            The source runs on the thread that demands a window or an element; with `subscribe_on`, on its executor.
+            Windows and their elements are signalled there, or on the thread that requests what waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(5).window(2).concat_map(lambda window: window.to_list()))
+            [[0, 1], [2, 3], [4]]
+
+        Origin:
+            `window` of Rx.
         """
         at_least("window", "n", 1, n)
         return combinator_flow(f"window({n})", lambda: Given(lambda: _Window(self, n)), self)

@@ -25,25 +25,45 @@ class SchedulingOperators(FlowBase[T_co]):
     def publish_on(self, executor: Executor, prefetch: int = PREFETCH) -> Flow[T_co]:
         """What comes after this runs on `executor`: an asynchronous boundary.
 
-        At most `prefetch` elements (1 or more) wait in the boundary; they are asked for at once, and refilled when
-        three quarters have been consumed, whatever the demand downstream. What had arrived before an error or the
-        end is delivered first. Signals stay serial on any pool (1.3); the thread is given back after each batch.
+        What had arrived before an error or the end is delivered first. Signals stay serial on any pool (1.3).
 
-        A cold source that has no executor of its own (`subscribe_on`) runs on the thread that asks for elements.
-        Behind a boundary that is the boundary's: it is then pulled by demand straight through, without prefetch.
-        A group, or a window, that has none has a buffer already: its elements are taken out of it on `executor`.
-        Any other upstream without an executor, such as `retry`, `flat_map` or somebody else's publisher, runs on the
-        thread that asks it: first the one that subscribes, then, as the boundary is refilled, the executor's.
+        Args:
+            executor: Any `concurrent.futures.Executor`.
+            prefetch: How many elements may wait in the boundary, 1 or more.
 
-        A full or shut-down executor is an `on_error(RejectedError)`, on the thread that noticed. Cancellation passes
-        upstream, and what waits in the boundary goes to the hook of dropped elements.
-        Origin: `observeOn` of Rx, `publishOn` of Reactor.
+        Returns:
+            A flow of the same signals. It fails with RejectedError, on the thread that notices, where the executor is
+            full or was shut down.
 
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from reactive_runtime import Flow
-        >>> with ThreadPoolExecutor(2) as pool:
-        ...     Flow.range(3).subscribe_on(pool).publish_on(pool, prefetch=2).to_list().block()
-        [0, 1, 2]
+        Raises:
+            TypeError: `executor` is no executor, or `prefetch` is not an int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            `prefetch` elements are requested upstream at once, and more when three quarters of them have been consumed,
+            whatever the demand downstream. A cold source without an executor of its own is pulled by demand straight
+            through the boundary, without prefetch.
+
+        Cancellation:
+            Passes upstream. What waits in the boundary is dropped, to the hook.
+
+        Thread:
+            What follows runs on `executor`, and gives the thread back after each batch. A cold source that has no
+            executor of its own (`subscribe_on`) runs on the thread that requests: behind a boundary on the boundary's.
+            A group, or a window, that has none has a buffer already: its elements are taken out of it on `executor`.
+            Any other upstream without an executor, such as `retry`, `flat_map` or a publisher of another library, runs
+            on the thread that requests: first the one that subscribes, then, as the boundary is refilled, the
+            executor's.
+
+        Example:
+            >>> from concurrent.futures import ThreadPoolExecutor
+            >>> from reactive_runtime import Flow
+            >>> with ThreadPoolExecutor(2) as pool:
+            ...     Flow.range(3).subscribe_on(pool).publish_on(pool, prefetch=2).to_list().block()
+            [0, 1, 2]
+
+        Origin:
+            `observeOn` of Rx, `publishOn` of Reactor.
         """
         check_executor("publish_on", executor)
         at_least("publish_on", "prefetch", 1, prefetch)
@@ -52,15 +72,35 @@ class SchedulingOperators(FlowBase[T_co]):
     def subscribe_on(self, executor: Executor) -> Flow[T_co]:
         """The source runs on `executor`: its iterator is made, pulled and closed there.
 
-        It does not matter where in the flow this stands; where it stands twice, the one nearest to the source counts.
-        One task at a time is submitted; it gives the thread back after a batch of elements. Demand and cancellation
-        pass through, from whatever thread. A full or shut-down executor is an `on_error(RejectedError)`.
-        Origin: `subscribeOn` of Rx.
+        It does not matter where in the flow this stands. Where it stands twice, the one nearest to the source counts.
 
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from reactive_runtime import Flow
-        >>> with ThreadPoolExecutor(1) as pool:
-        ...     Flow.range(3).subscribe_on(pool).to_list().block()
-        [0, 1, 2]
+        Args:
+            executor: Any `concurrent.futures.Executor`.
+
+        Returns:
+            A flow of the same signals. It fails with RejectedError where the executor is full or was shut down.
+
+        Raises:
+            TypeError: `executor` is no executor.
+
+        Demand:
+            Passes through, from any thread.
+
+        Cancellation:
+            Passes through, from any thread.
+
+        Thread:
+            The source, and what follows up to the next boundary, runs on `executor`. One task at a time is submitted.
+            It gives the thread back after a batch of elements.
+
+        Example:
+            >>> from concurrent.futures import ThreadPoolExecutor
+            >>> from reactive_runtime import Flow
+            >>> with ThreadPoolExecutor(1) as pool:
+            ...     Flow.range(3).subscribe_on(pool).to_list().block()
+            [0, 1, 2]
+
+        Origin:
+            `subscribeOn` of Rx.
         """
         return self._on(check_executor("subscribe_on", executor))

@@ -35,35 +35,85 @@ class SharingOperators(FlowBase[T_co]):
     def publish(self, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
         """A flow whose subscribers share one subscription to the source, which `connect()` makes.
 
-        A subscriber gets what comes from then on; before `connect`, nothing. When the source has ended, a further
-        `connect` begins anew. Origin: `publish` of Rx.
+        A subscriber gets what comes from then on, and nothing before `connect`. When the source has ended, a further
+        `connect` begins anew.
 
-        >>> from reactive_runtime import Flow
-        >>> numbers = Flow.range(2).publish()
-        >>> a = numbers.subscribe(lambda n: print("a", n))
-        >>> b = numbers.subscribe(lambda n: print("b", n))
-        >>> _ = numbers.connect()
-        a 0
-        b 0
-        a 1
-        b 1
+        Args:
+            capacity: How many elements may wait for each subscriber, 1 or more.
+
+        Returns:
+            A `ConnectableFlow`. All its subscribers get the end, or the error, of the source.
+
+        Raises:
+            TypeError: `capacity` is not an int.
+            ValueError: `capacity` is below 1.
+
+        Demand:
+            The source is asked for as much as the slowest subscriber has room for; while there is none, for nothing.
+
+        Cancellation:
+            A subscriber that cancels leaves the others alone. The handle that `connect` returns cancels the source.
+
+        Thread:
+            `connect` subscribes to the source, on the thread that calls it. Subscribers without an executor are called
+            on the source's thread, or on the thread that requests what waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> numbers = Flow.range(2).publish()
+            >>> a = numbers.subscribe(lambda n: print("a", n))
+            >>> b = numbers.subscribe(lambda n: print("b", n))
+            >>> _ = numbers.connect()
+            a 0
+            b 0
+            a 1
+            b 1
+
+        Origin:
+            `publish` of Rx.
         """
         at_least("publish", "capacity", 1, capacity)
         return connectable_of(ConnectableSource(f"{self} publish()", self, lambda: Multicaster(capacity, anew=True)))
 
     def replay(self, n: int, *, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
-        """As `publish`, and a subscriber gets the last `n` elements first (0 or more), also after the end.
+        """As `publish`, and a subscriber gets the last `n` elements first, also after the end.
 
-        A further `connect` after the end begins anew, and so does one after the connection was cancelled, with nothing
-        to replay. What is replayed takes no room of `capacity`. While there is no subscriber, the source goes on for up
-        to `capacity` elements. Origin: `replay` of Rx, bounded.
+        A further `connect` after the end begins anew, with nothing to replay. So does one after the connection was
+        cancelled.
 
-        >>> from reactive_runtime import Flow
-        >>> numbers = Flow.range(5).replay(2)
-        >>> _ = numbers.connect()
-        >>> _ = numbers.subscribe(print)
-        3
-        4
+        Args:
+            n: How many elements are kept for later subscribers, 0 or more. They take no room of `capacity`.
+            capacity: How many other elements may wait for each subscriber, 1 or more.
+
+        Returns:
+            A `ConnectableFlow`. All its subscribers get the end, or the error, of the source, also those that come
+            after it.
+
+        Raises:
+            TypeError: `n` or `capacity` is not an int.
+            ValueError: `n` is below 0, or `capacity` is below 1.
+
+        Demand:
+            The source is asked for as much as the slowest subscriber has room for. While there is none, it goes on for
+            up to `capacity` elements.
+
+        Cancellation:
+            A subscriber that cancels leaves the others alone. The handle that `connect` returns cancels the source.
+
+        Thread:
+            `connect` subscribes to the source, on the thread that calls it. Subscribers without an executor are called
+            on the source's thread, or on the thread that requests what waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> numbers = Flow.range(5).replay(2)
+            >>> _ = numbers.connect()
+            >>> _ = numbers.subscribe(print)
+            3
+            4
+
+        Origin:
+            `replay` of Rx, bounded.
         """
         at_least("replay", "n", 0, n)
         at_least("replay", "capacity", 1, capacity)
@@ -72,29 +122,73 @@ class SharingOperators(FlowBase[T_co]):
         )
 
     def share(self, *, capacity: int = CAPACITY) -> Flow[T_co]:
-        """`publish().ref_count()`: the first subscriber connects; when the last one has gone the source is cancelled.
+        """One subscription to the source for all subscribers: `publish().ref_count()`.
 
-        Origin: `share` of Rx.
+        The first subscriber connects. One that comes after the end begins anew.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).share())
-        [0, 1, 2]
+        Args:
+            capacity: How many elements may wait for each subscriber, 1 or more.
+
+        Returns:
+            A flow whose subscribers get what comes from their subscription on, and the end, or the error, of the
+            source.
+
+        Raises:
+            TypeError: `capacity` is not an int.
+            ValueError: `capacity` is below 1.
+
+        Demand:
+            The source is asked for as much as the slowest subscriber has room for.
+
+        Cancellation:
+            A subscriber that cancels leaves the others alone. The last one cancels the source.
+
+        Thread:
+            The source is subscribed to on the thread of the first subscriber; with `subscribe_on`, on its executor.
+            Subscribers without an executor are called on the source's thread, or on the thread that requests what
+            waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).share())
+            [0, 1, 2]
+
+        Origin:
+            `share` of Rx.
         """
         at_least("share", "capacity", 1, capacity)
         return ConnectableSource(f"{self} share()", self, lambda: Multicaster(capacity, anew=True)).ref_count(1)
 
     def cache(self) -> Flow[T_co]:
-        """The source is run once, for the first subscriber; all get all of its elements, however late they come.
+        """The source is run once, for the first subscriber, and all subscribers get all of its elements.
 
-        Holds everything: for finite flows. The source is asked without bound; each subscriber reads at its own pace,
-        and none holds up another. Runs on when its subscribers have gone. Origin: `cache` of Rx.
+        It holds every element: for finite flows.
 
-        >>> from reactive_runtime import Flow
-        >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
-        >>> list(rows), list(rows)
-        reading 0
-        reading 1
-        ([0, 1], [0, 1])
+        Returns:
+            A flow whose subscribers get every element, and the end, or the error, of the source, however late they
+            come.
+
+        Demand:
+            The source is asked without bound. Each subscriber reads at its own pace, and none holds up another.
+
+        Cancellation:
+            Never reaches the source, which goes on also when it has no subscriber left.
+
+        Thread:
+            The source is subscribed to on the thread of the first subscriber; with `subscribe_on`, on its executor.
+            Subscribers without an executor are called on the source's thread, or on the thread that requests what
+            waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> rows = Flow.range(2).do_on_next(lambda n: print("reading", n)).cache()
+            >>> list(rows), list(rows)
+            reading 0
+            reading 1
+            ([0, 1], [0, 1])
+
+        Origin:
+            `cache` of Rx.
         """
         line = ConnectableSource(f"{self} cache()", self, lambda: Multicaster(None, None, waits=False), keeps=True)
         return line.ref_count(1, stays=True)
@@ -107,9 +201,9 @@ class _Connection:
 
     def __init__(self, multicaster: Multicaster) -> None:
         self.multicaster: Multicaster = multicaster
-        self.made: bool = False  # the line's lock; the source is subscribed to, or about to be
-        self.entered: int = 0  # the line's lock; subscribers of `ref_count` that are there, or about to be
-        self.counted: int = 0  # the line's lock; 0 <= counted <= entered; of these, those that have their subscription
+        self.made: bool = False  # ConnectableSource._lock; the source is subscribed to, or about to be
+        self.entered: int = 0  # ConnectableSource._lock; subscribers of `ref_count` that are there, or about to be
+        self.counted: int = 0  # ConnectableSource._lock; 0 <= counted <= entered; those that have their subscription
 
 
 class ConnectableSource:
@@ -120,7 +214,7 @@ class ConnectableSource:
            └─────disconnect──────┘                │
            └──connect, or, unless it `keeps`, the next subscriber
 
-    Each arrow to `waiting` is a new connection: those who are subscribed stay with the old one, and count there.
+    Each arrow to `waiting` is a new connection: present subscribers stay with the old one, and count there.
     """
 
     def __init__(
@@ -169,18 +263,18 @@ class ConnectableSource:
     def _subscribe(self, multicaster: Multicaster) -> None:
         try:
             self.source._run(multicaster)
-        except BaseException as error:  # 1.9: it never raises; what is never swallowed comes through all the same
+        except BaseException as error:  # 1.9: only what is never swallowed comes here
             multicaster.abandoned(error)
             raise
 
     def disconnect(self, connection: _Connection) -> None:
-        """Cancel the source, unless it has ended; who is still there will get nothing more, and no end."""
+        """Cancel the source, unless it has ended; its present subscribers will get nothing more from it, and no end."""
         with self._lock:
             self._replace(connection)
         connection.multicaster.disconnect()
 
     def _replace(self, connection: _Connection) -> None:
-        """Whoever comes now belongs to another connection, unless it has ended. Called with the lock held."""
+        """A later subscriber belongs to another connection, unless this one has ended. Called with the lock held."""
         if self._connection is connection and not connection.multicaster.over():
             self._connection = _Connection(self.make())
 
@@ -210,11 +304,11 @@ class _Counted:
     def __init__(self, line: ConnectableSource, connection: _Connection, n: int, *, stays: bool) -> None:
         self._line = line
         self._connection = connection
-        self._context = copy_context()  # the source runs in that of the one who connects, on whichever thread
+        self._context = copy_context()  # the source runs in that of the subscriber that connects, on any thread
         self._n = n
         self._stays = stays
-        self._here = False  # the line's lock
-        self._over = False  # the line's lock; it has left
+        self._here = False  # ConnectableSource._lock
+        self._over = False  # ConnectableSource._lock; it has left
 
     def come(self) -> None:
         """It is subscribed; the n-th connects."""
@@ -239,7 +333,7 @@ class _Counted:
             connection.entered -= 1
             connection.counted -= self._here
             last = connection.made and not connection.entered and not self._stays
-            if last:  # in the same breath, so that none comes in between
+            if last:  # under the same lock, so that none comes in between
                 line._replace(connection)
         if last:
             connection.multicaster.disconnect()

@@ -1,4 +1,4 @@
-"""Looking in: what passes by is shown to somebody, and changed by nobody.
+"""Side effects: functions that get each signal, and change none.
 
 A function that raises here ends the flow with its error, as one of an operator does, unless the flow has ended already:
 then its error goes to the hook. The functions run where the flow runs, one signal at a time.
@@ -33,197 +33,520 @@ Way = Literal["complete", "error", "cancel"]
 
 
 class SideEffectOperators(FlowBase[T_co]):
-    """Looking in: what passes by is shown to somebody, and changed by nobody."""
+    """Side effects: functions that get each signal, and change none."""
 
     __slots__ = ()
 
     def tap(self, listener: Listener) -> Flow[T_co]:
-        """All signals go to `listener` (see `Listener`) before they go on.
+        """All signals go to `listener` before they go on.
 
-        Demand and cancellation pass through. One listener serves all subscriptions, each of which calls it on its own
-        thread. Origin: `tap` of Reactor.
+        Args:
+            listener: A `Listener`. One listener serves all subscriptions, each of which calls it on its own thread.
 
-        >>> from reactive_runtime import Flow, Listener
-        >>> class Count(Listener):
-        ...     elements = 0
-        ...     def on_next(self, element):
-        ...         self.elements += 1
-        >>> count = Count()
-        >>> _ = Flow.range(3).tap(count).block()
-        >>> count.elements
-        3
+        Returns:
+            A flow of the same signals. It fails with the error that the listener raises; one of `on_cancel` or
+            `on_finally` goes to the hook.
+
+        Raises:
+            TypeError: `listener` is no `Listener`.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            The listener is called on the thread that signals, one signal of a subscription at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow, Listener
+            >>> class Count(Listener):
+            ...     elements = 0
+            ...     def on_next(self, element):
+            ...         self.elements += 1
+            >>> count = Count()
+            >>> _ = Flow.range(3).tap(count).block()
+            >>> count.elements
+            3
+
+        Origin:
+            `tap` of Reactor.
         """
         if not isinstance(listener, Listener):
             raise TypeError(f"tap: a Listener is needed, not {type(listener).__name__}")
         return _tapped("tap()", self, listener)
 
     def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """`fn()` when a subscription begins. Origin: `doOnSubscribe` of Rx.
+        """`fn()` is called when a subscription begins.
 
-        >>> from reactive_runtime import Flow
-        >>> _ = Flow.range(1).do_on_subscribe(lambda: print("begins")).subscribe(print)
-        begins
-        0
+        Args:
+            fn: Called once for each subscription, when the subscriber has it; not for a subscriber that cancels inside
+                `on_subscribe`.
+
+        Returns:
+            A flow of the same signals. It fails with the error that `fn` raises.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through. `fn` is called without demand.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that subscribes, or where the flow runs.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> _ = Flow.range(1).do_on_subscribe(lambda: print("begins")).subscribe(print)
+            begins
+            0
+
+        Origin:
+            `doOnSubscribe` of Rx.
         """
         return _tapped(f"do_on_subscribe({describe(fn)})", self, _Says("on_subscribe", "do_on_subscribe", fn))
 
     def do_on_error(self, fn: Callable[[Exception], object]) -> Flow[T_co]:
-        """`fn(error)` when the source has failed, before the error goes on. Origin: `doOnError` of Rx.
+        """`fn(error)` is called when the source has failed, before the error goes on.
 
-        >>> from reactive_runtime import Flow
-        >>> _ = Flow.error(OSError("gone")).do_on_error(print).subscribe(print, on_error=repr)
-        gone
+        Args:
+            fn: Called with the error, at most once for each subscription.
+
+        Returns:
+            A flow of the same signals. An error that `fn` raises takes the place of the source's.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through. `fn` is called without demand.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> _ = Flow.error(OSError("gone")).do_on_error(print).subscribe(print, on_error=repr)
+            gone
+
+        Origin:
+            `doOnError` of Rx.
         """
         return _tapped(f"do_on_error({describe(fn)})", self, _Says("on_error", "do_on_error", fn))
 
     def do_on_complete(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """`fn()` when the source has completed, before the end goes on. Origin: `doOnComplete` of Rx.
+        """`fn()` is called when the source has completed, before the end goes on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(1).do_on_complete(lambda: print("done")))
-        done
-        [0]
+        Args:
+            fn: Called at most once for each subscription.
+
+        Returns:
+            A flow of the same signals. It fails with the error that `fn` raises.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(1).do_on_complete(lambda: print("done")))
+            done
+            [0]
+
+        Origin:
+            `doOnComplete` of Rx.
         """
         return _tapped(f"do_on_complete({describe(fn)})", self, _Says("on_complete", "do_on_complete", fn))
 
     def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """`fn()` when the stream is cancelled before the source has ended; also by an operator, as `take`.
+        """`fn()` is called when the flow is cancelled before the source has ended.
 
-        Runs after the source was let go of. Origin: `doOnCancel` of Reactor.
+        Args:
+            fn: Called at most once for each subscription: also where an operator cancels, as `take`, or one further
+                downstream fails.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(1))
-        cancelled
-        [0]
+        Returns:
+            A flow of the same signals. An error that `fn` raises goes to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through. `fn` is called when the source has been released.
+
+        Thread:
+            `fn` is called on the thread that closes the flow.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(9).do_on_cancel(lambda: print("cancelled")).take(1))
+            cancelled
+            [0]
+
+        Origin:
+            `doOnCancel` of Reactor.
         """
         return _tapped(f"do_on_cancel({describe(fn)})", self, _Says("on_cancel", "do_on_cancel", fn))
 
     def do_finally(self, fn: Callable[[Way], object]) -> Flow[T_co]:
-        """`fn(way)`, once, when it is over: "complete", "error" or "cancel".
+        """`fn(way)` is called once, when the subscription is over.
 
-        Runs after the source was let go of, and before the subscriber is told. Origin: `doFinally` of Rx.
+        Args:
+            fn: Called with "complete", "error" or "cancel", when the source has been released, and before the
+                subscriber gets the end.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(1).do_finally(print))
-        complete
-        [0]
+        Returns:
+            A flow of the same signals. An error that `fn` raises goes to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through. It is the way "cancel", also where an operator cancels, as `take`, or one further downstream
+            fails.
+
+        Thread:
+            `fn` is called on the thread that closes the flow.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(1).do_finally(print))
+            complete
+            [0]
+
+        Origin:
+            `doFinally` of Rx.
         """
         return _tapped(f"do_finally({describe(fn)})", self, _Says("on_finally", "do_finally", fn))
 
     def finalize(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """`fn()`, exactly once for each subscription, whichever way it ends.
+        """`fn()` is called exactly once for each subscription, whichever way it ends.
 
-        Runs when the source has been let go of, before the subscriber is told; what it raises goes to the hook.
-        Origin: `finalize` of RxJS.
+        Args:
+            fn: Called before the subscriber gets the end. A source that has not ended by itself is closed after that.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(9).finalize(lambda: print("over")).take(1))
-        over
-        [0]
+        Returns:
+            A flow of the same signals. An error that `fn` raises goes to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through, and `fn` is called.
+
+        Thread:
+            `fn` is called on the thread that closes the flow.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(9).finalize(lambda: print("over")).take(1))
+            over
+            [0]
+
+        Origin:
+            `finalize` of RxJS.
         """
         return self._then(_Finalize(check_callable("finalize", "fn", fn)))
 
     def do_on_next(self, fn: Callable[[T_co], object]) -> Flow[T_co]:
-        """`fn(element)` before each element goes on. Origin: `doOnNext` of Rx.
+        """`fn(element)` is called before each element goes on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).do_on_next(print))
-        0
-        1
-        [0, 1]
+        Args:
+            fn: Called once for each element. Its result is not used.
+
+        Returns:
+            A flow of the same signals. It fails with the error that `fn` raises.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).do_on_next(print))
+            0
+            1
+            [0, 1]
+
+        Origin:
+            `doOnNext` of Rx.
         """
         return self._then(_DoOnNext(check_callable("do_on_next", "fn", fn)))
 
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
-        """`fn(element)` for each element that was accepted and will not be delivered, here and further upstream.
+        """`fn(element)` is called for each element that was accepted here or upstream and will not be delivered.
 
-        An element that waits in a buffer at a cancel, that finds one full, a batch that is half full when its source
-        fails: each once, on the thread that notices; it goes to the hook as well. Covers all operators upstream, across
-        boundaries, and none downstream: not what becomes of an element that has passed here.
-        Origin: `doOnDiscard` of Reactor.
+        Such an element waits in a buffer at a cancel, finds one full, or is in a batch that is half full when its
+        source fails. All operators upstream are covered, across boundaries, and none downstream: not what becomes of an
+        element that has passed here.
 
-        >>> from reactive_runtime import Flow
-        >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
-        >>> _ = flow.subscribe(print, on_error=repr)
-        [0, 1]
-        2
+        Args:
+            fn: Called once for each such element, which goes to the hook as well.
+
+        Returns:
+            A flow of the same signals. An error that `fn` raises goes to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through. `fn` gets the elements that were waiting.
+
+        Thread:
+            `fn` is called on the thread that notices, which may be one of an executor upstream.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> flow = Flow.range(3).concat_with(Flow.error(OSError())).batch(2).do_on_discard(print)
+            >>> _ = flow.subscribe(print, on_error=repr)
+            [0, 1]
+            2
+
+        Origin:
+            `doOnDiscard` of Reactor.
         """
         return self._then(_DoOnDiscard(check_callable("do_on_discard", "fn", fn)))
 
     def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
-        """`fn(n)` for each demand that is passed upstream here, before it is.
+        """`fn(n)` is called for each demand that is passed upstream here, before it is.
 
-        It is what the operators downstream ask for: as they need it, not call by call. What `fn` raises goes to the
-        hook.
-        Origin: `doOnRequest` of Reactor.
+        Args:
+            fn: Called with what the operators downstream request: as they need it, not call by call.
 
-        >>> from reactive_runtime import Flow
-        >>> _ = Flow.range(9).do_on_request(print).take(2).subscribe(print)
-        2
-        0
-        1
+        Returns:
+            A flow of the same signals. An error that `fn` raises goes to the hook, and the demand goes on.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> _ = Flow.range(9).do_on_request(print).take(2).subscribe(print)
+            2
+            0
+            1
+
+        Origin:
+            `doOnRequest` of Reactor.
         """
         check_callable("do_on_request", "fn", fn)
         return flow_of(PublisherSource(f"do_on_request({describe(fn)})", _Requests(self, fn), above=self))
 
     def log(self, name: str = "reactive_runtime.flow", *, level: int = logging.INFO) -> Flow[T_co]:
-        """Each signal as a line of the logger `name`, at `level`. Origin: `log` of Reactor.
+        """Each signal as a line of a logger: subscription, elements, end, and cancellation.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).log("rows"))
-        [0, 1]
+        Args:
+            name: The name of the logger.
+            level: The level of the lines, an int of `logging`.
+
+        Returns:
+            A flow of the same signals. It fails with the error that the logger raises, a TypeError where `level` is not
+            an int.
+
+        Raises:
+            TypeError: `name` is not a str.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            The logger is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).log("rows"))
+            [0, 1]
+
+        Origin:
+            `log` of Reactor.
         """
         if not isinstance(name, str):
             raise TypeError(f"log: name must be a str, not {type(name).__name__}")
         return _tapped(f"log({name})", self, _Log(logging.getLogger(name), level))
 
     def named(self, name: str) -> Flow[T_co]:
-        """The same flow, with a name that `explain` shows. Origin: `name` of Reactor.
+        """The same flow, with a name that `explain` shows.
 
-        >>> from reactive_runtime import Flow
-        >>> print(Flow.range(2).named("rows").explain())
-        range(2) named(rows) consume
-        ---------- caller ----------
+        Args:
+            name: Any text.
+
+        Returns:
+            A flow of the same signals.
+
+        Raises:
+            TypeError: `name` is not a str.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> print(Flow.range(2).named("rows").explain())
+            range(2) named(rows) consume
+            ---------- caller ----------
+
+        Origin:
+            `name` of Reactor.
         """
         if not isinstance(name, str):
             raise TypeError(f"named: name must be a str, not {type(name).__name__}")
         return self._then(_Named(name))
 
     def checkpoint(self, description: str = "") -> Flow[T_co]:
-        """An error that comes by here gets a note with this line, and `description`. Origin: `checkpoint` of Reactor.
+        """An error that comes from upstream gets a note that says where this line is.
 
-        >>> from reactive_runtime import Flow
-        >>> flow = Flow.error(OSError("gone")).checkpoint("reading rows")
-        >>> _ = flow.subscribe(print, on_error=lambda error: print(error.__notes__[0].partition(",")[0]))
-        passed checkpoint 'reading rows'
+        Args:
+            description: Stands in the note as well.
+
+        Returns:
+            A flow of the same signals.
+
+        Raises:
+            TypeError: `description` is not a str.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> flow = Flow.error(OSError("gone")).checkpoint("reading rows")
+            >>> _ = flow.subscribe(print, on_error=lambda error: print(error.__notes__[0].partition(",")[0]))
+            passed checkpoint 'reading rows'
+
+        Origin:
+            `checkpoint` of Reactor.
         """
         if not isinstance(description, str):
             raise TypeError(f"checkpoint: description must be a str, not {type(description).__name__}")
         return _tapped(f"checkpoint({description})", self, _Checkpoint(description, assembly_location()))
 
     def metrics(self, counts: Metrics) -> Flow[T_co]:
-        """Counts signals into `counts`, which may serve several flows. Origin: `metrics` of Reactor.
+        """Counts the signals into `counts`.
 
-        >>> from reactive_runtime import Flow, Metrics
-        >>> counts = Metrics()
-        >>> _ = Flow.range(3).metrics(counts).block()
-        >>> counts.counts()["elements"]
-        3
+        Args:
+            counts: A `Metrics`, which may serve several flows.
+
+        Returns:
+            A flow of the same signals.
+
+        Raises:
+            TypeError: `counts` is no `Metrics`.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            The signals are counted on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow, Metrics
+            >>> counts = Metrics()
+            >>> _ = Flow.range(3).metrics(counts).block()
+            >>> counts.counts()["elements"]
+            3
+
+        Origin:
+            `metrics` of Reactor.
         """
         if not isinstance(counts, Metrics):
             raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
         return _tapped("metrics()", self, counts)
 
     def progress(self, report: Callable[[int], object], *, every: int = 1000) -> Flow[T_co]:
-        """`report(n)` with the number of elements so far: each `every` of them (1 or more), and at the end.
+        """`report(n)` is called with the number of elements so far.
 
-        What `report` raises ends the flow. Demand and cancellation pass through.
+        Args:
+            report: Called before every n-th element goes on, and when the source completes, unless that number was
+                reported last or is 0.
+            every: Elements from one call to the next, 1 or more.
 
-        >>> from reactive_runtime import Flow
-        >>> _ = Flow.range(5).progress(print, every=2).block()
-        2
-        4
-        5
+        Returns:
+            A flow of the same signals. It fails with the error that `report` raises.
+
+        Raises:
+            TypeError: `report` cannot be called, or `every` is not an int.
+            ValueError: `every` is below 1.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `report` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> _ = Flow.range(5).progress(print, every=2).block()
+            2
+            4
+            5
+
+        Origin:
+            This project.
         """
         check_callable("progress", "report", report)
         at_least("progress", "every", 1, every)
@@ -231,25 +554,37 @@ class SideEffectOperators(FlowBase[T_co]):
 
 
 class Listener:
-    """What can be listened to; override what is wanted. See `tap`."""
+    """What `Flow.tap` calls for each signal; override the methods that are wanted."""
 
     def on_subscribe(self) -> None:
         """A subscription begins."""
 
     def on_next(self, element: Any) -> None:
-        """An element is about to go on."""
+        """An element is about to go on.
+
+        Args:
+            element: The element.
+        """
 
     def on_error(self, error: Exception) -> None:
-        """The source has failed."""
+        """The source has failed.
+
+        Args:
+            error: What it failed with.
+        """
 
     def on_complete(self) -> None:
         """The source has completed."""
 
     def on_cancel(self) -> None:
-        """The stream was cancelled, or failed further down, before the source had ended."""
+        """The flow was cancelled, or failed further downstream, before the source had ended."""
 
     def on_finally(self, way: Way) -> None:
-        """After any of the three, once."""
+        """The subscription is over; called once, after any of the three.
+
+        Args:
+            way: "complete", "error" or "cancel".
+        """
 
 
 def _tapped(title: str, source: FlowBase[T], listener: Listener) -> Flow[T]:
@@ -344,7 +679,7 @@ class _DoOnDiscard(Step[T, T]):
 
 
 class _Requests:
-    """A publisher whose subscriptions tell of each request."""
+    """A publisher whose subscriptions report each request."""
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[int], object]) -> None:
         self.source = source
@@ -424,7 +759,10 @@ class _Checkpoint(Listener):
 
 
 class Metrics(Listener):
-    """Counts, over all subscriptions that it listens to. Read them at any time, on any thread."""
+    """Counts signals, over all subscriptions of the flows that have it.
+
+    They can be read at any time, on any thread.
+    """
 
     NAMES: Final = ("subscribed", "elements", "completed", "failed", "cancelled")
 
@@ -437,7 +775,11 @@ class Metrics(Listener):
             self._counts[name] += 1
 
     def counts(self) -> dict[str, int]:
-        """`subscribed`, `elements`, `completed`, `failed`, `cancelled`."""
+        """The counts now.
+
+        Returns:
+            How many `subscribed`, `elements`, `completed`, `failed` and `cancelled` there were, by these names.
+        """
         with self._lock:
             return dict(self._counts)
 

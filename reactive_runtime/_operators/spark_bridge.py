@@ -1,6 +1,6 @@
 """To Spark and back: what needs the extra `reactive-runtime[spark]`.
 
-This is the one place that looks upwards: `reactive_runtime.spark` is imported when one of these is called.
+This is the one module of its layer that imports from one above: `reactive_runtime.spark`, when one of these is called.
 """
 
 from __future__ import annotations
@@ -58,23 +58,46 @@ class SparkOperators(FlowBase[T_co]):
         form: Literal["tuples", "dicts", "batches"] = "tuples",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
-        """The rows of a DataFrame of Spark, in the order of its partitions, for each subscriber anew.
+        """The rows of a DataFrame of Spark, in the order of its partitions.
 
-        `form` says what an element is: "tuples", "dicts", or "batches" of Arrow with up to `batch_rows` rows (1 or
-        more). Partitions are fetched as Arrow, one Spark job each, up to `prefetch_partitions` (1 or more) ahead of the
-        one whose rows are being taken; the first when the first row is asked for. So `prefetch_partitions` + 1 of them
-        are in memory, at the most, and `batch_rows` rows as Python's objects. Jobs run on threads of the flow, which
-        goes on there up to its next boundary.
+        Each partition is fetched as Arrow, by one Spark job. At most `prefetch_partitions` + 1 of them are in memory,
+        and `batch_rows` rows as Python's objects.
 
-        Cancelling the flow cancels its jobs, which carry a tag of their own. An error of a job is a SparkError that
-        begins with Spark's reason; the Java stack is its cause. TypeError for what is no DataFrame, or one of Spark
-        Connect.
+        Args:
+            df: A DataFrame of Spark with a master, not one of Spark Connect.
+            prefetch_partitions: How many partitions may be fetched ahead of the one whose rows are being taken, 1 or
+                more.
+            form: What an element is: "tuples", "dicts", or "batches" of Arrow.
+            batch_rows: How many rows are made into Python's objects at a time, and are in a batch of Arrow at most, 1
+                or more.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.spark import session
-        >>> df = session("local[2]").range(0, 1000, 1, numPartitions=4)
-        >>> Flow.from_dataframe(df).map(lambda row: row[0]).sum().block()
-        499500
+        Returns:
+            A flow of rows, fetched for each subscriber anew. It fails with SparkError where a job fails. The message
+            begins with Spark's reason, and the Java stack is the cause.
+
+        Raises:
+            TypeError: `df` is no DataFrame, or one of Spark Connect, or a number is not an int.
+            ValueError: A number is below 1, or `form` is none of the three.
+            ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
+
+        Demand:
+            The first partition is fetched when the first row is demanded, the others while rows are taken.
+
+        Cancellation:
+            Cancels the jobs of this subscription, which carry a tag of their own.
+
+        Thread:
+            Jobs run on threads of the flow, which goes on there up to its next boundary.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.spark import session
+            >>> df = session("local[2]").range(0, 1000, 1, numPartitions=4)
+            >>> Flow.from_dataframe(df).map(lambda row: row[0]).sum().block()
+            499500
+
+        Origin:
+            `DataFrame.toLocalIterator` of Spark, with demand.
         """
         flow: Flow[Any] = _spark("frames").flow_of_rows(df, prefetch_partitions, form, batch_rows)
         return flow
@@ -129,24 +152,50 @@ class SparkOperators(FlowBase[T_co]):
         form: Literal["tuples", "dicts", "batches"] = "tuples",
         batch_rows: int = 10_000,
     ) -> Flow[Any]:
-        """The rows of a streaming DataFrame, as its query brings them; each subscriber has a query of its own.
+        """The rows of a streaming DataFrame of Spark, as its query brings them.
 
         A micro-batch is committed when the last of its rows has been taken: when `on_next` has returned, or a boundary
-        downstream has it. Until then Spark plans no other, so that demand holds the query back. With a `checkpoint`, a
-        folder, a later subscription goes on after the last batch that was committed; a batch that was taken in part
-        comes again from its beginning (at least once: what follows should not mind a row that it has seen). Put no
-        boundary after it where a row must not be lost with the process.
+        downstream has it. A batch that was taken in part comes again from its beginning (at least once: what follows
+        should not mind a row that it has seen). Put no boundary after it where a row must not be lost with the process.
 
-        `trigger` is Spark's: `{"availableNow": True}` completes the flow when all there was has been taken. `mode` is
-        Spark's output mode: what aggregates wants "update" or "complete". The others are those of `from_dataframe`, for
-        each batch. The query begins when the flow is subscribed to; cancelling stops it. An error of the query is a
-        SparkError that begins with Spark's reason. TypeError for what is no streaming DataFrame.
+        Args:
+            df: A streaming DataFrame.
+            checkpoint: A folder. A later subscription with it goes on after the last batch that was committed.
+            trigger: That of Spark. `{"availableNow": True}` completes the flow when all there was has been taken.
+            mode: Spark's output mode. A query that aggregates needs "update" or "complete".
+            prefetch_partitions: That of `from_dataframe`, for each micro-batch.
+            form: That of `from_dataframe`.
+            batch_rows: That of `from_dataframe`.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.spark import session
-        >>> ticks = session("local[2]").readStream.format("rate").options(rowsPerSecond=100, numPartitions=1).load()
-        >>> Flow.from_stream(ticks).map(lambda row: row[1]).take(3).to_list().block()
-        [0, 1, 2]
+        Returns:
+            A flow of rows, with a query of its own for each subscriber. It fails with SparkError where the query fails.
+            The message begins with Spark's reason. It fails with TypeError or ValueError, at the first micro-batch,
+            where `prefetch_partitions`, `form` or `batch_rows` is not what `from_dataframe` takes.
+
+        Raises:
+            TypeError: `df` is no streaming DataFrame, or one of Spark Connect.
+            ValueError: `mode` is none of the three.
+            ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
+
+        Demand:
+            Holds the query back: Spark plans no other micro-batch until all rows of the last one have been taken.
+
+        Cancellation:
+            Stops the query. A batch that was not taken to its end is not committed.
+
+        Thread:
+            The query begins when the flow is subscribed to, and runs on a thread of its own. Rows come on threads of
+            the flow, which goes on there up to its next boundary.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.spark import session
+            >>> ticks = session("local[2]").readStream.format("rate").options(rowsPerSecond=100, numPartitions=1).load()
+            >>> Flow.from_stream(ticks).map(lambda row: row[1]).take(3).to_list().block()
+            [0, 1, 2]
+
+        Origin:
+            `foreachBatch` of Spark's Structured Streaming, with demand.
         """
         flow: Flow[Any] = _spark("streams").flow_of_stream(
             df, checkpoint, trigger, mode, prefetch_partitions, form, batch_rows
@@ -156,27 +205,52 @@ class SparkOperators(FlowBase[T_co]):
     def to_spark(
         self, spark: SparkSession, schema: Any, *, batch_rows: int = 100_000, seconds: float | None = None
     ) -> SparkSink[T_co]:
-        """The elements as rows of Spark: appended to files or a table, or fed to a stream; see `SparkSink`.
+        """The elements as rows of Spark: appended to files or a table, or fed to a stream.
 
-        `schema` is a `pyarrow.Schema`, a `StructType`, a DDL string, a dataclass, a TypedDict or a model of pydantic.
         Elements are mappings, sequences in the order of the fields, objects with these attributes, or Arrow batches.
-        They are gathered in micro-batches of `batch_rows` elements (1 or more), or of those there are `seconds` after
-        the first of them. While one is written the next is gathered, and another may wait; no more is asked of the
-        source.
+        They are gathered in micro-batches.
 
-        A source that has no executor runs on a thread of the sink. An element that does not fit is a SparkError that
-        names it and the field, and ends the flow; batches before it are written. TypeError or SparkError for what is no
-        schema.
+        Args:
+            spark: The session that writes.
+            schema: A `pyarrow.Schema`, a `StructType`, a DDL string, a dataclass, a TypedDict or a model of pydantic.
+            batch_rows: How many elements are in a micro-batch at most, 1 or more.
+            seconds: After so many seconds from its first element a micro-batch is written as it is, above 0. None: when
+                it is full, or the source has ended.
 
-        >>> import tempfile
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.spark import session
-        >>> spark = session("local[2]")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     squares = Flow.range(10).map(lambda n: (n, n * n))
-        ...     written = squares.to_spark(spark, "n long, square long").parquet(folder)
-        ...     written.result(), spark.read.parquet(folder).agg({"square": "sum"}).first()[0]
-        (10, 285)
+        Returns:
+            A `SparkSink`, whose methods run the flow. An element that does not fit ends the flow with a SparkError that
+            names it and the field; the batches before it are written.
+
+        Raises:
+            TypeError: `schema` is none of these, `batch_rows` is not an int, or `seconds` is not a number.
+            ValueError: `batch_rows` is below 1, or `seconds` is not above 0 or not finite.
+            SparkError: `schema` has a type that Spark has not, or is a DDL string that Spark cannot read, for want of a
+                session perhaps.
+            ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
+
+        Demand:
+            While one micro-batch is written the next is gathered, and another may wait. No more is requested of the
+            source.
+
+        Cancellation:
+            Cancelling the future of the sink cancels the source, and the job that runs.
+
+        Thread:
+            A source that has no executor runs on a thread of the sink. Jobs run on threads of the sink.
+
+        Example:
+            >>> import tempfile
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.spark import session
+            >>> spark = session("local[2]")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     squares = Flow.range(10).map(lambda n: (n, n * n))
+            ...     written = squares.to_spark(spark, "n long, square long").parquet(folder)
+            ...     written.result(), spark.read.parquet(folder).agg({"square": "sum"}).first()[0]
+            (10, 285)
+
+        Origin:
+            `DataFrameWriter` of Spark, with demand.
         """
         sink: SparkSink[T_co] = _spark("sinks").SparkSink(self, spark, schema, batch_rows, seconds)
         return sink

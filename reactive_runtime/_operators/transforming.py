@@ -34,174 +34,434 @@ class TransformingOperators(FlowBase[T_co]):
     def map(self, fn: Callable[[T_co], R]) -> Flow[R]:
         """Each element becomes `fn(element)`.
 
-        An error of `fn` ends the flow with `on_error` after all that came before; a result of None is a TypeError
-        (2.13). Runs where the source's part runs, one element for one: demand and cancellation pass through.
-        Origin: `map` of Rx and of Python.
+        Args:
+            fn: Called once for each element. Its result is the element that goes on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).map(lambda n: n * 10))
-        [0, 10, 20]
+        Returns:
+            A flow with one element for each of the source. It fails with the error that `fn` raises, and with TypeError
+            where `fn` returns None, which is not an element (2.13). The elements before that go on first.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through, one element for one.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals: where this part of the source runs.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).map(lambda n: n * 10))
+            [0, 10, 20]
+
+        Origin:
+            `map` of Rx and of Python.
         """
         return self._then(_Map(check_callable("map", "fn", fn)))
 
     def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]:
         """Each element, a tuple, becomes `fn(*element)`.
 
-        Errors, demand and cancellation are those of `map`; an element that can't be unpacked is a TypeError.
-        Origin: `itertools.starmap`.
+        Args:
+            fn: Called once for each element, with its parts as arguments. Its result is the element that goes on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
-        [32, 9]
+        Returns:
+            A flow with one element for each of the source. It fails with the error that `fn` raises, and with TypeError
+            where an element cannot be unpacked, or `fn` returns None, which is not an element (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through, one element for one.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just((2, 5), (3, 2)).starmap(pow))
+            [32, 9]
+
+        Origin:
+            `itertools.starmap`.
         """
         return self._then(_StarMap(check_callable("starmap", "fn", fn)))
 
     def map_not_none(self, fn: Callable[[T_co], R | None]) -> Flow[R]:
         """Each element becomes `fn(element)`, and is dropped where that is None.
 
-        Errors are those of `map`. For each element it drops, one more is asked for upstream, within the demand that
-        is still owed; cancellation passes through. Origin: `mapNotNull` of Reactor and Kotlin.
+        Args:
+            fn: Called once for each element. A result of None drops the element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
-        [1, 3]
+        Returns:
+            A flow of the results that are not None. It fails with the error that `fn` raises.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            For each element that is dropped, one more is requested upstream, within the demand that is still owed.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("a", "b", "c").map_not_none({"a": 1, "c": 3}.get))
+            [1, 3]
+
+        Origin:
+            `mapNotNull` of Reactor and Kotlin.
         """
         return self._then(_MapNotNone(check_callable("map_not_none", "fn", fn)))
 
     def handle(self, fn: Callable[[T_co, Callable[[R], None]], object]) -> Flow[R]:
-        """`fn(element, emit)` is called for each element, and calls `emit` for each that is to go on: any number.
+        """Each element becomes any number of elements: those that `fn(element, emit)` gives to `emit`.
 
-        What it emitted goes on when it has returned, by demand; where it raises, what it had emitted is dropped, to the
-        hook. `emit(None)` is a TypeError. Cancellation passes through. Origin: `handle` of Reactor.
+        Args:
+            fn: Called once for each element. It calls `emit(result)` for each result that is to go on. `emit(None)`
+                raises TypeError.
 
-        >>> from reactive_runtime import Flow
-        >>> def halves(n, emit):
-        ...     if n % 2 == 0:
-        ...         emit(n // 2)
-        >>> list(Flow.range(6).handle(halves))
-        [0, 1, 2]
+        Returns:
+            A flow of what was emitted. It fails with the error that `fn` raises. What that call had emitted is then
+            dropped, to the hook.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            What `fn` has emitted goes on when `fn` has returned, by demand. Where it emits nothing, one more element is
+            requested upstream.
+
+        Cancellation:
+            Passes through. What was emitted and has not gone on is dropped, to the hook.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> def halves(n, emit):
+            ...     if n % 2 == 0:
+            ...         emit(n // 2)
+            >>> list(Flow.range(6).handle(halves))
+            [0, 1, 2]
+
+        Origin:
+            `handle` of Reactor.
         """
         return self._then(_Handle(check_callable("handle", "fn", fn)))
 
     def flat_map_iterable(self, fn: Callable[[T_co], Iterable[R]]) -> Flow[R]:
         """Each element becomes the elements of `fn(element)`, in order.
 
-        They are pulled by demand, one by one; the iterator is closed if the flow is cancelled meanwhile. What is not
-        iterable is a TypeError that names the function, a None in it a TypeError too.
-        Origin: `flatMapIterable` of RxJava and Reactor.
+        Args:
+            fn: Called once for each element. It returns an iterable.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
-        ['A', 'B', 'C']
+        Returns:
+            A flow of the elements of the iterables. It fails with the error that `fn` or an iterator raises. It fails
+            with TypeError, which names the function, where the result is not iterable, or has None in it.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            The iterators are pulled by demand, one element at a time. An empty iterable requests one more element
+            upstream.
+
+        Cancellation:
+            Passes through. The iterator that is under way is closed, if it can be.
+
+        Thread:
+            `fn` is called, and its iterator runs, on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("ab", "c").flat_map_iterable(str.upper))
+            ['A', 'B', 'C']
+
+        Origin:
+            `flatMapIterable` of RxJava and Reactor.
         """
         return self._then(_FlatMapIterable(check_callable("flat_map_iterable", "fn", fn)))
 
     def flatten(self: FlowBase[Iterable[R]]) -> Flow[R]:
-        """The elements of each element, which is iterable.
+        """The elements of each element, which is an iterable.
 
-        Pulled by demand, as `flat_map_iterable` does. Origin: `itertools.chain.from_iterable`.
+        Returns:
+            A flow of the elements of the iterables, in order. It fails with the error that an iterator raises, and with
+            TypeError where an element is not iterable, or has None in it.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just([1, 2], (3,), []).flatten())
-        [1, 2, 3]
+        Demand:
+            The iterators are pulled by demand, one element at a time, as `flat_map_iterable` does.
+
+        Cancellation:
+            Passes through. The iterator that is under way is closed, if it can be.
+
+        Thread:
+            The iterators run on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just([1, 2], (3,), []).flatten())
+            [1, 2, 3]
+
+        Origin:
+            `itertools.chain.from_iterable`.
         """
         return self._then(_Flatten())
 
     def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
         """Each element with its number, counted from `start`.
 
-        One for one: demand and cancellation pass through. Origin: `enumerate` of Python.
+        Args:
+            start: The number of the first element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("a", "b").enumerate(1))
-        [(1, 'a'), (2, 'b')]
+        Returns:
+            A flow of pairs `(number, element)`.
+
+        Raises:
+            TypeError: `start` is not an int.
+
+        Demand:
+            Passes through, one element for one.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("a", "b").enumerate(1))
+            [(1, 'a'), (2, 'b')]
+
+        Origin:
+            `enumerate` of Python.
         """
         if type(start) is not int:
             raise TypeError(f"enumerate: start must be an int, not {type(start).__name__}")
         return self._then(_Enumerate(start))
 
     def pairwise(self) -> Flow[tuple[T_co, T_co]]:
-        """Each element with the one before it; nothing where there are fewer than two.
+        """Each element with the one before it.
 
-        Asks for one more than is wanted, once. Cancellation passes through. Origin: `itertools.pairwise`.
+        Returns:
+            A flow of pairs `(before, element)`. It is empty where the source has fewer than two elements.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 4, 9).pairwise())
-        [(1, 4), (4, 9)]
+        Demand:
+            One more element than is demanded is requested upstream, once.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 4, 9).pairwise())
+            [(1, 4), (4, 9)]
+
+        Origin:
+            `itertools.pairwise`.
         """
         return self._then(_Pairwise())
 
     def scan(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]:
-        """The running fold: `initial` is folded with each element by `fn(so_far, element)`, and each result goes on.
+        """The running fold: `initial` is folded with each element, and each result goes on.
 
-        `initial` itself does not go on. Errors, demand and cancellation are those of `map`. Origin: `scan` of Rx,
-        `itertools.accumulate`.
+        Args:
+            fn: Called as `fn(so_far, element)`, once for each element. Its result goes on, and is the next `so_far`.
+            initial: The first `so_far`. It does not go on itself.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
-        [1, 3, 6, 10]
+        Returns:
+            A flow with one element for each of the source. It fails with the error that `fn` raises, and with TypeError
+            where `fn` returns None, which is not an element (2.13).
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through, one element for one.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(1, 5).scan(lambda total, n: total + n, 0))
+            [1, 3, 6, 10]
+
+        Origin:
+            `scan` of Rx, `itertools.accumulate`.
         """
         return self._then(_Scan(check_callable("scan", "fn", fn), initial))
 
     def batch(self, n: int) -> Flow[list[T_co]]:
-        """Lists of `n` elements, 1 <= n; the last one may be shorter.
+        """Lists of `n` elements.
 
-        Asks for `n` for each list that is wanted. A list that is half full when the flow fails, or is cancelled, is
-        dropped, to the hook. `batch_by` also looks at the clock. Origin: `itertools.batched`, `buffer` of Rx.
+        `batch_by` also gives a list when a time has passed.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(5).batch(2))
-        [[0, 1], [2, 3], [4]]
+        Args:
+            n: Elements in a list, 1 or more.
+
+        Returns:
+            A flow of lists. The last one may be shorter. Where the source fails, a list that is not full is dropped, to
+            the hook.
+
+        Raises:
+            TypeError: `n` is not an int.
+            ValueError: `n` is below 1.
+
+        Demand:
+            For each list that is demanded, `n` elements are requested upstream.
+
+        Cancellation:
+            Passes through. A list that is not full is dropped, to the hook.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(5).batch(2))
+            [[0, 1], [2, 3], [4]]
+
+        Origin:
+            `itertools.batched`, `buffer` of Rx.
         """
         return self._then(_Batch(at_least("batch", "n", 1, n)))
 
     def end_with(self: FlowBase[T], *elements: T) -> Flow[T]:
-        """The source, and then `elements`, by demand.
+        """The source, and then `elements`.
 
-        An error of the source comes instead of them. Cancellation passes through. Origin: `endWith` of Rx.
+        Args:
+            *elements: What comes after the source, in this order. None of them is None.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).end_with(7, 8))
-        [0, 1, 7, 8]
+        Returns:
+            A flow that ends with `elements`. Where the source fails, its error comes instead of them.
+
+        Raises:
+            TypeError: One of `elements` is None, which is not an element (2.13).
+
+        Demand:
+            Passes through. `elements` go on by demand.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).end_with(7, 8))
+            [0, 1, 7, 8]
+
+        Origin:
+            `endWith` of Rx.
         """
         if builtins.any(element is None for element in elements):
             raise TypeError("end_with: None is not an element (2.13)")
         return self._then(_EndWith(elements))
 
     def materialize(self) -> Flow[Notification[T_co]]:
-        """Each signal as a `Notification`, the end included: the flow then completes, also where the source failed.
+        """Each signal as a `Notification`, the end included.
 
-        The end goes on by demand, like an element. Cancellation passes through. Origin: `materialize` of Rx.
+        Returns:
+            A flow of notifications. It completes after that of the end, also where the source failed.
 
-        >>> from reactive_runtime import Flow
-        >>> [notice.signal for notice in Flow.just(1).materialize()]
-        ['on_next', 'on_complete']
+        Demand:
+            Passes through. The notification of the end goes on by demand, like an element.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> [notice.signal for notice in Flow.just(1).materialize()]
+            ['on_next', 'on_complete']
+
+        Origin:
+            `materialize` of Rx.
         """
         return self._then(_Noticed()).on_error_return(lambda error: Notification("on_error", error=error))
 
     def dematerialize(self: FlowBase[Notification[T]]) -> Flow[T]:
-        """Each `Notification` as the signal it stands for: the opposite of `materialize`.
+        """Each `Notification` as the signal that it stands for: the opposite of `materialize`.
 
-        Ends with the first notice of an end, and cancels the source; an element that is no notice is a TypeError.
-        Origin: `dematerialize` of Rx.
+        Returns:
+            A flow that ends with the first notification of an end, or with the source. It fails with TypeError where an
+            element is not a notification, or is one of `on_next` without an element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 2).materialize().dematerialize())
-        [1, 2]
+        Demand:
+            One more element than is demanded is requested upstream: the end is an element there.
+
+        Cancellation:
+            Passes through. The first notification of an end cancels the upstream.
+
+        Thread:
+            Runs on the thread that signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 2).materialize().dematerialize())
+            [1, 2]
+
+        Origin:
+            `dematerialize` of Rx.
         """
         return self._then(_Denoticed())
 
     def transform(self, fn: Callable[[Flow[T_co]], Flow[R]]) -> Flow[R]:
-        """`fn(source)`, for a piece of a flow that has a name.
+        """The flow `fn(source)`: a name for several operators.
 
-        `fn` is called here and now, and returns a flow (TypeError otherwise). Origin: `transform` of Reactor, `pipe` of
-        Rx.
+        Args:
+            fn: Takes this flow and returns a flow. It is called at once, and only once.
 
-        >>> from reactive_runtime import Flow
-        >>> def squares_of_odd(numbers):
-        ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
-        >>> list(Flow.range(6).transform(squares_of_odd))
-        [1, 9, 25]
+        Returns:
+            The flow that `fn` returns.
+
+        Raises:
+            TypeError: `fn` cannot be called, or returns no `Flow`. What `fn` raises goes to the caller as well.
+
+        Demand:
+            That of the flow that `fn` returns.
+
+        Cancellation:
+            That of the flow that `fn` returns.
+
+        Thread:
+            `fn` is called on the thread that calls `transform`.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> def squares_of_odd(numbers):
+            ...     return numbers.filter(lambda n: n % 2).map(lambda n: n * n)
+            >>> list(Flow.range(6).transform(squares_of_odd))
+            [1, 9, 25]
+
+        Origin:
+            `transform` of Reactor, `pipe` of Rx.
         """
         flow = check_callable("transform", "fn", fn)(self._flow())
         if not isinstance(flow, flow_type()):
@@ -251,7 +511,7 @@ class _MapNotNone(_OfFunction[T, R]):
 
 
 NO_ITEMS: Iterator[Any] = iter(())
-"""None is under way."""
+"""There is no iterator under way."""
 
 
 class _Many(Step[T, R]):
