@@ -150,13 +150,13 @@ class ConnectableFlow(Flow[T]):
 
 
 class Connection:
-    """The hold on a source that is shared."""
+    """The subscription of the handle of `connect`: its `cancel` cancels the source that is shared."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
 
     def request(self, n: int, /) -> None:
-        """Nothing: the subscribers request."""
+        """Does nothing: the subscribers request."""
 
     def cancel(self) -> None:
         """Cancel the source."""

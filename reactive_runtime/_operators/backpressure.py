@@ -404,11 +404,11 @@ class _Buffer(_Passing):
                 yield PENDING
 
     def _next(self, inner: Any) -> Any:
-        """Without demand, what has come by itself; a source that is pulled is left alone."""
+        """The next element. Without demand, only of a source that pushes."""
         return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
 
     def keep(self, element: Any) -> None:
-        """There is one more."""
+        """One more element has come: keep it, or drop one."""
         self.waiting.append(element)
         if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
             if self.overflow.drop == "error":
@@ -435,7 +435,7 @@ class _Latest(_Buffer):
 
 
 class _Handle:
-    """Knows the streams that go through it, and wakes them."""
+    """Knows the flows that go through it, and wakes them."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
@@ -595,7 +595,7 @@ class _Switched(_Passing):
         self.leave(inner)
 
     def _ended(self) -> None:
-        """All that hangs on the same drain has, what follows as far as the next boundary too."""
+        """The drain has ended, and with it what follows, as far as the next boundary."""
         self.switch._leave(self)
         self.switch._check()
 

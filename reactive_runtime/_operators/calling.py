@@ -139,7 +139,7 @@ class TaskOperators(FlowBase[T_co]):
 
 
 class _Calls(Tasks):
-    """On an executor."""
+    """The calls are tasks on an executor."""
 
     def __init__(
         self,
@@ -196,7 +196,7 @@ class _Calls(Tasks):
         flight.task.add_done_callback(partial(self._done, flight))
 
     def _work(self, flight: Flight) -> None:
-        """The task, on a thread of the executor. What it made stands in the flight: its future need not be asked."""
+        """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
         elements = flight.element
         if len(elements) == 1:
             flight.outcome = ([self.fn(elements[0])], None)
@@ -211,7 +211,7 @@ class _Calls(Tasks):
             self.drain._heard_from()
 
     def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
-        """`outcome`: what the thread left; None: it was cancelled, it raised, or it ran in another process."""
+        """The task is done. `outcome`: what the thread left; None: it was cancelled, it raised, or it ran elsewhere."""
         made: list[Any] = []
         raised: BaseException | None = None
         if outcome is not None:
@@ -222,7 +222,7 @@ class _Calls(Tasks):
                 made, raised = future.result()
         if outcome is None and future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
-            self.discard(*flight.element)  # the function never saw them
+            self.discard(*flight.element)  # the function was not called with them
         else:
             error = None if raised is None else an_exception(raised)
             if raised is not None:
@@ -239,7 +239,7 @@ class _Calls(Tasks):
 
 
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
-    """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
+    """A task: the results, and the error that came after them. A function of the module, so that it can be pickled."""
     made: list[Any] = []
     for number, element in enumerate(elements, start=1):
         try:
@@ -256,7 +256,7 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
 
 
 def _note(error: BaseException, note: str) -> None:
-    """In place of the one before it, where one instance is raised again and again."""
+    """Add a note to the error, in place of one of the same kind: one instance may be raised again and again."""
     kind = note.split(maxsplit=2)[:2]
     others = [item for item in getattr(error, "__notes__", ()) if item.split(maxsplit=2)[:2] != kind]
     error.__notes__ = [*others, note]

@@ -633,7 +633,7 @@ def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[An
 
 @dataclass(frozen=True, slots=True)
 class _Several:
-    """Makes `concat_with` or `merge_with` of several sources, and knows which they are."""
+    """Makes the combinator of `concat_with` or `merge_with`, and keeps its sources."""
 
     kind: partial[Any]
     sources: tuple[FlowBase[Any], ...]
@@ -642,12 +642,12 @@ class _Several:
         return self.kind(self.sources)  # type: ignore[no-any-return]
 
     def like(self, kind: partial[Any]) -> bool:
-        """Whether it means the same, but for its sources."""
+        """Whether it makes the same combinator, with the same options."""
         return (self.kind.func, self.kind.keywords) == (kind.func, kind.keywords)
 
 
 def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
-    """One operator for `a.concat_with(b).concat_with(c)`, however long: it means the same as one inside the other."""
+    """One operator for `a.concat_with(b).concat_with(c)`, however long: one inside the other would mean the same."""
     flow_source = source._source
     if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
         make = flow_source.make
@@ -658,7 +658,7 @@ def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple
 
 
 class Delaying(Combinator):
-    """May keep errors for the end. Where that does not come, they go to the hook."""
+    """May keep errors for the end. Where the end does not come, they go to the hook."""
 
     delay_error = False
 
@@ -673,7 +673,7 @@ class Delaying(Combinator):
         self.delayed.append(error)
 
     def raise_delayed(self) -> None:
-        """This is the end: raise what was kept, if anything."""
+        """Raise the errors that were kept, if there are any. At the end of `elements`."""
         errors, self.delayed = self.delayed, []
         if len(errors) == 1:
             raise errors[0]
@@ -755,9 +755,10 @@ class _InFront(Combinator):
         self.discard(*front.values())
 
     def behind(self, inners: Sequence[InnerSubscription]) -> list[InnerSubscription]:
-        """Take an element of each inner subscription that has none in front; those that have none to give.
+        """Take an element of each inner subscription that has none in front. Returns those that have none to give.
 
-        Where one has none, raises the error that another has ended with: what waits before it goes to the hook.
+        Where one has none, it raises the error that another has ended with: what waits before the error goes to the
+        hook.
         """
         waiting = []
         for inner in inners:
@@ -883,7 +884,7 @@ class _Race(Combinator):
 
 
 class _WithOther(Combinator):
-    """Has a source, and another one beside it."""
+    """Has a source, and another publisher beside it."""
 
     calls = False
 

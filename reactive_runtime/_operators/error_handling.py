@@ -391,7 +391,7 @@ class _Again(Combinator):
         return failure
 
     def pause(self) -> Elements:
-        """A cancel, or another note, gets its chance, however quickly the sources end."""
+        """Let the drain look at a cancel, or another note, also where the sources end at once."""
         if self.drain._stop or self.drain._missed:
             yield PENDING
 
@@ -406,7 +406,7 @@ class _Again(Combinator):
         self.last = error, error.__traceback__
 
     def closed(self) -> None:
-        self.last = None  # a circle: the traceback has the frames of this operator
+        self.last = None  # a reference cycle: the traceback has the frames of this operator
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
         """Wait for `publisher`: True with its first element, False where it completes without."""
@@ -417,7 +417,7 @@ class _Again(Combinator):
         return news is not END
 
     def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
-        """What a user's function says; where it raises, the failure it was asked about is the context of its error."""
+        """What a user's function returns. Where it raises, the failure that it was given is the context of its error."""
         try:
             return self.call(fn, *arguments)
         except BaseException as error:
@@ -506,7 +506,7 @@ class _Retry(_Again):
             hooks.retried(self.drain._context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
-        """What there is to wait for before the next attempt."""
+        """Wait before the next attempt."""
         yield from ()
 
 

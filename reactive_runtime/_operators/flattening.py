@@ -315,10 +315,10 @@ class _OfPublishers(Bounded):
     """Each element becomes a publisher."""
 
     ahead = False
-    """What a publisher does goes on while its elements are not polled."""
+    """Whether a publisher goes on while its elements are not polled."""
 
     asked = False
-    """Whether one was asked for what it has at hand, since an error has to come after that."""
+    """Whether a publisher was asked for what it has at hand: an error comes after that."""
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
@@ -327,9 +327,10 @@ class _OfPublishers(Bounded):
         self.prefetch = prefetch
 
     def after(self, inner: InnerSubscription) -> bool:
-        """Whether an error of the source, or of the function, has to wait yet: for what `inner` has at hand.
+        """Whether an error of the source, or of the function, still has to wait: for what `inner` has at hand.
 
-        What is pulled waits for demand, if the source is pulled as well. What has a drain of its own is asked once.
+        A publisher that is pulled waits for demand, if the source is pulled as well. One with a drain of its own is
+        asked once.
         """
         if inner.over:
             return False
@@ -344,7 +345,7 @@ class _OfPublishers(Bounded):
         return True
 
     def inner_of(self, element: Any) -> InnerSubscription:
-        """Subscribe to what the function makes of `element`."""
+        """Subscribe to the publisher that the function returns for `element`."""
         publisher = self.call(self.fn, element)
         if not callable(getattr(publisher, "subscribe", None)):
             raise self.fault(
@@ -383,14 +384,14 @@ class _FlatMap(_OfPublishers):
                     ready_set.add(inner := self.inner_of(news))
                     inner.begin()
                 room = news is not PENDING and news is not END
-                # The others first: another one may raise when it begins.
+                # Those under way first: the next one may raise when it begins.
                 while (element := ready_set.next_if_demanded()) is END:
                     room = True
             except Exception as error:
                 self.delay(error)
                 continue
             if element is PENDING and room:
-                continue  # for another one
+                continue  # there is room for another one
             if element is PENDING and outer.over and not len(ready_set):
                 break
             yield element
@@ -443,7 +444,7 @@ class _Sequential(_FlatMap):
 
 
 class _ConcatMap(_OfPublishers):
-    hears = False  # but for its source, only one is under way
+    hears = False  # beside its source, one publisher at a time is under way
     makes = True
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
@@ -472,7 +473,7 @@ class _ConcatMap(_OfPublishers):
                         else:
                             failing = True
                             self.put_off(error)
-                        continue  # the look may have brought something to the publisher: a window, a group
+                        continue  # this may have brought something to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
                 if inner is not None and inner.over:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SEEN: Final = 16
-"""So many executors a sink that waits remembers: it looks at each of the others whenever a flow begins there."""
+"""How many executors a sink that waits remembers. It looks at any other whenever a flow begins there."""
 
 
 class TerminalOperators(FlowBase[T_co]):
@@ -589,7 +589,7 @@ async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, N
 
 
 class _Puller(DrainContext):
-    """A drain whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
+    """A drain whose owner pulls: `_launch` wakes it when there is something to pull."""
 
     __slots__ = ("_failure", "_inner")
 
@@ -754,7 +754,7 @@ class _Putting:
         return first
 
     def _ended(self, failure: BaseException | None) -> None:
-        """On the flow's thread: the end may wait for room."""
+        """Put the end, on the flow's thread, which may wait for room, and then set the future."""
         self._put_end()
         if not self.future.set_running_or_notify_cancel():
             if failure is not None:
@@ -771,7 +771,7 @@ class _Putting:
             hooks.raised("to_queue: the end could not be put", error)
 
     def _done(self, future: primitives.Future[None]) -> None:
-        """Cancelled, on any thread, which does not wait (3.5)."""
+        """The future was cancelled, on any thread, which does not wait (3.5)."""
         if not future.cancelled():
             return
         assert self._subscription is not None
@@ -795,12 +795,12 @@ class _Putting:
 
 
 class _Wait:
-    """One sink's waiting for its flow, on the thread that makes this.
+    """How a sink waits for its flow, on the thread that makes this.
 
     A flow that needs the very thread that waits for it may never end. What the flow needs is known from its plan, but
-    for the flows that a user's function makes: an operator that is about to subscribe to one says so (`begins`), on
-    whichever thread it is. Whether this thread is one of those that it needs, only this thread knows: it is woken
-    for each executor that is new, and looks (`_look`).
+    for the flows that a user's function makes: an operator that is about to subscribe to one reports it (`begins`), on
+    any thread. Whether this thread is one of those that it needs, only this thread knows: it is woken for each executor
+    that is new, and looks (`_look`).
     """
 
     __slots__ = ("_awake", "_lock", "_news", "_over", "_seen", "_sink", "_source")
@@ -823,7 +823,7 @@ class _Wait:
         if self._over:  # a look without the lock: it saves what follows
             return
         flow_source = source._source
-        # Most are; what follows would find the same.
+        # Most are of this kind; what follows would find the same.
         if type(flow_source) is IterableSource and flow_source.executor in seen:
             return
         for resource in resources_of(source):
@@ -838,7 +838,7 @@ class _Wait:
                     awake.release()
 
     def prepare(self) -> None:
-        """It is going to wait, and may be woken from now on."""
+        """Called before it waits: from now on it may be woken."""
         with self._lock:
             self._awake = primitives.Semaphore(0)
 
@@ -848,14 +848,14 @@ class _Wait:
         self._awake.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
-        """Wait until it is woken; False: so many seconds have passed. RuntimeError where the flow needs this thread."""
+        """Wait until it is woken; False: `seconds` have passed. RuntimeError where the flow needs this thread."""
         if self._news:  # a look without the lock: what comes now wakes it
             self._look()
         assert self._awake is not None
         return self._awake.acquire(timeout=seconds)
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
-        """Wait until it is done; TimeoutError when so many seconds have passed."""
+        """Wait until the future is done; TimeoutError when `seconds` have passed."""
         end = None if seconds is None else primitives.monotonic() + seconds
         self.prepare()
         future.add_done_callback(lambda _: self.wake())

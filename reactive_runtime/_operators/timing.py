@@ -28,7 +28,7 @@ __all__ = ["TimingOperators"]
 T_co = TypeVar("T_co", covariant=True)
 
 WAITING = 256
-"""How many elements an operator that keeps them for later keeps, at most."""
+"""How many elements an operator keeps for later, at most."""
 
 
 class TimingOperators(FlowBase[T_co]):
@@ -463,7 +463,7 @@ class TimingOperators(FlowBase[T_co]):
 
 
 class _Timed(Combinator):
-    """Has a clock, and mostly a source."""
+    """Has a clock, and, but for `timer` and `interval`, a source."""
 
     hears = True
     calls = False
@@ -473,7 +473,7 @@ class _Timed(Combinator):
         self.seconds = seconds
         self.given = clock
         self.clock: Clock  # set once, by attach
-        self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
+        self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not use it
 
     def attach(self, drain: DrainContext) -> None:
         super().attach(drain)
@@ -537,10 +537,10 @@ class _Delay(_Timed):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
-        self.ticked = False  # the clock has come for one of those that wait
+        self.ticked = False  # the time of one of those that wait has come
 
     def _overdue(self) -> bool:
-        """Whether the first that waits has waited behind one whose time had come: it needs no timer."""
+        """Whether the time of the first that waits has come while it waited behind another one: it needs no timer."""
         self.ticked = self.ticked and bool(self.waiting)
         return self.ticked and self.waiting[0][0] <= self.clock.now()
 
@@ -615,7 +615,7 @@ class _Timeout(_Timed):
 
 
 class _OfLatest(_Timed):
-    """Keeps the latest element, until it is its time."""
+    """Keeps the latest element until its time has come."""
 
     latest: Any = PENDING
 
@@ -629,7 +629,7 @@ class _OfLatest(_Timed):
         return latest
 
     def last_one(self) -> Elements:
-        """What is left at the end."""
+        """Deliver the element that is left at the end."""
         while self.latest is not PENDING and not self.drain.demanded:
             yield PENDING
         if self.latest is not PENDING:
@@ -642,7 +642,7 @@ class _OfLatest(_Timed):
 
 class _Debounce(_OfLatest):
     due: Any = PENDING
-    """One that had its silence, and waits for demand: one that comes meanwhile has its own silence to wait for."""
+    """An element that is due, and waits for demand. One that comes meanwhile waits for its own time."""
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, WAITING)
@@ -669,7 +669,7 @@ class _Debounce(_OfLatest):
         yield from self.last_one()
 
     def followed(self, *, wanted: bool = True) -> None:
-        """Nothing waits any more: a newer one takes its place, or (not `wanted`) the flow is over."""
+        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow is over."""
         if self.due is not PENDING:
             due, self.due = self.due, PENDING
             self.discard(due, wanted=wanted)
@@ -680,7 +680,7 @@ class _Debounce(_OfLatest):
 
 
 class _Throttle(_Timed):
-    hears = False  # it only looks at the clock
+    hears = False  # it only reads the clock
 
     def elements(self) -> Elements:
         inner = self.inner(self.source)
@@ -721,7 +721,7 @@ class _Sample(_OfLatest):
                 yield self.take()
             elif element is PENDING and news is PENDING:
                 yield PENDING
-        self.leave(inner)  # neither is of use any more, while the last element waits for demand
+        self.leave(inner)  # neither is needed any more: the last element may wait for demand
         self.leave(sampler)
         yield from self.last_one()
 
