@@ -417,7 +417,7 @@ class _Again(Combinator):
         return news is not END
 
     def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
-        """What a user's function returns. Where it raises, the failure that it was given is the context of its error."""
+        """What a user's function returns. Where it raises, the failure it was given is the context of its error."""
         try:
             return self.call(fn, *arguments)
         except BaseException as error:

@@ -103,8 +103,9 @@ class FlatteningOperators(FlowBase[T_co]):
             hook.
 
         Thread:
-            `fn` is called on the thread of the source. Publishers without an executor run on the thread that requests.
-            Coroutines run on the event loop's thread, where what follows goes on, up to the next boundary.
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests. Coroutines run on the event loop's thread,
+            where what follows goes on, up to the next boundary.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -167,7 +168,8 @@ class FlatteningOperators(FlowBase[T_co]):
             Passes to the source and to all publishers under way. What waits here goes to the hook.
 
         Thread:
-            `fn` is called on the thread of the source. Publishers without an executor run on the thread that requests.
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -253,8 +255,8 @@ class FlatteningOperators(FlowBase[T_co]):
             Passes to the source and to the current publisher.
 
         Thread:
-            `fn` is called on the thread of the source. A publisher without an executor runs there, or on the thread
-            that requests.
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time. A
+            publisher without an executor runs there, or on the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -295,8 +297,8 @@ class FlatteningOperators(FlowBase[T_co]):
             Passes to the source and to all publishers under way.
 
         Thread:
-            `fn` is called on the thread that requests, or on one that brings elements. Publishers without an executor
-            run on the thread that requests.
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow

@@ -107,8 +107,8 @@ class TimingOperators(FlowBase[T_co]):
             ValueError: `seconds` is not above 0 or not finite, `overflow` is another word, or `capacity` is below 1.
 
         Demand:
-            It makes no tick, and holds none up. `publish_on` requests its `prefetch`: a tick that finds as many waiting
-            there has no demand.
+            Ticks come at their times, whatever is demanded. `publish_on` requests its `prefetch`: a tick that finds as
+            many waiting there has no demand.
 
         Cancellation:
             Cancels the timer. Ticks that wait go to the hook.
@@ -393,7 +393,8 @@ class TimingOperators(FlowBase[T_co]):
 
         Thread:
             A list that is full comes on the thread of the source, and so does the last one; one whose time has come, on
-            the clock's thread, or on one of the few daemon threads of the shared clock.
+            the clock's thread, or on one of the few daemon threads of the shared clock; one that waited for demand, on
+            the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -438,8 +439,9 @@ class TimingOperators(FlowBase[T_co]):
             Passes through, and cancels the timer.
 
         Thread:
-            Elements go on on the thread of the source. Those that had to wait come on the clock's thread, or on one of
-            the few daemon threads of the shared clock; a source without an executor goes on there.
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests. After a
+            wait they may come on the clock's thread, or on one of the few daemon threads of the shared clock, where a
+            source without an executor then goes on.
 
         Example:
             >>> from reactive_runtime import Flow
