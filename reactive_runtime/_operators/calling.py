@@ -106,7 +106,7 @@ class TaskOperators(FlowBase[T_co]):
 
         Thread:
             `fn` runs on `executor`, or, a coroutine, on the event loop. What follows goes on, up to the next boundary,
-            on the thread on which a call ended.
+            on the thread on which a call ended, or on the one that is at work for the flow.
 
         Example:
             >>> from concurrent.futures import ThreadPoolExecutor
