@@ -47,7 +47,7 @@ class Operators(
     ErrorHandlingOperators[T_co],
     SideEffectOperators[T_co],
 ):
-    """What makes a flow of a flow: the operators of every theme."""
+    """The operators of every theme: they make a flow of a flow."""
 
     __slots__ = ()
 
@@ -55,13 +55,16 @@ class Operators(
 class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], SparkOperators[T_co]):
     """A `Publisher` with operators: lazy, immutable, reusable; nothing runs until it is subscribed to.
 
-    Each subscriber gets a run of its own (1.11). The signals it gets are serial (1.3), never more than it asked
-    for (1.1), whichever threads they come on; `request` and `cancel` may be called from any thread, at any
-    time, any number of times.
+    Each subscriber gets a run of its own (1.11). The signals it gets are serial (1.3), never more than it requested
+    (1.1), whichever threads they come on; `request` and `cancel` may be called from any thread, at any time, any number
+    of times.
 
-    >>> from reactive_runtime import Flow
-    >>> list(Flow.range(10).filter(lambda n: n % 2).map(lambda n: n * n).take(3))
-    [1, 9, 25]
+    A flow begins with one of the sources: to call the class raises a TypeError, which names them.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> list(Flow.range(10).filter(lambda n: n % 2).map(lambda n: n * n).take(3))
+        [1, 9, 25]
     """
 
     __slots__ = ()
@@ -79,13 +82,28 @@ class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], S
     def explain(self) -> str:
         """The pipeline as the specification draws it: `|` is a boundary, below it the resource of each part.
 
-        `caller` is whichever thread requests. `¦` stands where an operator gives what comes before it a drain of its
-        own, since it may keep its thread, and the operator hears from elsewhere: a clock, a switch, another publisher.
+        Returns:
+            Two lines, and below them a line for each executor. `caller` is the thread that requests. `¦` stands where
+            an operator gives what comes before it a drain of its own, since it may keep its thread, and the operator
+            hears from elsewhere: a clock, a switch, another publisher.
 
-        >>> from reactive_runtime import Flow
-        >>> print(Flow.range(9).map(str).take(2).explain())
-        range(9) map(str) take(2) consume
-        ------------- caller ------------
+        Demand:
+            None: it subscribes to nothing.
+
+        Cancellation:
+            None: nothing runs.
+
+        Thread:
+            It runs none of the flow's functions.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> print(Flow.range(9).map(str).take(2).explain())
+            range(9) map(str) take(2) consume
+            ------------- caller ------------
+
+        Origin:
+            The drawings of asynchronous boundaries in the specification of Reactive Streams.
         """
         return drawing(self._parts())
 
@@ -107,25 +125,38 @@ class ConnectableFlow(Flow[T]):
         self._line = line
 
     def connect(self) -> Disposable:
-        """Subscribe to the source, unless there is a connection that goes on; the handle's `cancel` cancels the source.
+        """Subscribe to the source, unless there is a connection that goes on.
 
-        Those who are still subscribed then get nothing more, and no end. After the end, or a cancel, it begins anew.
+        Returns:
+            A handle whose `cancel` cancels the source. The subscribers of that connection then get nothing more, and no
+            end. After the end, or a cancel, `connect` begins anew.
         """
         return Disposable(Connection(self._line.connect()))
 
     def ref_count(self, n: int = 1) -> Flow[T]:
-        """A flow that connects when it has `n` subscribers (1 or more), and cancels the source when none is left."""
+        """A flow that connects when it has `n` subscribers, and cancels the source when none is left.
+
+        Args:
+            n: How many; 1 or more.
+
+        Returns:
+            A flow whose subscribers share one subscription to the source.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 1.
+        """
         return self._line.ref_count(at_least("ref_count", "n", 1, n))
 
 
 class Connection:
-    """The hold on a source that is shared."""
+    """The subscription of the handle of `connect`: its `cancel` cancels the source that is shared."""
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
 
     def request(self, n: int, /) -> None:
-        """Nothing: subscribers ask."""
+        """Does nothing: the subscribers request."""
 
     def cancel(self) -> None:
         """Cancel the source."""

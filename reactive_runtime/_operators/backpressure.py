@@ -1,7 +1,7 @@
 """Demand, changed on its way: in portions, held back, let through without, or shared out.
 
-The three of `on_overflow` are for sources that push: each asks its source for everything. A source that is pulled never
-overflows, since it is pulled by demand; what they do then is nothing.
+The three of `on_overflow` are for sources that push: each requests everything of its source. A source that is pulled
+never overflows, since it is pulled by demand; what they do then is nothing.
 """
 
 from __future__ import annotations
@@ -52,36 +52,82 @@ class BackpressureOperators(FlowBase[T_co]):
     __slots__ = ()
 
     def limit_rate(self, n: int) -> Flow[T_co]:
-        """The source is asked for `n` elements at a time (1 or more), first, and again when three quarters are through.
+        """The source is asked for `n` elements at a time: first, and again when three quarters are through.
 
-        So a demand without bound becomes one that the source can plan for. At most `n` wait here. A source that is
-        pulled is pulled by demand. Cancellation passes through. Origin: `limitRate` of Reactor, `rebatchRequests` of
-        RxJava.
+        So a demand without bound becomes one that the source can plan for.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).limit_rate(2))
-        [0, 1, 2]
+        Args:
+            n: How many elements at a time, and how many wait here, at most; 1 or more.
+
+        Returns:
+            A flow of the same elements.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 1.
+
+        Demand:
+            `n` elements are requested, whatever is demanded, and more when three quarters of them are through. A source
+            that is pulled is pulled by demand.
+
+        Cancellation:
+            Passes through. What waits here goes to the hook.
+
+        Thread:
+            Passes through. Elements that waited for demand come on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).limit_rate(2))
+            [0, 1, 2]
+
+        Origin:
+            `limitRate` of Reactor, `rebatchRequests` of RxJava.
         """
         at_least("limit_rate", "n", 1, n)
         return combinator_flow(f"limit_rate({n})", lambda: _LimitRate(self, n), self)
 
     def on_overflow_buffer(self, n: int, *, drop: Literal["oldest", "newest", "error"] = "error") -> Flow[T_co]:
-        """What comes without demand is kept, up to `n` elements (1 or more).
+        """What comes without demand is kept, up to `n` elements.
 
-        One more takes the place of the "oldest", or is dropped itself ("newest"), to the hook; or it ends the flow with
-        an OverflowError ("error"), and what waits is dropped. While the subscriber is at work, as many again may wait.
-        An error of the source itself comes after what waits.
-        Origin: `onBackpressureBuffer` of Rx.
+        It is for sources that push; one that is pulled never overflows. While the subscriber is at work, as many again
+        may wait.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.hot import PublishProcessor
-        >>> numbers = PublishProcessor()
-        >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
-        >>> for n in range(5):
-        ...     _ = numbers.emit(n)
-        >>> handle.request(9)
-        3
-        4
+        Args:
+            n: How many elements wait, at most; 1 or more.
+            drop: What one more does. "oldest": it takes the place of the oldest. "newest": it is dropped itself.
+                "error": it ends the flow with an OverflowError, and what waits is dropped. What is dropped goes to the
+                hook.
+
+        Returns:
+            A flow of the elements that were not dropped. The end of the source, an error too, comes after what waits.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 1, or `drop` is another word.
+
+        Demand:
+            Of a source that pushes everything is requested, demand or not; one that is pulled is pulled by demand.
+
+        Cancellation:
+            Passes through. What waits here goes to the hook.
+
+        Thread:
+            Elements go on on the thread of the source; those that waited, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.hot import PublishProcessor
+            >>> numbers = PublishProcessor()
+            >>> handle = numbers.on_overflow_buffer(2, drop="oldest").subscribe(print, demand=0)
+            >>> for n in range(5):
+            ...     _ = numbers.emit(n)
+            >>> handle.request(9)
+            3
+            4
+
+        Origin:
+            `onBackpressureBuffer` of Rx.
         """
         at_least("on_overflow_buffer", "n", 1, n)
         one_of("on_overflow_buffer", "drop", ("oldest", "newest", "error"), drop)
@@ -91,50 +137,105 @@ class BackpressureOperators(FlowBase[T_co]):
     def on_overflow_drop(self) -> Flow[T_co]:
         """What comes without demand is dropped, to the hook.
 
-        While the subscriber is at work, up to 256 elements wait. Origin: `onBackpressureDrop` of Rx.
+        It is for sources that push; one that is pulled never overflows. While the subscriber is at work, up to 256
+        elements wait.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.hot import PublishProcessor
-        >>> numbers = PublishProcessor()
-        >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
-        >>> for n in range(3):
-        ...     _ = numbers.emit(n)
-        0
-        >>> handle.request(1)
-        >>> _ = numbers.emit(9)
-        9
+        Returns:
+            A flow of the elements that were not dropped, with the end of the source.
+
+        Demand:
+            Of a source that pushes everything is requested, demand or not; one that is pulled is pulled by demand.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Passes through.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.hot import PublishProcessor
+            >>> numbers = PublishProcessor()
+            >>> handle = numbers.on_overflow_drop().subscribe(print, demand=1)
+            >>> for n in range(3):
+            ...     _ = numbers.emit(n)
+            0
+            >>> handle.request(1)
+            >>> _ = numbers.emit(9)
+            9
+
+        Origin:
+            `onBackpressureDrop` of Rx.
         """
         return combinator_flow("on_overflow_drop()", lambda: _Drop(self, Overflow(BUSY, "newest")), self)
 
     def on_overflow_latest(self) -> Flow[T_co]:
         """What comes without demand takes the place of what came before: only the latest is kept.
 
-        The others go to the hook. While the subscriber is at work, up to 256 elements wait. Origin:
-        `onBackpressureLatest` of Rx.
+        It is for sources that push; one that is pulled never overflows. While the subscriber is at work, up to 256
+        elements wait.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.hot import PublishProcessor
-        >>> numbers = PublishProcessor()
-        >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
-        >>> for n in range(3):
-        ...     _ = numbers.emit(n)
-        >>> handle.request(1)
-        2
+        Returns:
+            A flow of the elements that were kept. The others go to the hook. The end of the source, an error too, comes
+            after the one that waits.
+
+        Demand:
+            Of a source that pushes everything is requested, demand or not; one that is pulled is pulled by demand.
+
+        Cancellation:
+            Passes through. The element that waits goes to the hook.
+
+        Thread:
+            Elements go on on the thread of the source; one that waited, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.hot import PublishProcessor
+            >>> numbers = PublishProcessor()
+            >>> handle = numbers.on_overflow_latest().subscribe(print, demand=0)
+            >>> for n in range(3):
+            ...     _ = numbers.emit(n)
+            >>> handle.request(1)
+            2
+
+        Origin:
+            `onBackpressureLatest` of Rx.
         """
         return combinator_flow("on_overflow_latest()", lambda: _Latest(self, Overflow(BUSY, "oldest")), self)
 
     def pausable(self, valve: Valve) -> Flow[T_co]:
-        """Demand passes while `valve` is open; while it is paused, nothing is asked for, and the source is held back.
+        """Demand passes while `valve` is open; while it is paused, nothing is requested, and the source is held back.
 
-        What was asked for before may still come, and waits: at most as much as was demanded. The end, and cancellation,
-        pass always. Origin: RxJava extensions' `valve`.
+        Args:
+            valve: A `Valve`, which any number of flows may share.
 
-        >>> from reactive_runtime import Flow, Valve
-        >>> valve = Valve(paused=True)
-        >>> _ = Flow.range(2).pausable(valve).subscribe(print)
-        >>> valve.resume()
-        0
-        1
+        Returns:
+            A flow of the same elements. The end of the source passes also while the valve is paused.
+
+        Raises:
+            TypeError: `valve` is no `Valve`.
+
+        Demand:
+            Passes exactly, or, while the valve is paused, not at all. What was requested before may still come, and
+            waits: at most as much as was demanded.
+
+        Cancellation:
+            Passes through, also while the valve is paused.
+
+        Thread:
+            Passes through. Where the valve has held demand back, the thread that calls `resume` passes it on, and a
+            source without an executor goes on there.
+
+        Example:
+            >>> from reactive_runtime import Flow, Valve
+            >>> valve = Valve(paused=True)
+            >>> _ = Flow.range(2).pausable(valve).subscribe(print)
+            >>> valve.resume()
+            0
+            1
+
+        Origin:
+            `valve` of the RxJava extensions.
         """
         if not isinstance(valve, Valve):
             raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
@@ -143,14 +244,39 @@ class BackpressureOperators(FlowBase[T_co]):
     def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
         """The source, until `switch` is thrown: then it is cancelled, and the flow completes.
 
-        What has passed here is drained: put it near the source. Demand and cancellation pass through. Origin:
-        `KillSwitches` of Akka and Pekko Streams.
+        What has passed here is drained: put it near the source.
 
-        >>> from reactive_runtime import Flow, KillSwitch
-        >>> switch = KillSwitch()
-        >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
-        >>> switch.throw().result()
-        drained
+        Args:
+            switch: A `KillSwitch`, which any number of flows may share. Where it was thrown before, the flow completes
+                at once.
+
+        Returns:
+            A flow of the same elements. It fails with TimeoutError where it has not ended in the time that
+            `KillSwitch.throw` was given.
+
+        Raises:
+            TypeError: `switch` is no `KillSwitch`.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through. A switch that is thrown cancels the source.
+
+        Thread:
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests, and
+            does not hold up the switch. The completion comes on the thread that throws the switch, or on the one at
+            work for the flow.
+
+        Example:
+            >>> from reactive_runtime import Flow, KillSwitch
+            >>> switch = KillSwitch()
+            >>> _ = Flow.never().kill_switch(switch).subscribe(print, on_complete=lambda: print("drained"))
+            >>> switch.throw().result()
+            drained
+
+        Origin:
+            `KillSwitches` of Akka and Pekko Streams.
         """
         if not isinstance(switch, KillSwitch):
             raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
@@ -159,29 +285,70 @@ class BackpressureOperators(FlowBase[T_co]):
     def serialize(self) -> Flow[T_co]:
         """For a source that breaks rule 1.3, and signals on several threads at once: its signals, one at a time.
 
-        `from_publisher` does so by itself; this says it. Demand passes exactly, cancellation too. Origin: `serialize`
-        of Rx.
+        `from_publisher` does so by itself; this says it.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).serialize())
-        [0, 1, 2]
+        Returns:
+            A flow of the same elements, with the end of the source.
+
+        Demand:
+            Passes exactly.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            A signal goes on on the thread that brings it; one that comes while another thread is at work goes on on
+            that one.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).serialize())
+            [0, 1, 2]
+
+        Origin:
+            `serialize` of Rx.
         """
         return combinator_flow("serialize()", lambda: _Relaying(self), self)
 
     def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
-        """Deals the elements out to `n` rails (1 or more), which work at the same time.
+        """Deals the elements out to `n` rails, which work at the same time.
 
         Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
-        `sequential`. At most `prefetch` elements wait for each rail; the next element goes to a rail that has room. A
-        rail that cancels (`rail.take(9)`) gets no more; when all have, the source is cancelled.
-        Origin: `parallel` of RxJava and Reactor.
+        `sequential`.
 
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from reactive_runtime import Flow
-        >>> with ThreadPoolExecutor(2) as pool:
-        ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
-        ...     sorted(squares)
-        [0, 1, 4, 9]
+        Args:
+            n: How many rails; 1 or more.
+            prefetch: How many elements wait for each rail, at most; 1 or more.
+
+        Returns:
+            A `ParallelFlow`. The next element goes to a rail that has room.
+
+        Raises:
+            TypeError: `n` or `prefetch` is no int.
+            ValueError: `n` or `prefetch` is below 1.
+
+        Demand:
+            Elements of the source are dealt out from the first demand on, as long as a rail has room. Of a source with
+            an executor, or of another library, `prefetch` elements are requested ahead.
+
+        Cancellation:
+            Passes to the rails and to the source. A rail that cancels (`rail.take(9)`) gets no more; when all have, the
+            source is cancelled.
+
+        Thread:
+            The source runs on its executor, or on the thread that requests; the rails on the executor of `run_on`. What
+            follows `sequential` goes on on a thread of the rails, or on the one that requests.
+
+        Example:
+            >>> from concurrent.futures import ThreadPoolExecutor
+            >>> from reactive_runtime import Flow
+            >>> with ThreadPoolExecutor(2) as pool:
+            ...     squares = Flow.range(4).parallel(2).run_on(pool).map(lambda n: n * n).sequential()
+            ...     sorted(squares)
+            [0, 1, 4, 9]
+
+        Origin:
+            `parallel` of RxJava and Reactor.
         """
         at_least("parallel", "n", 1, n)
         at_least("parallel", "prefetch", 1, prefetch)
@@ -237,11 +404,11 @@ class _Buffer(_Passing):
                 yield PENDING
 
     def _next(self, inner: Any) -> Any:
-        """Without demand, what has come by itself; a source that is pulled is left alone."""
+        """The next element. Without demand, only of a source that pushes."""
         return inner.next_signal() if inner.pushes() or inner.over else inner.next_if_demanded()
 
     def keep(self, element: Any) -> None:
-        """There is one more."""
+        """One more element has come: keep it, or drop one."""
         self.waiting.append(element)
         if len(self.waiting) > self.overflow.capacity and not self.drain.demanded:
             if self.overflow.drop == "error":
@@ -268,7 +435,7 @@ class _Latest(_Buffer):
 
 
 class _Handle:
-    """Knows the streams that go through it, and wakes them."""
+    """Knows the flows that go through it, and wakes them."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
@@ -291,19 +458,25 @@ class _Handle:
 
 
 class Valve(_Handle):
-    """Holds the demand of flows back, and lets it go; see `pausable`. From any thread."""
+    """Holds the demand of flows back, and passes it on again; see `Flow.pausable`.
+
+    Its methods may be called from any thread.
+
+    Args:
+        paused: Whether it begins paused.
+    """
 
     def __init__(self, *, paused: bool = False) -> None:
         super().__init__()
         self._paused = paused  # _lock
 
     def pause(self) -> None:
-        """Ask for nothing more."""
+        """Request nothing more."""
         with self._lock:
             self._paused = True
 
     def resume(self) -> None:
-        """Go on."""
+        """Pass on the demand that was held back."""
         with self._lock:
             self._paused = False
         self._wake()
@@ -341,7 +514,10 @@ class _Pausable(_Passing):
 
 
 class KillSwitch(_Handle):
-    """Ends the flows that go through it, in good order; see `kill_switch`. From any thread."""
+    """Ends the flows that go through it, in good order; see `Flow.kill_switch`.
+
+    Its methods may be called from any thread.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -351,9 +527,18 @@ class KillSwitch(_Handle):
     def throw(self, within: float | None = None, clock: Clock | None = None) -> Future[None]:
         """Cancel the sources and complete; what is under way downstream is drained.
 
-        The future is done when all flows have ended, each as far as its next boundary. Those that have not, `within`
-        seconds by `clock`, fail with a TimeoutError. Without `clock`, by that of this context: see
-        `executors.clock_of`.
+        Args:
+            within: How many seconds the flows have; 0 or more. Those that have not ended by then fail with a
+                TimeoutError. None: there is no limit.
+            clock: An executor with a clock, by which `within` is counted. None: the clock of this context; see
+                `executors.clock_of`.
+
+        Returns:
+            A future that is done when all flows have ended, each as far as its next boundary.
+
+        Raises:
+            TypeError: `within` is no number, or `clock` has no clock.
+            ValueError: `within` is negative or not finite.
         """
         if within is not None:
             seconds_of("KillSwitch.throw", "within", within)
@@ -370,7 +555,7 @@ class KillSwitch(_Handle):
         return self._over
 
     def is_thrown(self) -> bool:
-        """Whether it was."""
+        """Whether `throw` was called."""
         with self._lock:
             return self._thrown
 
@@ -410,13 +595,16 @@ class _Switched(_Passing):
         self.leave(inner)
 
     def _ended(self) -> None:
-        """All that hangs on the same drain has, what follows as far as the next boundary too."""
+        """The drain has ended, and with it what follows, as far as the next boundary."""
         self.switch._leave(self)
         self.switch._check()
 
 
 class ParallelFlow(Generic[T, R]):
-    """A flow on several rails; see `Flow.parallel`. Immutable: each method returns another one."""
+    """A flow on several rails; see `Flow.parallel`.
+
+    It is immutable: each method returns another one.
+    """
 
     __slots__ = ("_executor", "_n", "_prefetch", "_source", "_work")
 
@@ -436,27 +624,74 @@ class ParallelFlow(Generic[T, R]):
         self._work = work
 
     def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
-        """Each rail works on `executor`, in tasks of its own."""
+        """Each rail works on `executor`, in tasks of its own.
+
+        Args:
+            executor: A `concurrent.futures.Executor`. A later one takes the place of an earlier one.
+
+        Returns:
+            The same rails, on that executor.
+
+        Raises:
+            TypeError: `executor` is no executor.
+        """
         check_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
     def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
-        """`fn(rail)`, for each rail: any operators."""
+        """Each rail becomes `fn(rail)`: any operators.
+
+        Args:
+            fn: Called once for each rail and subscription. Takes a flow, and returns one.
+
+        Returns:
+            The rails that `fn` returns.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+        """
         check_callable("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
     def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
-        """`map` on each rail."""
+        """`map` on each rail.
+
+        Args:
+            fn: Called for each element, on the executor of the rails.
+
+        Returns:
+            The same rails, of the results.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+        """
         check_callable("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
 
     def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
-        """`filter` on each rail."""
+        """`filter` on each rail.
+
+        Args:
+            predicate: Called for each element, on the executor of the rails. A false answer drops the element.
+
+        Returns:
+            The same rails, of the elements that pass.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+        """
         check_callable("filter", "predicate", predicate)
         return self.rails(lambda rail: rail.filter(predicate))
 
     def sequential(self) -> Flow[R]:
-        """The elements of all rails, as they come. An error of one cancels the others and ends the flow."""
+        """The elements of all rails, as they come.
+
+        Returns:
+            A flow. An error of one rail cancels the others and ends it.
+
+        Raises:
+            ValueError: The rails have no executor: `run_on` has to come before.
+        """
         executor = self._executor
         if executor is None:
             raise ValueError("sequential: name the executor of the rails before it, with run_on(executor)")

@@ -74,25 +74,49 @@ class TaskOperators(FlowBase[T_co]):
     ) -> Flow[Any]:
         """Each element becomes `fn(element)`, called on `executor`: threads, processes, interpreters.
 
-        At most `concurrency` calls (1 or more) are in flight, or done and waiting to be delivered; the source is asked
-        for no more. `ordered`: in the order of the source; otherwise as they are done. `chunk` elements share a task (1
-        or more), which pays where a task is dear, as on processes; then `concurrency` counts tasks. The source begins
-        with the first demand.
+        `fn` may be a coroutine function, without an executor: coroutines run on one event loop thread, as those of
+        `flat_map`.
 
-        `fn` may be a coroutine function, without an executor: see `flat_map`. What follows goes on, up to the next
-        boundary, on the thread on which a call ended.
+        Args:
+            fn: Called once for each element. A result of None is a TypeError (2.13). On processes and interpreters
+                `fn`, the elements and the results are pickled.
+            executor: A `concurrent.futures.Executor`. None: for a coroutine function, and for nothing else.
+            concurrency: How many calls are in flight, or done and waiting to be delivered, at most; 1 or more. With
+                `chunk` it counts tasks.
+            ordered: True: results come in the order of the source. False: as they are done.
+            chunk: How many elements share a task; 1 or more. That pays where a task is dear, as on processes.
+                Coroutines have a task each.
 
-        An error of `fn` ends the flow after what came before it, in its chunk too; an error of the source, after the
-        results of all that came before it. A result of None is a TypeError. A worker that dies (`BrokenProcessPool`),
-        or an executor that refuses, is an `on_error`. Cancelling the flow cancels the tasks that have not begun; the
-        results of those that have are dropped, to the hook.
-        Origin: `Executor.map`, with demand.
+        Returns:
+            A flow of the results. It fails with an error of `fn` after what came before it, in its chunk too; with an
+            error of the source after the results of all that came before it. A worker that dies (`BrokenProcessPool`),
+            or an executor that refuses, is an `on_error` as well.
 
-        >>> from concurrent.futures import ThreadPoolExecutor
-        >>> from reactive_runtime import Flow
-        >>> with ThreadPoolExecutor(4) as pool:
-        ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
-        [0, 1, 4, 9]
+        Raises:
+            TypeError: `fn` cannot be called, `executor` is no executor or is missing, a coroutine function was given
+                one, or `concurrency` or `chunk` is no int.
+            ValueError: `concurrency` or `chunk` is below 1.
+
+        Demand:
+            The source begins with the first demand. No more of it is requested than `concurrency` tasks can take.
+
+        Cancellation:
+            Passes to the source. Tasks that have not begun are cancelled; the results of those that have are dropped,
+            to the hook. Coroutines are cancelled.
+
+        Thread:
+            `fn` runs on `executor`, or, a coroutine, on the event loop. What follows goes on, up to the next boundary,
+            on the thread on which a call ended, or on the one that is at work for the flow.
+
+        Example:
+            >>> from concurrent.futures import ThreadPoolExecutor
+            >>> from reactive_runtime import Flow
+            >>> with ThreadPoolExecutor(4) as pool:
+            ...     Flow.range(4).map_parallel(lambda n: n * n, pool, concurrency=2).to_list().block()
+            [0, 1, 4, 9]
+
+        Origin:
+            `Executor.map`, with demand.
         """
         check_callable("map_parallel", "fn", fn)
         at_least("map_parallel", "concurrency", 1, concurrency)
@@ -115,7 +139,7 @@ class TaskOperators(FlowBase[T_co]):
 
 
 class _Calls(Tasks):
-    """On an executor."""
+    """The calls are tasks on an executor."""
 
     def __init__(
         self,
@@ -172,7 +196,7 @@ class _Calls(Tasks):
         flight.task.add_done_callback(partial(self._done, flight))
 
     def _work(self, flight: Flight) -> None:
-        """The task, on a thread of the executor. What it made stands in the flight: its future need not be asked."""
+        """The task, on a thread of the executor. Its outcome is put into the flight: the future need not be asked."""
         elements = flight.element
         if len(elements) == 1:
             flight.outcome = ([self.fn(elements[0])], None)
@@ -187,7 +211,7 @@ class _Calls(Tasks):
             self.drain.heard_from()
 
     def _settle(self, flight: Flight, future: Future[Any], outcome: Outcome | None) -> None:
-        """`outcome`: what the thread left; None: it was cancelled, it raised, or it ran in another process."""
+        """The task is done. `outcome`: what the thread left; None: it was cancelled, it raised, or it ran elsewhere."""
         made: list[Any] = []
         raised: BaseException | None = None
         if outcome is not None:
@@ -198,7 +222,7 @@ class _Calls(Tasks):
                 made, raised = future.result()
         if outcome is None and future.cancelled():
             error: BaseException | None = RejectedError(f"{self.title}: a task was cancelled in the executor's queue")
-            self.discard(*flight.element)  # the function never saw them
+            self.discard(*flight.element)  # the function was not called with them
         else:
             error = None if raised is None else an_exception(raised)
             if raised is not None:
@@ -215,7 +239,7 @@ class _Calls(Tasks):
 
 
 def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outcome:
-    """A task: what was made, and the error that came after it. Of the module, so that it can be pickled."""
+    """A task: the results, and the error that came after them. A function of the module, so that it can be pickled."""
     made: list[Any] = []
     for number, element in enumerate(elements, start=1):
         try:
@@ -232,7 +256,7 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
 
 
 def _note(error: BaseException, note: str) -> None:
-    """In place of the one before it, where one instance is raised again and again."""
+    """Add a note to the error, in place of one of the same kind: one instance may be raised again and again."""
     kind = note.split(maxsplit=2)[:2]
     others = [item for item in getattr(error, "__notes__", ()) if item.split(maxsplit=2)[:2] != kind]
     error.__notes__ = [*others, note]

@@ -1,9 +1,9 @@
 """Several sources to one.
 
-Each source that has an executor, or is somebody else's, is asked for at most `prefetch` elements ahead; the others are
-pulled by demand, in turn, on the thread that asks. An error of one cancels the others and ends the flow at once, unless
-`delay_error`: then it comes when all have ended, several of them as an ExceptionGroup; where that end does not come,
-since the flow is cancelled, each goes to the hook.
+Each source that has an executor, or is a publisher of another library, is asked for at most `prefetch` elements ahead;
+the others are pulled by demand, in turn, on the thread that requests. An error of one cancels the others and ends the
+flow at once, unless `delay_error`: then it comes when all have ended, several of them as an ExceptionGroup; where that
+end does not come, since the flow is cancelled, each goes to the hook.
 """
 
 from __future__ import annotations
@@ -44,34 +44,100 @@ class CombiningOperators(FlowBase[T_co]):
     def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
         """The elements of the first source, then those of the second, and so on.
 
-        Each is subscribed to when the one before has completed, and is asked for what is still demanded; nothing is
-        asked for ahead. Cancellation passes to the one that is under way. Needs no stack, however many there are.
-        Origin: `concat` of Rx, `itertools.chain`.
+        It needs no stack, however many sources there are.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.concat(Flow.range(2), Flow.just(7)))
-        [0, 1, 7]
+        Args:
+            *sources: Publishers, none or more. Each is subscribed to when the one before it has completed.
+            delay_error: False: the error of a source ends the flow at once, and the sources behind it are not
+                subscribed to. True: the next source follows, and the errors come at the end, several of them as an
+                ExceptionGroup. Where that end does not come, since the flow is cancelled, each goes to the hook.
+
+        Returns:
+            A flow of the elements of all sources. It completes with the last one; without sources at once.
+
+        Raises:
+            TypeError: One of `sources` is no publisher.
+
+        Demand:
+            Of each source what is still demanded is requested, exactly; nothing is requested ahead.
+
+        Cancellation:
+            Passes to the source that is under way. The sources behind it are not subscribed to.
+
+        Thread:
+            A source without an executor runs on the thread that requests, or on which the source before it completed.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.concat(Flow.range(2), Flow.just(7)))
+            [0, 1, 7]
+
+        Origin:
+            `concat` of Rx, `itertools.chain`.
         """
         flows = _flows("concat", sources)
         return combinator_flow("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
 
     def concat_with(self, *others: Publisher[T_co]) -> Flow[T_co]:
-        """The source, then `others`, as `concat` does. Origin: `concatWith` of Rx.
+        """The elements of the source, then those of each of `others`, as `concat` does.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).concat_with(Flow.just(7)))
-        [0, 1, 7]
+        Args:
+            *others: Publishers, none or more. Each is subscribed to when the one before it has completed.
+
+        Returns:
+            A flow of the elements of the source and of `others`. An error of one ends it at once. A row of
+            `concat_with` is one operator, however long, and needs no stack.
+
+        Raises:
+            TypeError: One of `others` is no publisher.
+
+        Demand:
+            Of each source what is still demanded is requested, exactly; nothing is requested ahead.
+
+        Cancellation:
+            Passes to the source that is under way. Those behind it are not subscribed to.
+
+        Thread:
+            A source without an executor runs on the thread that requests, or on which the source before it completed.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).concat_with(Flow.just(7)))
+            [0, 1, 7]
+
+        Origin:
+            `concatWith` of Rx.
         """
         return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others))
 
     def start_with(self: FlowBase[T], *elements: T) -> Flow[T]:
-        """`elements`, and then the source, by demand.
+        """First `elements`, and then the source.
 
-        The source is subscribed to when they are through. Cancellation passes through. Origin: `startWith` of Rx.
+        Args:
+            *elements: What comes first, in this order. None is not an element (2.13).
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).start_with(7, 8))
-        [7, 8, 0, 1]
+        Returns:
+            A flow of `elements` and those of the source, to which it subscribes when `elements` are through.
+
+        Raises:
+            TypeError: One of `elements` is None.
+
+        Demand:
+            `elements` wait for demand. Of the source what is still demanded is requested, exactly.
+
+        Cancellation:
+            Passes through. While `elements` are under way, the source is not subscribed to.
+
+        Thread:
+            `elements` come on the thread that requests; a source without an executor follows on the same thread.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).start_with(7, 8))
+            [7, 8, 0, 1]
+
+        Origin:
+            `startWith` of Rx.
         """
         if builtins.any(element is None for element in elements):
             raise TypeError("start_with: None is not an element (2.13)")
@@ -82,23 +148,79 @@ class CombiningOperators(FlowBase[T_co]):
     def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
         """The elements of all sources, each as soon as it is there.
 
-        The order within a source is kept. Completes when all have. At most `prefetch` elements of each source (1 or
-        more) wait here. Cancellation passes to all. Origin: `merge` of Rx.
+        The order within a source is kept. Sources that have elements take turns.
 
-        >>> from reactive_runtime import Flow
-        >>> sorted(Flow.merge(Flow.range(2), Flow.just(7)))
-        [0, 1, 7]
+        Args:
+            *sources: Publishers, none or more. All are subscribed to at once.
+            prefetch: How many elements of each source wait here, at most; 1 or more.
+            delay_error: False: the error of a source cancels the others, and ends the flow at once. True: the errors
+                come when all sources have ended, several of them as an ExceptionGroup. Where that end does not come,
+                since the flow is cancelled, each goes to the hook.
+
+        Returns:
+            A flow of the elements of all sources. It completes when all have; without sources at once.
+
+        Raises:
+            TypeError: One of `sources` is no publisher, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead, and more
+            when three quarters of them are through. The others are pulled by demand, in turn.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Elements go on on that thread, or on one of a
+            source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> sorted(Flow.merge(Flow.range(2), Flow.just(7)))
+            [0, 1, 7]
+
+        Origin:
+            `merge` of Rx.
         """
         flows = _flows("merge", sources)
         at_least("merge", "prefetch", 1, prefetch)
         return combinator_flow("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
 
     def merge_with(self, *others: Publisher[T_co], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co]:
-        """The source and `others`, as `merge` does. Origin: `mergeWith` of Rx.
+        """The elements of the source and of `others`, each as soon as it is there, as `merge` does.
 
-        >>> from reactive_runtime import Flow
-        >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
-        [0, 1, 7]
+        Args:
+            *others: Publishers, none or more. All are subscribed to at once.
+            prefetch: How many elements of each source wait here, at most; 1 or more.
+            delay_error: Whether an error waits until all sources have ended. See `merge`.
+
+        Returns:
+            A flow of the elements of the source and of `others`. It completes when all have. A row of `merge_with` with
+            the same options is one operator, however long.
+
+        Raises:
+            TypeError: One of `others` is no publisher, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead. The others
+            are pulled by demand, in turn.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Elements go on on that thread, or on one of a
+            source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> sorted(Flow.range(2).merge_with(Flow.just(7)))
+            [0, 1, 7]
+
+        Origin:
+            `mergeWith` of Rx.
         """
         flows = _flows("merge_with", others)
         at_least("merge_with", "prefetch", 1, prefetch)
@@ -108,15 +230,44 @@ class CombiningOperators(FlowBase[T_co]):
     def merge_comparing(
         *sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH
     ) -> Flow[T]:
-        """The elements of sources that are sorted, sorted: always the smallest (by `key`) of those in front.
+        """The elements of sources that are sorted, sorted: always the smallest of those in front.
 
-        Waits until each source has an element in front, or has ended; holds that one and at most `prefetch` behind it.
-        Errors of `key` or of the comparison end the flow. Cancellation passes to all.
-        Origin: `mergeComparing` of Reactor, `heapq.merge`.
+        It waits until each source has an element in front, or has ended. Of equal elements, that of the first source
+        comes first.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.merge_comparing(Flow.just(1, 4), Flow.just(2, 3, 9)))
-        [1, 2, 3, 4, 9]
+        Args:
+            *sources: Publishers, none or more, each of which gives its elements in ascending order.
+            key: Called once for each element; its results are compared by `<`. None: the elements themselves are
+                compared.
+            prefetch: How many elements of each source wait behind the one in front, at most; 1 or more.
+
+        Returns:
+            A flow of the elements of all sources. It completes when all have. It fails with an error of `key`, or of
+            the comparison; and with that of a source as soon as another one has no element in front, at the latest when
+            its own elements are through.
+
+        Raises:
+            TypeError: One of `sources` is no publisher, `key` cannot be called, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead. The others
+            are pulled by demand.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. `key` and the comparison run on that thread,
+            or on one of a source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.merge_comparing(Flow.just(1, 4), Flow.just(2, 3, 9)))
+            [1, 2, 3, 4, 9]
+
+        Origin:
+            `mergeComparing` of Reactor, `heapq.merge`.
         """
         flows = _flows("merge_comparing", sources)
         at_least("merge_comparing", "prefetch", 1, prefetch)
@@ -148,12 +299,37 @@ class CombiningOperators(FlowBase[T_co]):
     def zip(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the first elements of all sources, then of the second ones, and so on.
 
-        Completes as soon as one that has ended has no element left, and cancels the others. Holds at most `prefetch`
-        elements of each (1 or more); those that find no partner go to the hook. Origin: `zip` of Rx and of Python.
+        Args:
+            *sources: Publishers, none or more. All are subscribed to at once.
+            prefetch: How many elements of each source wait here, at most; 1 or more.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.zip(Flow.range(1_000_000_000), Flow.just("a", "b")))
-        [(0, 'a'), (1, 'b')]
+        Returns:
+            A flow of tuples, with one element of each source. It completes as soon as a source that has ended has no
+            element left, and cancels the others; without sources at once. It fails with the error of a source as soon
+            as a tuple lacks the element of another one. Elements that find no partner go to the hook.
+
+        Raises:
+            TypeError: One of `sources` is no publisher, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead. The others
+            are pulled by demand, one element for each tuple.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
+            source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.zip(Flow.range(1_000_000_000), Flow.just("a", "b")))
+            [(0, 'a'), (1, 'b')]
+
+        Origin:
+            `zip` of Rx and of Python.
         """
         flows = _flows("zip", sources)
         at_least("zip", "prefetch", 1, prefetch)
@@ -176,11 +352,38 @@ class CombiningOperators(FlowBase[T_co]):
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
 
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
-        """The source and `others`, as `zip` does. Origin: `zipWith` of Rx.
+        """Tuples of the elements of the source and of `others`, as `zip` does.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("a", "b").zip_with(Flow.range(9)))
-        [('a', 0), ('b', 1)]
+        Args:
+            *others: Publishers, none or more. All are subscribed to at once.
+            prefetch: How many elements of each source wait here, at most; 1 or more.
+
+        Returns:
+            A flow of tuples, with one element of the source first and one of each of `others`. Its end is that of
+            `zip`.
+
+        Raises:
+            TypeError: One of `others` is no publisher, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead. The others
+            are pulled by demand, one element for each tuple.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
+            source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("a", "b").zip_with(Flow.range(9)))
+            [('a', 0), ('b', 1)]
+
+        Origin:
+            `zipWith` of Rx.
         """
         flows = (self, *_flows("zip_with", others))
         at_least("zip_with", "prefetch", 1, prefetch)
@@ -210,13 +413,38 @@ class CombiningOperators(FlowBase[T_co]):
     def combine_latest(*sources: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the latest element of each source, one whenever one of them has a new element.
 
-        Begins when each has had one. Completes when all have, or when one has completed without an element. Holds at
-        most `prefetch` elements of each (1 or more), and gives each its turn. Cancellation passes to all.
-        Origin: `combineLatest` of Rx.
+        It begins when each source has had an element, and gives each source its turn.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.combine_latest(Flow.just("a"), Flow.range(2)))
-        [('a', 0), ('a', 1)]
+        Args:
+            *sources: Publishers, none or more. All are subscribed to at once.
+            prefetch: How many elements of each source wait here, at most; 1 or more.
+
+        Returns:
+            A flow of tuples, with one element of each source. It completes when all sources have, or when one has
+            completed without an element; without sources at once. An error of one ends it, and cancels the others.
+
+        Raises:
+            TypeError: One of `sources` is no publisher, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of each source with an executor, or of another library, `prefetch` elements are requested ahead. The others
+            are pulled by demand, in turn. Elements before the first tuple use up no demand.
+
+        Cancellation:
+            Passes to all sources. What waits here goes to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Tuples go on on that thread, or on one of a
+            source's; on one thread at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.combine_latest(Flow.just("a"), Flow.range(2)))
+            [('a', 0), ('a', 1)]
+
+        Origin:
+            `combineLatest` of Rx.
         """
         flows = _flows("combine_latest", sources)
         at_least("combine_latest", "prefetch", 1, prefetch)
@@ -226,12 +454,34 @@ class CombiningOperators(FlowBase[T_co]):
     def race(*sources: Publisher[T]) -> Flow[T]:
         """The source that signals first, an element or its end; the others are cancelled.
 
-        Those with an executor are asked for one element ahead, to see; sources that are pulled are asked in turn, so
-        that the first of them wins. Origin: `amb` of Rx, `firstWithSignal` of Reactor.
+        Args:
+            *sources: Publishers, none or more. Sources that are pulled are asked in turn, so that the first of them
+                wins.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.race(Flow.never(), Flow.range(2)))
-        [0, 1]
+        Returns:
+            A flow of the elements of one source, with its end. Without sources it completes at once. The element that
+            another source has given by then goes to the hook.
+
+        Raises:
+            TypeError: One of `sources` is no publisher.
+
+        Demand:
+            Of each source with an executor, or of another library, one element is requested ahead, to see which is
+            first. Of the winner, then, what is demanded, exactly.
+
+        Cancellation:
+            Passes to all sources that are still under way.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Elements go on on the thread of the winner.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.race(Flow.never(), Flow.range(2)))
+            [0, 1]
+
+        Origin:
+            `amb` of Rx, `firstWithSignal` of Reactor.
         """
         flows = _flows("race", sources)
         return combinator_flow("race", lambda: _Race(flows), *flows, inline=True)
@@ -239,25 +489,68 @@ class CombiningOperators(FlowBase[T_co]):
     def with_latest_from(self: FlowBase[A], other: Publisher[B]) -> Flow[tuple[A, B]]:
         """Each element of the source with the latest one of `other`; those before there is one go to the hook.
 
-        Completes with the source. `other` is asked for everything, and only its latest element is kept. For each
-        element dropped one more is asked for. Cancellation passes to both. Origin: `withLatestFrom` of Rx.
+        Args:
+            other: A publisher. Only its latest element is kept; it may be used for any number of elements of the
+                source.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just("a", "b").with_latest_from(Flow.just(7)))
-        [('a', 7), ('b', 7)]
+        Returns:
+            A flow of pairs: an element of the source, and one of `other`. It completes with the source, and then
+            cancels `other`. An error of either ends it. Where `other` completes without an element, every element of
+            the source goes to the hook.
+
+        Raises:
+            TypeError: `other` is no publisher.
+
+        Demand:
+            Of the source what is demanded is requested, exactly, and one more for each element that is dropped. Of
+            `other` everything is requested, 256 elements at a time, demand or not.
+
+        Cancellation:
+            Passes to both.
+
+        Thread:
+            Pairs go on on the thread of the source; without an executor it runs on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just("a", "b").with_latest_from(Flow.just(7)))
+            [('a', 7), ('b', 7)]
+
+        Origin:
+            `withLatestFrom` of Rx.
         """
         flow = as_flow("with_latest_from", "other", other)
         return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flow), self, flow)
 
     def switch_if_empty(self, other: Publisher[T_co]) -> Flow[T_co]:
-        """The source, or `other` where it completes without an element.
+        """The source, or `other` where the source completes without an element.
 
-        `other` is subscribed to only then, and asked for what is demanded. Cancellation passes to the one under way.
-        Origin: `switchIfEmpty` of Rx.
+        Args:
+            other: A publisher. It is subscribed to only where the source completes without an element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.empty().switch_if_empty(Flow.range(2)))
-        [0, 1]
+        Returns:
+            A flow of the elements of the source, or of those of `other`. An error of the source ends it, without
+            `other`.
+
+        Raises:
+            TypeError: `other` is no publisher.
+
+        Demand:
+            Passes to the source, exactly. All that was demanded is then requested of `other`.
+
+        Cancellation:
+            Passes to the one that is under way.
+
+        Thread:
+            Without an executor, `other` runs on the thread on which the source completed, or on the one that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.empty().switch_if_empty(Flow.range(2)))
+            [0, 1]
+
+        Origin:
+            `switchIfEmpty` of Rx.
         """
         flow = as_flow("switch_if_empty", "other", other)
         return combinator_flow("switch_if_empty", lambda: _SwitchIfEmpty(self, flow), self, flow)
@@ -265,25 +558,69 @@ class CombiningOperators(FlowBase[T_co]):
     def take_until(self, other: Publisher[object]) -> Flow[T_co]:
         """The source, until `other` signals an element or completes: the flow then completes, and cancels the source.
 
-        No demand is needed for that. `other` is asked for one element; its error ends the flow. Demand and cancellation
-        pass to the source. Origin: `takeUntil` of Rx.
+        No demand is needed for that.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).take_until(Flow.never()))
-        [0, 1, 2]
+        Args:
+            other: A publisher. It is subscribed to before the source, and cancelled with its first element.
+
+        Returns:
+            A flow of the elements of the source. It ends with the source, and completes with the first element or the
+            completion of `other`. An error of `other` ends it.
+
+        Raises:
+            TypeError: `other` is no publisher.
+
+        Demand:
+            Passes to the source, exactly. Of `other` one element is requested, demand or not.
+
+        Cancellation:
+            Passes to both.
+
+        Thread:
+            A source without an executor runs on the thread that requests; it does not hold up what `other` signals. The
+            end by `other` comes on the thread of `other`, or on the one that is at work for the flow.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).take_until(Flow.never()))
+            [0, 1, 2]
+
+        Origin:
+            `takeUntil` of Rx.
         """
         flow = as_flow("take_until", "other", other)
         return combinator_flow("take_until", lambda: _TakeUntil(self, flow), self, flow)
 
     def skip_until(self, other: Publisher[object]) -> Flow[T_co]:
-        """The source from when `other` has signalled an element; what comes before is dropped.
+        """The source from when `other` has signalled an element; what comes before is dropped, to the hook.
 
-        `other` is asked for one element; if it completes without, nothing ever passes; its error ends the flow. For
-        each element dropped one more is asked for; cancellation passes to both. Origin: `skipUntil` of Rx.
+        Args:
+            other: A publisher. It is subscribed to before the source, and cancelled with its first element.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).skip_until(Flow.just("now")))
-        [0, 1, 2]
+        Returns:
+            A flow of the later elements of the source, with its end. Where `other` completes without an element, none
+            ever passes. An error of `other` that comes before its first element ends it.
+
+        Raises:
+            TypeError: `other` is no publisher.
+
+        Demand:
+            Of the source what is demanded is requested, exactly, and one more for each element that is dropped. Of
+            `other` one element is requested, demand or not.
+
+        Cancellation:
+            Passes to both.
+
+        Thread:
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).skip_until(Flow.just("now")))
+            [0, 1, 2]
+
+        Origin:
+            `skipUntil` of Rx.
         """
         flow = as_flow("skip_until", "other", other)
         return combinator_flow("skip_until", lambda: _SkipUntil(self, flow), self, flow)
@@ -296,7 +633,7 @@ def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[An
 
 @dataclass(frozen=True, slots=True)
 class _Several:
-    """Makes `concat_with` or `merge_with` of several sources, and knows which they are."""
+    """Makes the combinator of `concat_with` or `merge_with`, and keeps its sources."""
 
     kind: partial[Any]
     sources: tuple[FlowBase[Any], ...]
@@ -305,12 +642,12 @@ class _Several:
         return self.kind(self.sources)  # type: ignore[no-any-return]
 
     def like(self, kind: partial[Any]) -> bool:
-        """Whether it means the same, but for its sources."""
+        """Whether it makes the same combinator, with the same options."""
         return (self.kind.func, self.kind.keywords) == (kind.func, kind.keywords)
 
 
 def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple[Flow[Any], ...]) -> Flow[Any]:
-    """One operator for `a.concat_with(b).concat_with(c)`, however long: it means the same as one inside the other."""
+    """One operator for `a.concat_with(b).concat_with(c)`, however long: one inside the other would mean the same."""
     flow_source = source._source
     if isinstance(flow_source, CombinatorSource) and not flow_source.executor and not source._steps and others:
         make = flow_source.make
@@ -321,7 +658,7 @@ def _longer(title: str, kind: partial[Any], source: FlowBase[Any], others: tuple
 
 
 class Delaying(Combinator):
-    """May keep errors for the end. Where that does not come, they go to the hook."""
+    """May keep errors for the end. Where the end does not come, they go to the hook."""
 
     delay_error = False
 
@@ -336,7 +673,7 @@ class Delaying(Combinator):
         self.delayed.append(error)
 
     def raise_delayed(self) -> None:
-        """This is the end: raise what was kept, if anything."""
+        """Raise the errors that were kept, if there are any. At the end of `elements`."""
         errors, self.delayed = self.delayed, []
         if len(errors) == 1:
             raise errors[0]
@@ -418,9 +755,10 @@ class _InFront(Combinator):
         self.discard(*front.values())
 
     def behind(self, inners: Sequence[InnerSubscription]) -> list[InnerSubscription]:
-        """Take an element of each inner subscription that has none in front; those that have none to give.
+        """Take an element of each inner subscription that has none in front. Returns those that have none to give.
 
-        Where one has none, raises the error that another has ended with: what waits before it goes to the hook.
+        Where one has none, it raises the error that another has ended with: what waits before the error goes to the
+        hook.
         """
         waiting = []
         for inner in inners:
@@ -525,7 +863,7 @@ class _Race(Combinator):
         self.sources = sources
 
     def elements(self) -> Elements:
-        inners = [self.inner(source, 1) for source in self.sources]  # no more than it takes to see who is first
+        inners = [self.inner(source, 1) for source in self.sources]  # no more than it takes to see which is first
         if not inners:
             return
         while True:
@@ -546,7 +884,7 @@ class _Race(Combinator):
 
 
 class _WithOther(Combinator):
-    """Has a source, and another one beside it."""
+    """Has a source, and another publisher beside it."""
 
     calls = False
 

@@ -1,7 +1,7 @@
 """What happens after an end: another source, another error, once more from the beginning.
 
-An operator here subscribes to its source, or to the one that follows, and asks for exactly what is demanded downstream;
-what is still owed when a source ends is asked of the next. However often that is, it needs no stack and no memory.
+An operator here subscribes to its source, or to the one that follows, and requests exactly what is demanded downstream;
+what is still owed when a source ends is requested of the next. However often that is, it needs no stack and no memory.
 """
 
 from __future__ import annotations
@@ -40,13 +40,36 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the publisher `fn(error)`, instead of the error.
 
-        `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The
-        publisher is asked for what is still demanded. An error of `fn` or `when` ends the flow, and has the source's as
-        its context. Cancellation passes to the one that is under way. Origin: `onErrorResume` of Reactor.
+        Args:
+            fn: Called with the error, once. Returns a publisher.
+            when: Which errors: a class of exceptions, a tuple of classes, or a function of the error. Others go on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
-        [1, -1]
+        Returns:
+            A flow of the elements of the source, and, where that fails, of those of the publisher, with its end. An
+            error of `fn` or `when` ends it, and has the source's as its context; so does a TypeError where `fn` returns
+            no publisher.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `when` is neither a class of exceptions, nor a tuple of them, nor a
+                function.
+
+        Demand:
+            Passes to the source, exactly. What is still demanded when it fails is requested of the publisher.
+
+        Cancellation:
+            Passes to the one that is under way.
+
+        Thread:
+            `fn` and `when` are called on the thread on which the source fails. A publisher without an executor runs
+            there, or on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_resume(lambda error: Flow.just(-1)))
+            [1, -1]
+
+        Origin:
+            `onErrorResume` of Reactor.
         """
         check_callable("on_error_resume", "fn", fn)
         wanted = failures("on_error_resume", when)
@@ -55,13 +78,35 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def on_error_return(self, fn: Callable[[Exception], T_co], *, when: When = Exception) -> Flow[T_co]:
         """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
 
-        `when` says of which errors: a class, a tuple of classes, or a function of the error; others go on. The element
-        waits for demand. An error of `fn` or `when` ends the flow, and has the source's as its context; a result of
-        None is a TypeError (2.13). Cancellation passes through. Origin: `onErrorReturn` of Rx.
+        Args:
+            fn: Called with the error, once. Returns the element; a result of None is a TypeError (2.13).
+            when: Which errors: a class of exceptions, a tuple of classes, or a function of the error. Others go on.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
-        [1, -1]
+        Returns:
+            A flow of the elements of the source, and, where that fails, of one element more; it then completes. An
+            error of `fn` or `when` ends it, and has the source's as its context.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `when` is neither a class of exceptions, nor a tuple of them, nor a
+                function.
+
+        Demand:
+            Passes to the source, exactly. The element waits for demand.
+
+        Cancellation:
+            Passes through. The element that waits then goes to the hook.
+
+        Thread:
+            `fn` and `when` are called on the thread on which the source fails. Where the element waits, it comes on the
+            thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1, 0).map(lambda n: 1 // n).on_error_return(lambda error: -1))
+            [1, -1]
+
+        Origin:
+            `onErrorReturn` of Rx.
         """
         check_callable("on_error_return", "fn", fn)
         wanted = failures("on_error_return", when)
@@ -70,32 +115,75 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def map_error(self, fn: Callable[[Exception], Exception]) -> Flow[T_co]:
         """The source; where it fails, `fn(error)` in place of the error, which becomes its cause.
 
-        An error of `fn` itself ends the flow; a result that is no exception is a TypeError. Demand and cancellation
-        pass through. Origin: `onErrorMap` of Reactor.
+        Args:
+            fn: Called with the error, once. Returns an exception. A result that is none is a TypeError.
 
-        >>> from reactive_runtime import Flow
-        >>> flow = Flow.error(OSError("gone")).map_error(lambda error: LookupError(str(error)))
-        >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
-        LookupError('gone')
+        Returns:
+            A flow of the elements of the source. An error of `fn` itself ends it.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes through.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            `fn` is called on the thread on which the source fails.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> flow = Flow.error(OSError("gone")).map_error(lambda error: LookupError(str(error)))
+            >>> _ = flow.subscribe(print, on_error=lambda error: print(repr(error)))
+            LookupError('gone')
+
+        Origin:
+            `onErrorMap` of Reactor.
         """
         check_callable("map_error", "fn", fn)
         return combinator_flow(f"map_error({describe(fn)})", lambda: _MapError(self, fn), self)
 
     def retry(self, n: int | None = None, when: When | None = None) -> Flow[T_co]:
-        """The source; where it fails, the source once more, up to `n` times (0 or more; None: for ever).
+        """The source; where it fails, the source once more, up to `n` times.
 
-        What it had given before it failed stays delivered. `when` says which errors are worth it: a class, a tuple of
-        classes, or a function of the error, which ends the flow where it raises. The last error ends the flow. What is
-        still demanded is asked of the new subscription. Origin: `retry` of Rx.
+        What it had given before it failed stays delivered.
 
-        >>> from reactive_runtime import Flow
-        >>> attempts = iter([OSError("busy"), None])
-        >>> def read():
-        ...     if error := next(attempts):
-        ...         raise error
-        ...     return "done"
-        >>> Flow.from_callable(read).retry(3).block()
-        'done'
+        Args:
+            n: How often it is subscribed to again, at most; 0 or more. None: without end.
+            when: Which errors are worth it: a class of exceptions, a tuple of classes, or a function of the error.
+                None: each `Exception`.
+
+        Returns:
+            A flow of the elements of all attempts. It completes with the first attempt that does. The last error ends
+            it, and so does an error of `when`.
+
+        Raises:
+            TypeError: `n` is no int, or `when` is neither a class of exceptions, nor a tuple of them, nor a function.
+            ValueError: `n` is below 0.
+
+        Demand:
+            Passes to the source, exactly. What is still demanded is requested of the new subscription.
+
+        Cancellation:
+            Passes to the attempt that is under way; none follows.
+
+        Thread:
+            `when` is called, and the source subscribed to again, on the thread on which it fails.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> attempts = iter([OSError("busy"), None])
+            >>> def read():
+            ...     if error := next(attempts):
+            ...         raise error
+            ...     return "done"
+            >>> Flow.from_callable(read).retry(3).block()
+            'done'
+
+        Origin:
+            `retry` of Rx.
         """
         if n is not None:
             at_least("retry", "n", 0, n)
@@ -105,15 +193,38 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def retry_when(self, fn: Callable[[Exception, int], Publisher[Any]]) -> Flow[T_co]:
         """The source; where it fails, it comes once more as soon as the publisher `fn(error, attempt)` has an element.
 
-        Attempts are counted from 1. A publisher that completes without an element lets the error through; one that
-        fails ends the flow with its own. It is asked for one element, and cancelled with it.
-        Origin: `retryWhen` of Rx, with a publisher an error.
+        Args:
+            fn: Called with each error and the number of attempts, counted from 1. Returns a publisher.
 
-        >>> from reactive_runtime import Flow
-        >>> busy = Flow.error(OSError("busy"))
-        >>> flow = busy.retry_when(lambda error, n: Flow.just("again") if n < 3 else Flow.empty())
-        >>> _ = flow.subscribe(print, on_error=print)
-        busy
+        Returns:
+            A flow of the elements of all attempts. It completes with the first attempt that does. A publisher that
+            completes without an element lets the error through; one that fails ends the flow with its own. An error of
+            `fn` ends it, and so does a TypeError where `fn` returns no publisher.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes to the source, exactly. Of the publisher one element is requested, demand or not. What is still
+            demanded is requested of the new subscription.
+
+        Cancellation:
+            Passes to the source, or to the publisher that is waited for. The publisher is cancelled with its first
+            element.
+
+        Thread:
+            `fn` is called on the thread on which the source fails. The source is subscribed to again on the thread on
+            which the publisher signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> busy = Flow.error(OSError("busy"))
+            >>> flow = busy.retry_when(lambda error, n: Flow.just("again") if n < 3 else Flow.empty())
+            >>> _ = flow.subscribe(print, on_error=print)
+            busy
+
+        Origin:
+            `retryWhen` of Rx, with a publisher for each error.
         """
         check_callable("retry_when", "fn", fn)
         return combinator_flow(f"retry_when({describe(fn)})", lambda: _RetryWhen(self, fn), self)
@@ -128,18 +239,46 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         jitter: float = 0.5,
         when: When | None = None,
     ) -> Flow[T_co]:
-        """`retry`, after a pause of `first` seconds (above 0), then twice that, and so on, but never more than `most`.
+        """`retry`, after a pause of `first` seconds, then twice that, and so on, but never more than `most`.
 
-        Each pause is made longer or shorter at random, by a fraction of up to `jitter` (0 to 1). `clock` is as
-        for `delay`; the source is subscribed to on its thread, and goes on there where it has no executor of its own.
-        `when` is that of `retry`. Origin: `retryBackoff` of Reactor.
+        Args:
+            n: How often the source is subscribed to again, at most; 0 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
+            first: The first pause, in seconds; above 0.
+            most: The longest pause, in seconds; above 0.
+            jitter: Each pause is made longer or shorter at random, by a fraction of up to that; 0 to 1.
+            when: Which errors are worth it, as for `retry`.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
-        >>> clock.advance(10)
-        busy
+        Returns:
+            A flow of the elements of all attempts. It completes with the first attempt that does. The last error ends
+            it. A clock that is shut down ends it with RejectedError.
+
+        Raises:
+            TypeError: `n` is no int, `first`, `most` or `jitter` is no number, `clock` has no clock, or `when` is
+                neither a class of exceptions, nor a tuple of them, nor a function.
+            ValueError: `n` is below 0, `first` or `most` is not above 0 or not finite, or `jitter` is not from 0 to 1.
+
+        Demand:
+            Passes to the source, exactly. What is still demanded is requested of the new subscription.
+
+        Cancellation:
+            Passes to the attempt that is under way. In a pause it cancels the timer.
+
+        Thread:
+            The source is subscribed to again on its executor; where it has none, on the clock's thread, or on one of
+            the few daemon threads of the shared clock, and goes on there.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
+            >>> clock.advance(10)
+            busy
+
+        Origin:
+            `retryBackoff` of Reactor.
         """
         at_least("retry_backoff", "n", 0, n)
         check_clock("retry_backoff", clock)
@@ -156,14 +295,35 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         )
 
     def repeat(self, n: int | None = None) -> Flow[T_co]:
-        """The source `n` times, one after the other (0 or more; None: for ever).
+        """The source `n` times, one after the other.
 
-        An error ends the flow. What is still demanded is asked of the next subscription; without demand there is none.
-        Origin: `repeat` of Rx.
+        Args:
+            n: How often; 0 or more. None: without end.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).repeat(2))
-        [0, 1, 0, 1]
+        Returns:
+            A flow of the elements of all rounds. It completes with the last of them. An error ends it.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 0.
+
+        Demand:
+            Passes to the source, exactly. What is still demanded is requested of the next subscription; without demand
+            there is none.
+
+        Cancellation:
+            Passes to the round that is under way; none follows.
+
+        Thread:
+            The source is subscribed to again on the thread on which it completes, or on the one that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).repeat(2))
+            [0, 1, 0, 1]
+
+        Origin:
+            `repeat` of Rx.
         """
         if n is not None:
             at_least("repeat", "n", 0, n)
@@ -172,12 +332,36 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def repeat_when(self, fn: Callable[[int], Publisher[Any]]) -> Flow[T_co]:
         """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
 
-        `times` counts from 1. A publisher that completes without an element ends the flow, one that fails ends it with
-        its error; it is asked for one element. Origin: `repeatWhen` of Rx, with a publisher an end.
+        Args:
+            fn: Called with the number of completions, counted from 1. Returns a publisher.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
-        [0, 1, 0, 1]
+        Returns:
+            A flow of the elements of all rounds. A publisher that completes without an element ends it, one that fails
+            ends it with its error. An error of the source or of `fn` ends it, and so does a TypeError where `fn`
+            returns no publisher.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Passes to the source, exactly. Of the publisher one element is requested, demand or not. What is still
+            demanded is requested of the next subscription.
+
+        Cancellation:
+            Passes to the source, or to the publisher that is waited for. The publisher is cancelled with its first
+            element.
+
+        Thread:
+            `fn` is called on the thread on which the source completes. The source is subscribed to again on the thread
+            on which the publisher signals.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(2).repeat_when(lambda times: Flow.just("again") if times < 2 else Flow.empty()))
+            [0, 1, 0, 1]
+
+        Origin:
+            `repeatWhen` of Rx, with a publisher for each end.
         """
         check_callable("repeat_when", "fn", fn)
         return combinator_flow(f"repeat_when({describe(fn)})", lambda: _RepeatWhen(self, fn), self)
@@ -207,7 +391,7 @@ class _Again(Combinator):
         return failure
 
     def pause(self) -> Elements:
-        """A cancel, or another note, gets its chance, however quickly the sources end."""
+        """Let the drain look at a cancel, or another note, also where the sources end at once."""
         if self.drain.stopped or self.drain.has_note():
             yield PENDING
 
@@ -222,7 +406,7 @@ class _Again(Combinator):
         self.last = error, error.__traceback__
 
     def closed(self) -> None:
-        self.last = None  # a circle: the traceback has the frames of this operator
+        self.last = None  # a reference cycle: the traceback has the frames of this operator
 
     def signal_of(self, publisher: Publisher[Any]) -> Generator[Any, None, bool]:
         """Wait for `publisher`: True with its first element, False where it completes without."""
@@ -233,7 +417,7 @@ class _Again(Combinator):
         return news is not END
 
     def asked(self, fn: Callable[..., Any], *arguments: Any) -> Any:
-        """What a user's function says; where it raises, the failure it was asked about is the context of its error."""
+        """What a user's function returns. Where it raises, the failure it was given is the context of its error."""
         try:
             return self.call(fn, *arguments)
         except BaseException as error:
@@ -322,7 +506,7 @@ class _Retry(_Again):
             hooks.retried(self.drain.context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
-        """What there is to wait for before the next attempt."""
+        """Wait before the next attempt."""
         yield from ()
 
 

@@ -1,6 +1,6 @@
 """A flow of flows to one: each element becomes a publisher, or a coroutine.
 
-`concurrency` bounds how many are in flight, and thereby the source: no more elements of it are asked for than can be
+`concurrency` bounds how many are in flight, and thereby the source: no more elements of it are requested than can be
 worked on, and the next one when one that is in flight has ended. An error of one, or of the function, cancels the
 others and ends the flow; what had been delivered before stays delivered. Cancellation passes to the source and to all
 that is in flight.
@@ -70,21 +70,49 @@ class FlatteningOperators(FlowBase[T_co]):
     ) -> Flow[Any]:
         """Each element becomes the publisher `fn(element)`; the elements of up to `concurrency` of them, as they come.
 
-        Holds at most `concurrency` x `prefetch` elements (both 1 or more): that much is asked for ahead of publishers
-        that have an executor, or are somebody else's; the others are pulled by demand, in turn, on the thread that
-        asks. The source begins with the first demand. Between two turns of one publisher each other that has an element
-        has its turn.
+        `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread.
 
-        With `delay_error`, errors of the source, of `fn` and of the publishers come when all publishers have ended,
-        several of them as an ExceptionGroup; where that end does not come, they go to the hook.
+        Args:
+            fn: Called once for each element. Returns a publisher; or a coroutine function, whose results are the
+                elements.
+            concurrency: How many publishers, or coroutines, are under way, at most; 1 or more.
+            prefetch: How many elements of each publisher wait here, at most; 1 or more. So at most `concurrency` x
+                `prefetch` elements are held.
+            delay_error: False: an error cancels the others and ends the flow. True: errors of the source, of `fn` and
+                of the publishers come when all publishers have ended, several of them as an ExceptionGroup; where that
+                end does not come, they go to the hook.
 
-        `fn` may be a coroutine function: its result is the one element. Coroutines run on one event loop thread, where
-        what follows goes on, up to the next boundary; cancelling the flow cancels them.
-        Origin: `flatMap` of Rx.
+        Returns:
+            A flow of the elements of all publishers, the order within each kept. Between two turns of one publisher
+            each other that has an element has its turn. It completes when the source and all publishers have. It fails
+            with an error of the source, of `fn`, or of a publisher, and with a TypeError where `fn` returns no
+            publisher; what was delivered before stays delivered.
 
-        >>> from reactive_runtime import Flow
-        >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
-        [0, 0, 1, 2, 10, 20]
+        Raises:
+            TypeError: `fn` cannot be called, or `concurrency` or `prefetch` is no int.
+            ValueError: `concurrency` or `prefetch` is below 1.
+
+        Demand:
+            The source begins with the first demand. No more elements of it are requested than can be worked on, and the
+            next one when a publisher has ended. Of publishers with an executor, or of another library, `prefetch`
+            elements are requested ahead; the others are pulled by demand, in turn.
+
+        Cancellation:
+            Passes to the source and to all publishers under way; coroutines are cancelled. What waits here goes to the
+            hook.
+
+        Thread:
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests. Coroutines run on the event loop's thread,
+            where what follows goes on, up to the next boundary.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> sorted(Flow.range(3).flat_map(lambda n: Flow.just(n, n * 10)))
+            [0, 0, 1, 2, 10, 20]
+
+        Origin:
+            `flatMap` of Rx.
         """
         check_callable("flat_map", "fn", fn)
         at_least("flat_map", "concurrency", 1, concurrency)
@@ -109,13 +137,46 @@ class FlatteningOperators(FlowBase[T_co]):
     ) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`; up to `concurrency` are under way, their elements in order.
 
-        The elements of one come when all before it have completed; meanwhile at most `prefetch` of each wait. A
-        publisher whose last operator is an asynchronous one goes on too, and is asked for `prefetch` elements.
-        Otherwise as `flat_map`. Origin: `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
+        The elements of one come when all publishers before it have completed; meanwhile at most `prefetch` of each
+        wait. A publisher whose last operator is an asynchronous one goes on too while it waits for its turn.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
-        [0, 0, 1, 10, 2, 20]
+        Args:
+            fn: Called once for each element. Returns a publisher.
+            concurrency: How many publishers are under way, at most; 1 or more.
+            prefetch: How many elements of each publisher wait here, at most; 1 or more.
+            delay_error: False: an error cancels the others and ends the flow. True: errors of the source, of `fn` and
+                of the publishers come when all publishers have ended, several of them as an ExceptionGroup; where that
+                end does not come, they go to the hook.
+
+        Returns:
+            A flow of the elements of all publishers, in the order of the source. It completes when the source and all
+            publishers have. It fails with an error of a publisher when its turn has come; and with one of the source or
+            of `fn`, or a TypeError where `fn` returns no publisher, after what the publishers under way have at hand.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `concurrency` or `prefetch` is no int.
+            ValueError: `concurrency` or `prefetch` is below 1.
+
+        Demand:
+            The source begins with the first demand. No more elements of it are requested than can be worked on, and the
+            next one when a publisher has ended. `prefetch` elements are requested ahead of publishers with an executor,
+            of another library, or with an asynchronous operator as their last; the others are pulled by demand, when
+            their turn has come.
+
+        Cancellation:
+            Passes to the source and to all publishers under way. What waits here goes to the hook.
+
+        Thread:
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).flat_map_sequential(lambda n: Flow.just(n, n * 10)))
+            [0, 0, 1, 10, 2, 20]
+
+        Origin:
+            `flatMapSequential` of Reactor, `concatMapEager` of RxJava.
         """
         check_callable("flat_map_sequential", "fn", fn)
         at_least("flat_map_sequential", "concurrency", 1, concurrency)
@@ -128,12 +189,40 @@ class FlatteningOperators(FlowBase[T_co]):
     def concat_map(self, fn: Callable[[T_co], Publisher[R]], *, delay_error: bool = False) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`; the elements of one after the other.
 
-        One at a time is subscribed to, and asked for what is demanded, no more. Otherwise as `flat_map`.
-        Origin: `concatMap` of Rx.
+        One publisher at a time is subscribed to, when the one before it has completed.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
-        [0, 0, 1, 10, 2, 20]
+        Args:
+            fn: Called once for each element, when its turn has come. Returns a publisher.
+            delay_error: False: an error ends the flow. True: errors of the source, of `fn` and of the publishers come
+                when all publishers have ended, several of them as an ExceptionGroup; where that end does not come, they
+                go to the hook.
+
+        Returns:
+            A flow of the elements of all publishers, in the order of the source. It completes when the source and its
+            last publisher have. It fails with an error of `fn`, or of a publisher, or a TypeError where `fn` returns no
+            publisher; with one of the source after what the publisher under way has at hand.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Demand:
+            Of the publisher under way what is demanded is requested, exactly. A source without an executor is pulled by
+            demand; of any other two elements are requested ahead.
+
+        Cancellation:
+            Passes to the source and to the publisher under way.
+
+        Thread:
+            `fn` is called on the thread of the source, or on which the publisher before completed. A publisher without
+            an executor runs there, or on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).concat_map(lambda n: Flow.just(n, n * 10)))
+            [0, 0, 1, 10, 2, 20]
+
+        Origin:
+            `concatMap` of Rx.
         """
         check_callable("concat_map", "fn", fn)
         title = f"concat_map({describe(fn)})"
@@ -142,15 +231,39 @@ class FlatteningOperators(FlowBase[T_co]):
     def switch_map(self, fn: Callable[[T_co], Publisher[R]], *, prefetch: int = PREFETCH) -> Flow[R]:
         """Each element becomes the publisher `fn(element)`, which takes the place of the one before: that is cancelled.
 
-        The source is asked for everything, and a new element switches at once, demand or not. At most `prefetch`
-        elements of the current publisher (1 or more) wait, and are dropped with it. A source that is pulled is asked
-        for its next element when the current publisher has nothing. Completes when the source and the current publisher
-        have.
-        Origin: `switchMap` of Rx.
+        Args:
+            fn: Called once for each element. Returns a publisher.
+            prefetch: How many elements of the current publisher wait here, at most; 1 or more. They are dropped with
+                it, to the hook.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
-        [0, 0, 1, 10, 2, 20]
+        Returns:
+            A flow of the elements of the current publisher. It completes when the source and the current publisher
+            have. It fails with an error of either, or of `fn`, and with a TypeError where `fn` returns no publisher.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            Of the source everything is requested, 256 elements at a time, and a new element switches at once, demand or
+            not. A source that is pulled is asked for its next element when the current publisher has nothing. Of a
+            publisher with an executor, or of another library, `prefetch` elements are requested ahead; any other is
+            pulled by demand.
+
+        Cancellation:
+            Passes to the source and to the current publisher.
+
+        Thread:
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time. A
+            publisher without an executor runs there, or on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.range(3).switch_map(lambda n: Flow.just(n, n * 10)))
+            [0, 0, 1, 10, 2, 20]
+
+        Origin:
+            `switchMap` of Rx.
         """
         check_callable("switch_map", "fn", fn)
         at_least("switch_map", "prefetch", 1, prefetch)
@@ -160,13 +273,39 @@ class FlatteningOperators(FlowBase[T_co]):
         """Each element, then those of the publisher `fn(element)`, each of which is expanded in turn: a tree.
 
         The next element is expanded when no publisher under way has anything to give: so sources that are pulled give
-        the tree level by level. Up to `concurrency` publishers (1 or more) are under way, in turn; elements that wait
-        to be expanded are kept, and their number has no other bound than the tree's breadth. Errors and cancellation
-        are those of `flat_map`. Origin: `expand` of Reactor.
+        the tree level by level.
 
-        >>> from reactive_runtime import Flow
-        >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
-        [1, 2, 3, 4, 5, 6, 7]
+        Args:
+            fn: Called once for each element. Returns a publisher; one without elements ends a branch.
+            concurrency: How many publishers are under way, in turn, at most; 1 or more. Elements that wait to be
+                expanded are kept, and their number has no other bound than the tree's breadth.
+
+        Returns:
+            A flow of the elements of the source and of all publishers. It completes when all have. It fails with an
+            error of one, or of `fn`, and with a TypeError where `fn` returns no publisher; the others are cancelled.
+
+        Raises:
+            TypeError: `fn` cannot be called, or `concurrency` is no int.
+            ValueError: `concurrency` is below 1.
+
+        Demand:
+            An element is expanded by demand. Of a source or publisher with an executor, or of another library, 256
+            elements are requested ahead; the others are pulled by demand, in turn.
+
+        Cancellation:
+            Passes to the source and to all publishers under way.
+
+        Thread:
+            `fn` is called on the thread of the source, of a publisher, or on the one that requests, one at a time.
+            Publishers without an executor run on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> list(Flow.just(1).expand(lambda n: Flow.just(2 * n, 2 * n + 1) if n < 4 else Flow.empty()))
+            [1, 2, 3, 4, 5, 6, 7]
+
+        Origin:
+            `expand` of Reactor.
         """
         check_callable("expand", "fn", fn)
         at_least("expand", "concurrency", 1, concurrency)
@@ -177,10 +316,10 @@ class _OfPublishers(Bounded):
     """Each element becomes a publisher."""
 
     ahead = False
-    """What a publisher does goes on while its elements are not polled."""
+    """Whether a publisher goes on while its elements are not polled."""
 
     asked = False
-    """Whether one was asked for what it has at hand, since an error has to come after that."""
+    """Whether a publisher was asked for what it has at hand: an error comes after that."""
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], prefetch: int | None) -> None:
         super().__init__()
@@ -189,9 +328,10 @@ class _OfPublishers(Bounded):
         self.prefetch = prefetch
 
     def after(self, inner: InnerSubscription) -> bool:
-        """Whether an error of the source, or of the function, has to wait yet: for what `inner` has at hand.
+        """Whether an error of the source, or of the function, still has to wait: for what `inner` has at hand.
 
-        What is pulled waits for demand, if the source is pulled as well. What has a drain of its own is asked once.
+        A publisher that is pulled waits for demand, if the source is pulled as well. One with a drain of its own is
+        asked once.
         """
         if inner.over:
             return False
@@ -206,7 +346,7 @@ class _OfPublishers(Bounded):
         return True
 
     def inner_of(self, element: Any) -> InnerSubscription:
-        """Subscribe to what the function makes of `element`."""
+        """Subscribe to the publisher that the function returns for `element`."""
         publisher = self.call(self.fn, element)
         if not callable(getattr(publisher, "subscribe", None)):
             raise self.fault(
@@ -245,14 +385,14 @@ class _FlatMap(_OfPublishers):
                     ready_set.add(inner := self.inner_of(news))
                     inner.begin()
                 room = news is not PENDING and news is not END
-                # The others first: another one may raise when it begins.
+                # Those under way first: the next one may raise when it begins.
                 while (element := ready_set.next_if_demanded()) is END:
                     room = True
             except Exception as error:
                 self.delay(error)
                 continue
             if element is PENDING and room:
-                continue  # for another one
+                continue  # there is room for another one
             if element is PENDING and outer.over and not len(ready_set):
                 break
             yield element
@@ -305,7 +445,7 @@ class _Sequential(_FlatMap):
 
 
 class _ConcatMap(_OfPublishers):
-    hears = False  # but for its source, only one is under way
+    hears = False  # beside its source, one publisher at a time is under way
     makes = True
 
     def __init__(self, source: FlowBase[Any], fn: Callable[[Any], Publisher[Any]], *, delay_error: bool) -> None:
@@ -334,7 +474,7 @@ class _ConcatMap(_OfPublishers):
                         else:
                             failing = True
                             self.put_off(error)
-                        continue  # the look may have brought something to the publisher: a window, a group
+                        continue  # this may have brought something to the publisher: a window, a group
             except Exception as error:
                 self.delay(error)
                 if inner is not None and inner.over:

@@ -1,7 +1,7 @@
-"""Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop.
+"""Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue.
 
-The last three block, or may: they are for the edge of a program. A `KeyboardInterrupt` while one of them waits
-cancels the flow.
+`block`, `run`, `for_each` and a `for` loop block, or may: they are for the edge of a program. A `KeyboardInterrupt`
+while one of them waits cancels the flow.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SEEN: Final = 16
-"""So many executors a sink that waits remembers: it looks at each of the others whenever a flow begins there."""
+"""How many executors a sink that waits remembers. It looks at any other whenever a flow begins there."""
 
 
 class TerminalOperators(FlowBase[T_co]):
-    """Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop."""
+    """Where flows go: a subscriber made of functions, a future, a value waited for, a `for` loop, a queue."""
 
     __slots__ = ()
 
@@ -55,21 +55,47 @@ class TerminalOperators(FlowBase[T_co]):
     ) -> Disposable:
         """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
 
-        With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
-        reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped errors. A
-        function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has signals of
-        its own, and asks for itself: beside one, the other arguments are a TypeError.
+        A `Subscriber` has signals of its own, and requests for itself: beside one, the other arguments are a TypeError.
+        No `Exception` of the flow or of the subscriber comes out of this call (1.9).
 
-        A flow without a boundary runs on this thread, inside this call, as far as the demand goes. Raises TypeError
-        for None or for what is neither a subscriber nor a function, and nothing else (1.9).
+        Args:
+            on_next: A `Subscriber`, or a function that is called with each element.
+            on_error: Called with the error that the flow ends with. None: an error goes to the hook of dropped errors.
+            on_complete: Called when the flow has completed. None: nothing is called.
+            demand: With functions: how many elements are requested at the start; 0 or more. MAX_DEMAND, the default,
+                counts as unbounded. 0: none, until the handle requests some.
 
-        >>> from reactive_runtime import Flow
-        >>> handle = Flow.range(10).subscribe(print, on_complete=lambda: print("done"), demand=2)
-        0
-        1
-        >>> handle.request(1)
-        2
-        >>> handle.cancel()
+        Returns:
+            A `Disposable`, which requests more, and cancels. A function that raises has cancelled (2.13), and what it
+            raised goes to the hook.
+
+        Raises:
+            TypeError: `on_next` is None, or neither a subscriber nor a function; `on_error` or `on_complete` cannot be
+                called; `demand` is no int; or a `Subscriber` is given with other arguments.
+            ValueError: `demand` is below 0.
+
+        Demand:
+            With functions `demand` elements, and what the handle requests. A `Subscriber` requests from its
+            subscription.
+
+        Cancellation:
+            By `cancel` of the handle, from any thread, at any time.
+
+        Thread:
+            A flow without a boundary runs on this thread, inside this call, as far as the demand goes, and goes on on
+            the thread that requests. Functions are called on the thread that signals, one at a time.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> handle = Flow.range(10).subscribe(print, on_complete=lambda: print("done"), demand=2)
+            0
+            1
+            >>> handle.request(1)
+            2
+            >>> handle.cancel()
+
+        Origin:
+            `Publisher.subscribe` of Reactive Streams; with functions, `subscribe` of Rx.
         """
         if isinstance(on_next, Subscriber):
             if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
@@ -89,42 +115,104 @@ class TerminalOperators(FlowBase[T_co]):
         return Disposable(self._run(_Functions(on_next, on_error, on_complete, demand)))
 
     def to_future(self) -> primitives.Future[T_co | None]:
-        """Run the flow, and give its last element as a `concurrent.futures.Future` (None where it had no element).
+        """Run the flow, and give its last element as a `concurrent.futures.Future`.
 
-        Demand is unbounded. Cancelling the future cancels the flow; an error of the flow is the future's exception.
+        Returns:
+            A future with the last element, or None where the flow had none. An error of the flow is the future's
+            exception.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(5).to_future().result()
-        4
+        Demand:
+            Unbounded.
+
+        Cancellation:
+            Cancelling the future cancels the flow. An error that comes after that goes to the hook.
+
+        Thread:
+            A flow without a boundary runs on this thread, inside this call. The future is done on the thread on which
+            the flow ends.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(5).to_future().result()
+            4
+
+        Origin:
+            `toFuture` of Rx and Reactor.
         """
         last = _Last[T_co]()
         self._run(last)
         return last.future
 
     def block(self, *, timeout: float | None = None) -> T_co | None:
-        """Run the flow and wait for its last element (None where it had none); raise the error it ends with.
+        """Run the flow and wait for its last element; raise the error it ends with.
 
-        `timeout` in seconds; when it runs out the flow is cancelled and TimeoutError is raised, which says which flow
-        it is, how many elements had come, and what it waited for. A flow without a boundary runs on this thread, and is
-        not interrupted. On a thread that the flow needs, a RuntimeError, at once or when an operator begins a flow that
-        needs it: see `executors.blocking_allowed`.
+        Args:
+            timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
+                is not interrupted.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(5).to_list().block(timeout=10)
-        [0, 1, 2, 3, 4]
+        Returns:
+            The last element, or None where the flow had none.
+
+        Raises:
+            TimeoutError: The time is over. It says which flow it is, how many elements had come, and what it waited
+                for.
+            RuntimeError: The flow needs this thread: at once, or when an operator begins a flow that needs it. See
+                `executors.blocking_allowed`.
+            TypeError: `timeout` is no number.
+            ValueError: `timeout` is negative or not finite.
+            Exception: The error that the flow ended with.
+
+        Demand:
+            Unbounded.
+
+        Cancellation:
+            When the time is over, and by a `KeyboardInterrupt` while it waits.
+
+        Thread:
+            A flow without a boundary runs on this thread. Others run on their executors, and this thread waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(5).to_list().block(timeout=10)
+            [0, 1, 2, 3, 4]
+
+        Origin:
+            `blockLast` of Reactor, `blockingLast` of RxJava.
         """
         return _block("block", self, self, timeout)
 
     def iterate(self, *, prefetch: int = PREFETCH) -> Iterator[T_co]:
         """`for element in flow`: pull the elements from this thread.
 
-        A flow without a boundary is run by the loop itself, one element at a time. Others run where they run, at most
-        `prefetch` elements (1 or more; 256) ahead of the loop, which `flow.iterate(prefetch=...)` sets. Leaving the
-        loop, or closing the iterator, cancels the flow.
+        Args:
+            prefetch: How many elements are requested ahead of the loop, of a flow that does not run on this thread; 1
+                or more; 256. A `for` loop over the flow itself has the default; `flow.iterate(prefetch=...)` sets it.
 
-        >>> from reactive_runtime import Flow
-        >>> for n in Flow.range(1_000_000_000):
-        ...     if n == 2: break
+        Returns:
+            An iterator of the elements. It ends with the flow, and raises the error that the flow ends with; and a
+            RuntimeError where the flow needs the thread of the loop, see `executors.blocking_allowed`.
+
+        Raises:
+            TypeError: `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            A flow that runs on this thread is pulled, one element at a time. Any other is at most `prefetch` elements
+            ahead of the loop.
+
+        Cancellation:
+            By leaving the loop, when the iterator is closed, or by a `KeyboardInterrupt` while it waits.
+
+        Thread:
+            A flow without a boundary is run by the loop itself. Others run where they run, and the loop waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> for n in Flow.range(1_000_000_000):
+            ...     if n == 2: break
+
+        Origin:
+            `toIterable` of Reactor, `blockingIterable` of RxJava.
         """
         at_least("iterate", "prefetch", 1, prefetch)
         plan = self._source.plan()
@@ -133,42 +221,121 @@ class TerminalOperators(FlowBase[T_co]):
     def iterate_async(self, *, prefetch: int = PREFETCH) -> AsyncGenerator[T_co, None]:
         """`async for element in flow`: the elements, waited for without blocking the event loop.
 
-        At most `prefetch` elements (1 or more; 256) are asked for ahead of the loop, of sources that have an executor:
-        `flow.iterate_async(prefetch=...)` sets it. Others are pulled by the loop itself, on its thread, and may block
-        it: give them an executor with `subscribe_on`. Leaving the loop (`contextlib.aclosing` makes it prompt), or
-        cancelling its task, cancels the flow.
+        Args:
+            prefetch: How many elements are requested ahead of the loop, of sources that have an executor; 1 or more;
+                256. An `async for` loop over the flow itself has the default; `flow.iterate_async(prefetch=...)` sets
+                it.
 
-        >>> import asyncio
-        >>> from reactive_runtime import Flow
-        >>> async def main():
-        ...     return [n async for n in Flow.range(3)]
-        >>> asyncio.run(main())
-        [0, 1, 2]
+        Returns:
+            An asynchronous generator of the elements. It ends with the flow, and raises the error that the flow ends
+            with.
+
+        Raises:
+            TypeError: `prefetch` is no int.
+            ValueError: `prefetch` is below 1.
+
+        Demand:
+            At most `prefetch` elements ahead of the loop, of sources that have an executor. Others are pulled, one at a
+            time.
+
+        Cancellation:
+            By leaving the loop (`contextlib.aclosing` makes it prompt), or by cancelling its task.
+
+        Thread:
+            Sources without an executor are pulled by the loop itself, on its thread, and may block it: give them an
+            executor with `subscribe_on`.
+
+        Example:
+            >>> import asyncio
+            >>> from reactive_runtime import Flow
+            >>> async def main():
+            ...     return [n async for n in Flow.range(3)]
+            >>> asyncio.run(main())
+            [0, 1, 2]
+
+        Origin:
+            `async for` of Python.
         """
         return _await_each(self, at_least("iterate_async", "prefetch", 1, prefetch))
 
     def run(self: FlowBase[Any], *, timeout: float | None = None) -> None:
-        """Run the flow to its end, and let its elements go; raise the error it ends with.
+        """Run the flow to its end, and drop its elements; raise the error it ends with.
 
-        Otherwise as `block`. When it returns, the flow has let go of its source, its timers and its event loop; pools
-        and clocks are their owners'.
+        When it returns, the flow has released its source, its timers and its event loop; pools and clocks are their
+        owners'.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(2).do_on_next(print).run()
-        0
-        1
+        Args:
+            timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
+                is not interrupted.
+
+        Returns:
+            None, when the flow has completed.
+
+        Raises:
+            TimeoutError: The time is over. It says which flow it is, and what it waited for.
+            RuntimeError: The flow needs this thread: at once, or when an operator begins a flow that needs it. See
+                `executors.blocking_allowed`.
+            TypeError: `timeout` is no number.
+            ValueError: `timeout` is negative or not finite.
+            Exception: The error that the flow ended with.
+
+        Demand:
+            Unbounded.
+
+        Cancellation:
+            When the time is over, and by a `KeyboardInterrupt` while it waits.
+
+        Thread:
+            A flow without a boundary runs on this thread. Others run on their executors, and this thread waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(2).do_on_next(print).run()
+            0
+            1
+
+        Origin:
+            `blockLast` of Reactor, `blockingSubscribe` of RxJava.
         """
         _block("run", self._flow().ignore_elements(), self, timeout)
 
     def for_each(self, fn: Callable[[T_co], object], *, timeout: float | None = None) -> None:
         """Run the flow, and call `fn(element)` for each element, where the flow runs; raise the error it ends with.
 
-        What `fn` raises ends the flow, and is raised here. Otherwise as `block`.
+        Args:
+            fn: Called with each element. What it raises ends the flow, and is raised here.
+            timeout: How many seconds it may take; 0 or more. None: there is no limit. A flow that runs on this thread
+                is not interrupted.
 
-        >>> from reactive_runtime import Flow
-        >>> Flow.range(2).for_each(print)
-        0
-        1
+        Returns:
+            None, when the flow has completed.
+
+        Raises:
+            TimeoutError: The time is over. It says which flow it is, and what it waited for.
+            RuntimeError: The flow needs this thread: at once, or when an operator begins a flow that needs it. See
+                `executors.blocking_allowed`.
+            TypeError: `fn` cannot be called, or `timeout` is no number.
+            ValueError: `timeout` is negative or not finite.
+            Exception: The error that the flow ended with, or that `fn` raised.
+
+        Demand:
+            Unbounded.
+
+        Cancellation:
+            When the time is over, and by a `KeyboardInterrupt` while it waits.
+
+        Thread:
+            A flow without a boundary runs on this thread. Others run on their executors, where `fn` is called, and this
+            thread waits.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> Flow.range(2).for_each(print)
+            0
+            1
+
+        Origin:
+            `blockingForEach` of RxJava.
         """
         _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
 
@@ -176,19 +343,40 @@ class TerminalOperators(FlowBase[T_co]):
         """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
 
         A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on`
-        with an executor that can spare one. The future is done at the end, and has the error; an error of `put` ends
-        the flow.
+        with an executor that can spare one.
 
-        Cancelling the future cancels the flow, and does not wait for the queue. The element that is being put comes
-        into it yet. If there is no room for `end` just then, the thread that is putting puts it, or one that waits for
-        room.
+        Args:
+            queue: A `queue.Queue`, or anything else with `put`.
+            end: What is put after the last element, once.
 
-        >>> import queue
-        >>> from reactive_runtime import Flow
-        >>> numbers = queue.Queue()
-        >>> Flow.range(2).to_queue(numbers, end="over").result()
-        >>> [numbers.get() for _ in range(3)]
-        [0, 1, 'over']
+        Returns:
+            A future that is done when `end` has been put. It has the error that the flow ended with; an error of `put`
+            ends the flow.
+
+        Raises:
+            TypeError: `queue` has no `put`.
+
+        Demand:
+            Unbounded. A queue that is full holds the source back.
+
+        Cancellation:
+            Cancelling the future cancels the flow, and does not wait for the queue. The element that is being put comes
+            into it yet. If there is no room for `end` just then, the thread that is putting puts it, or one that waits
+            for room.
+
+        Thread:
+            `put` is called on the thread of the flow. A flow without a boundary runs on this one, inside this call.
+
+        Example:
+            >>> import queue
+            >>> from reactive_runtime import Flow
+            >>> numbers = queue.Queue()
+            >>> Flow.range(2).to_queue(numbers, end="over").result()
+            >>> [numbers.get() for _ in range(3)]
+            [0, 1, 'over']
+
+        Origin:
+            `Sink.queue` of Akka and Pekko Streams, with the queues of Python.
         """
         if not callable(getattr(queue, "put", None)):
             raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
@@ -198,9 +386,12 @@ class TerminalOperators(FlowBase[T_co]):
 
 
 class Disposable:
-    """A running subscription: ask it for more, or end it. Both from any thread, at any time.
+    """A running subscription: request more of it, or cancel it.
 
-    A context manager: leaving it cancels.
+    Its methods may be called from any thread, at any time. It is a context manager: leaving it cancels.
+
+    Args:
+        subscription: What it requests from and cancels. A user gets a handle from `Flow.subscribe`.
     """
 
     __slots__ = ("_subscription",)
@@ -209,11 +400,15 @@ class Disposable:
         self._subscription = subscription
 
     def request(self, n: int, /) -> None:
-        """Ask for `n` more elements, n >= 1; an invalid `n` ends the flow through `on_error` (3.9)."""
+        """Request `n` more elements.
+
+        Args:
+            n: How many; 1 or more. An invalid `n` ends the flow through `on_error` (3.9).
+        """
         self._subscription.request(n)
 
     def cancel(self) -> None:
-        """End the flow: of the signals only the one that is being delivered goes on (1.8).
+        """Cancel the flow: of the signals only the one that is being delivered goes on (1.8).
 
         An element that is still being made then, by a slow iterator or function, goes to the hook.
         """
@@ -394,7 +589,7 @@ async def _await_each(source: FlowBase[T], prefetch: int) -> AsyncGenerator[T, N
 
 
 class _Puller(DrainContext):
-    """A drain whose owner comes and pulls: it is woken, by `_launch`, when there is something to come for."""
+    """A drain whose owner pulls: `_launch` wakes it when there is something to pull."""
 
     __slots__ = ("_failure", "_inner")
 
@@ -413,7 +608,7 @@ class _Puller(DrainContext):
         self.wake()
 
     def next_if_demanded(self) -> Any:
-        """The next element, or END; PENDING: the drain is let go, and `_launch` will tell when to come back."""
+        """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes it when there is news."""
         while True:
             try:
                 element = self._inner.next_if_demanded()
@@ -431,7 +626,7 @@ class _Puller(DrainContext):
             return PENDING
 
     def close(self) -> None:
-        """Let go of the flow. For the owner, or, when there is none, for whoever was to come back."""
+        """Release the flow. For the owner, or, where there is none, for the thread that was to come back."""
         with self.lock:
             self.stopped = self._busy = True
         try:
@@ -484,15 +679,15 @@ class _Awaiting(_Puller):
         super().__init__(source, prefetch)
 
     def _launch(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody will ever come back
+        with suppress(RuntimeError):  # the loop is closed: no coroutine comes back
             self._loop.call_soon_threadsafe(self.event.set)
 
 
 class _Putting:
     """Puts elements into a queue, and what ends them, exactly once.
 
-    idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). Who makes it over puts the end; a
-    cancel while an element is being put leaves that to the thread that puts it.
+    idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). The thread that makes it over puts the
+    end; a cancel while an element is being put leaves that to the thread that puts it.
     """
 
     __slots__ = ("_cancelled", "_end", "_lock", "_over", "_put", "_put_nowait", "_putting", "_subscription", "future")
@@ -557,7 +752,7 @@ class _Putting:
         return first
 
     def _ended(self, failure: BaseException | None) -> None:
-        """On the flow's thread: the end may wait for room."""
+        """Put the end, on the flow's thread, which may wait for room, and then set the future."""
         self._put_end()
         if not self.future.set_running_or_notify_cancel():
             if failure is not None:
@@ -574,7 +769,7 @@ class _Putting:
             hooks.raised("to_queue: the end could not be put", error)
 
     def _done(self, future: primitives.Future[None]) -> None:
-        """Cancelled, on any thread, which does not wait (3.5)."""
+        """The future was cancelled, on any thread, which does not wait (3.5)."""
         if not future.cancelled():
             return
         assert self._subscription is not None
@@ -598,12 +793,12 @@ class _Putting:
 
 
 class _Wait:
-    """One sink's waiting for its flow, on the thread that makes this.
+    """How a sink waits for its flow, on the thread that makes this.
 
     A flow that needs the very thread that waits for it may never end. What the flow needs is known from its plan, but
-    for the flows that a user's function makes: an operator that is about to subscribe to one says so (`begins`), on
-    whichever thread it is. Whether this thread is one of those that it needs, only this thread can tell: it is woken
-    for each executor that is new, and looks (`_look`).
+    for the flows that a user's function makes: an operator that is about to subscribe to one reports it (`begins`), on
+    any thread. Whether this thread is one of those that it needs, only this thread knows: it is woken for each executor
+    that is new, and looks (`_look`).
     """
 
     __slots__ = ("_awake", "_lock", "_news", "_over", "_seen", "_sink", "_source")
@@ -626,7 +821,7 @@ class _Wait:
         if self._over:  # a look without the lock: it saves what follows
             return
         flow_source = source._source
-        # Most are; what follows would find the same.
+        # Most are of this kind; what follows would find the same.
         if type(flow_source) is IterableSource and flow_source.executor in seen:
             return
         for resource in resources_of(source):
@@ -641,7 +836,7 @@ class _Wait:
                     awake.release()
 
     def prepare(self) -> None:
-        """It is going to wait, and may be woken from now on."""
+        """Called before it waits: from now on it may be woken."""
         with self._lock:
             self._awake = primitives.Semaphore(0)
 
@@ -651,14 +846,14 @@ class _Wait:
         self._awake.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
-        """Wait until it is woken; False: so many seconds have passed. RuntimeError where the flow needs this thread."""
+        """Wait until it is woken; False: `seconds` have passed. RuntimeError where the flow needs this thread."""
         if self._news:  # a look without the lock: what comes now wakes it
             self._look()
         assert self._awake is not None
         return self._awake.acquire(timeout=seconds)
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
-        """Wait until it is done; TimeoutError when so many seconds have passed."""
+        """Wait until the future is done; TimeoutError when `seconds` have passed."""
         end = None if seconds is None else primitives.monotonic() + seconds
         self.prepare()
         future.add_done_callback(lambda _: self.wake())

@@ -2,9 +2,9 @@
 
 `clock` is an executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` in tests. Without one it
 is that of the context in which the flow is subscribed to (`executors.clock_of`), or one of real time that all flows
-share. Timers wake the flow on its executor; one that has none goes on on the clock's thread, or on one of a few daemon
-threads of the shared one. Seconds are numbers from 0. A clock that is shut down ends the flow with RejectedError. With
-the end of the flow its timers are cancelled.
+share. A timer wakes a source that is one on its executor; without one, and in the operators, what a timer brings goes
+on on the clock's thread, or on one of a few daemon threads of the shared one. Seconds are numbers from 0. A clock that
+is shut down ends the flow with RejectedError. With the end of the flow its timers are cancelled.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["TimingOperators"]
 T_co = TypeVar("T_co", covariant=True)
 
 WAITING = 256
-"""How many elements an operator that keeps them for later keeps, at most."""
+"""How many elements an operator keeps for later, at most."""
 
 
 class TimingOperators(FlowBase[T_co]):
@@ -38,16 +38,40 @@ class TimingOperators(FlowBase[T_co]):
 
     @staticmethod
     def timer(seconds: float, clock: Clock | None = None) -> Flow[int]:
-        """One element, 0, when `seconds` have passed; it waits for demand.
+        """One element, 0, when `seconds` have passed.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Args:
+            seconds: How long after the subscription; 0 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.timer(5, clock).subscribe(print)
-        >>> clock.advance(5)
-        0
+        Returns:
+            A flow of one element. It fails with RejectedError when the clock is shut down.
+
+        Raises:
+            TypeError: `seconds` is no number, or `clock` has no clock.
+            ValueError: `seconds` is negative or not finite.
+
+        Demand:
+            The time runs from the subscription. The element waits for demand.
+
+        Cancellation:
+            Cancels the timer.
+
+        Thread:
+            The element comes on the executor of `subscribe_on`; without one on the clock's thread, or on one of the few
+            daemon threads of the shared clock; where it waited for demand, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.timer(5, clock).subscribe(print)
+            >>> clock.advance(5)
+            0
+
+        Origin:
+            `timer` of Rx.
         """
         seconds_of("timer", "seconds", seconds)
         check_clock("timer", clock)
@@ -61,22 +85,49 @@ class TimingOperators(FlowBase[T_co]):
         overflow: Literal["drop", "buffer", "latest"] = "drop",
         capacity: int = WAITING,
     ) -> Flow[int]:
-        """0, 1, 2 …, one every `seconds` (above 0), the first after as many.
+        """0, 1, 2 …, one every `seconds`, the first after as many.
 
-        A clock does not wait for demand. A tick that nobody has asked for is dropped ("drop"), or kept in place of the
-        one before ("latest"), or kept ("buffer"), up to `capacity` (1 or more); one more is an OverflowError. Dropped
-        ticks go to the hook. `publish_on` asks for its `prefetch`: a tick that finds as many waiting there has no
-        demand. Ticks keep to the beginning, and do not drift. Origin: `interval` of Rx.
+        A clock does not wait for demand: `overflow` says what becomes of a tick that comes without. Ticks keep to the
+        beginning, and do not drift.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Args:
+            seconds: From one tick to the next; above 0.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
+            overflow: A tick without demand is dropped ("drop"), or kept in place of the one before ("latest"), or kept
+                ("buffer"), up to `capacity`; one more is an OverflowError. Dropped ticks go to the hook.
+            capacity: How many ticks wait for demand, at most, with "buffer"; 1 or more; 256.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
-        >>> clock.advance(5)
-        0
-        1
+        Returns:
+            A flow without end. It fails with OverflowError when the buffer is full, and with RejectedError when the
+            clock is shut down.
+
+        Raises:
+            TypeError: `seconds` is no number, `clock` has no clock, or `capacity` is no int.
+            ValueError: `seconds` is not above 0 or not finite, `overflow` is another word, or `capacity` is below 1.
+
+        Demand:
+            Ticks come at their times, whatever is demanded. `publish_on` requests its `prefetch`: a tick that finds as
+            many waiting there has no demand.
+
+        Cancellation:
+            Cancels the timer. Ticks that wait go to the hook.
+
+        Thread:
+            Ticks come on the executor of `subscribe_on`; without one on the clock's thread, or on one of the few daemon
+            threads of the shared clock; one that waited for demand, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
+            >>> clock.advance(5)
+            0
+            1
+
+        Origin:
+            `interval` of Rx.
         """
         seconds_of("interval", "seconds", seconds, positive=True)
         check_clock("interval", clock)
@@ -89,18 +140,42 @@ class TimingOperators(FlowBase[T_co]):
     def delay(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """Each element `seconds` later, and so the end; an error comes at once.
 
-        At most 256 elements wait for their time; when so many do, no more are asked for. Cancellation passes through;
-        what waits then is dropped, to the hook. Origin: `delay` of Rx.
+        Args:
+            seconds: How much later; 0 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Returns:
+            A flow of the same elements. With an error of the source, what waits is dropped, to the hook. It fails with
+            RejectedError when the clock is shut down.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
-        >>> clock.advance(5)
-        0
-        1
+        Raises:
+            TypeError: `seconds` is no number, or `clock` has no clock.
+            ValueError: `seconds` is negative or not finite.
+
+        Demand:
+            At most 256 elements wait for their time; when so many do, no more are requested. An element whose time has
+            come waits for demand.
+
+        Cancellation:
+            Passes through. What waits then is dropped, to the hook.
+
+        Thread:
+            A source without an executor runs on the thread that requests. Elements and the end come on the clock's
+            thread, or on one of the few daemon threads of the shared clock; one that waited for demand, on the thread
+            that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
+            >>> clock.advance(5)
+            0
+            1
+
+        Origin:
+            `delay` of Rx.
         """
         seconds_of("delay", "seconds", seconds)
         check_clock("delay", clock)
@@ -111,19 +186,46 @@ class TimingOperators(FlowBase[T_co]):
     def timeout(
         self, seconds: float, clock: Clock | None = None, *, fallback: Publisher[T_co] | None = None
     ) -> Flow[T_co]:
-        """The source; where an element that is asked for takes longer than `seconds`, a TimeoutError, or `fallback`.
+        """The source; where an element that is demanded takes longer than `seconds`, a TimeoutError, or `fallback`.
 
-        The time runs from when there is demand, and anew from each element; a subscriber that asks for nothing is not
-        timed. The source is then cancelled. `fallback` is asked for what is still demanded. Origin: `timeout` of Rx.
+        The time runs from when there is demand, and anew from each element; a subscriber that requests nothing is not
+        timed.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Args:
+            seconds: How long an element may take; above 0.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
+            fallback: A publisher that follows in place of the TimeoutError. None: the error.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
-        >>> clock.advance(5)
-        timeout(5 s): no element in 5 s
+        Returns:
+            A flow of the elements of the source, and then of those of `fallback`. When the time is over, the source is
+            cancelled. It fails with RejectedError when the clock is shut down.
+
+        Raises:
+            TypeError: `seconds` is no number, `clock` has no clock, or `fallback` is no publisher.
+            ValueError: `seconds` is not above 0 or not finite.
+
+        Demand:
+            Passes to the source, exactly. What is still demanded is requested of `fallback`.
+
+        Cancellation:
+            Passes to the one that is under way, and cancels the timer.
+
+        Thread:
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests, and is
+            timed all the same. The error comes on the clock's thread, or on one of the few daemon threads of the shared
+            clock, and `fallback` goes on there where it has no executor.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
+            >>> clock.advance(5)
+            timeout(5 s): no element in 5 s
+
+        Origin:
+            `timeout` of Rx.
         """
         seconds_of("timeout", "seconds", seconds, positive=True)
         check_clock("timeout", clock)
@@ -134,18 +236,43 @@ class TimingOperators(FlowBase[T_co]):
     def debounce(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
 
-        The source is asked for everything. The last element comes with the end. One that is due and
-        has no demand waits, until a newer one is due. Cancellation passes through. Origin: `debounce` of Rx.
+        Dropped elements go to the hook.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Args:
+            seconds: How long no other element comes; 0 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> keys = Flow.interval(1, clock).take(3)
-        >>> _ = keys.debounce(2, clock).subscribe(print)
-        >>> clock.advance(9)
-        2
+        Returns:
+            A flow of some of the elements. The last element comes with the end. An error of the source comes at once,
+            and what waits goes to the hook. It fails with RejectedError when the clock is shut down.
+
+        Raises:
+            TypeError: `seconds` is no number, or `clock` has no clock.
+            ValueError: `seconds` is negative or not finite.
+
+        Demand:
+            Of the source everything is requested, 256 elements at a time. An element that is due and has no demand
+            waits, until a newer one is due.
+
+        Cancellation:
+            Passes through. What waits then goes to the hook.
+
+        Thread:
+            Elements come on the clock's thread, or on one of the few daemon threads of the shared clock; the last one
+            on the thread on which the source completes; one that waited for demand, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> keys = Flow.interval(1, clock).take(3)
+            >>> _ = keys.debounce(2, clock).subscribe(print)
+            >>> clock.advance(9)
+            2
+
+        Origin:
+            `debounce` of Rx.
         """
         seconds_of("debounce", "seconds", seconds)
         check_clock("debounce", clock)
@@ -154,20 +281,41 @@ class TimingOperators(FlowBase[T_co]):
         )
 
     def throttle(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
-        """An element, and then none for `seconds`; those that come meanwhile are dropped, and more are asked for.
+        """An element, and then none for `seconds`; those that come meanwhile are dropped, to the hook.
 
-        Cancellation passes through. Origin: `throttleFirst` of Rx.
+        Args:
+            seconds: How long no other element goes on; 0 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`. It is asked for the time, and runs nothing.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Returns:
+            A flow of some of the elements, with the end of the source.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
-        >>> clock.advance(9)
-        0
-        2
-        4
+        Raises:
+            TypeError: `seconds` is no number, or `clock` has no clock.
+            ValueError: `seconds` is negative or not finite.
+
+        Demand:
+            Passes to the source, exactly. For each element that is dropped, one more is requested.
+
+        Cancellation:
+            Passes through.
+
+        Thread:
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
+            >>> clock.advance(9)
+            0
+            2
+            4
+
+        Origin:
+            `throttleFirst` of Rx.
         """
         seconds_of("throttle", "seconds", seconds)
         check_clock("throttle", clock)
@@ -178,39 +326,87 @@ class TimingOperators(FlowBase[T_co]):
     def sample(self, sampler: Publisher[object]) -> Flow[T_co]:
         """The latest element of the source, whenever `sampler` has one; none where there was nothing new.
 
-        Both are asked for everything. Elements that are followed before the next sample are dropped. One that was
-        sampled and has no demand waits, until a newer one takes its place. Completes with either, the last element
-        first.
-        Origin: `sample` of Rx.
+        Elements that are followed before the next sample are dropped, to the hook.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
-        >>> clock.advance(9)
-        1
-        3
-        4
+        Args:
+            sampler: A publisher, each element of which takes a sample. It is subscribed to before the source.
+
+        Returns:
+            A flow of some of the elements. It completes with either, the last element first, and cancels the other. An
+            error of either comes at once, and what waits goes to the hook.
+
+        Raises:
+            TypeError: `sampler` is no publisher.
+
+        Demand:
+            Of both everything is requested, 256 elements at a time. An element that was sampled and has no demand
+            waits, until a newer one takes its place.
+
+        Cancellation:
+            Passes to both. What waits then goes to the hook.
+
+        Thread:
+            Elements come on the thread on which `sampler` signals; the last one on that of the one that completes; one
+            that waited for demand, on the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
+            >>> clock.advance(9)
+            1
+            3
+            4
+
+        Origin:
+            `sample` of Rx.
         """
         flow = as_flow("sample", "sampler", sampler)
         return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
     def batch_by(self, n: int, seconds: float, clock: Clock | None = None) -> Flow[list[T_co]]:
-        """Lists of `n` elements (1 or more), or of those there are when `seconds` have passed since the first of them.
+        """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them.
 
-        A list is begun when one is demanded: until then nothing is asked for, and no time runs. Asks for up to `n`
-        ahead. A list that is due and has no demand waits, and takes no more than `n`. One that is not full when the
-        flow fails or is cancelled is dropped, to the hook. Origin: `bufferTimeout` of Reactor.
+        A list is begun when one is demanded: until then no time runs.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Args:
+            n: How many elements a list has, at most; 1 or more.
+            seconds: How long a list is filled, from its first element on; above 0.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
-        >>> clock.advance(9)
-        [0, 1]
-        [2, 3]
+        Returns:
+            A flow of lists, none of them empty. The last one comes with the end. A list that is not full when the flow
+            fails is dropped, to the hook. It fails with RejectedError when the clock is shut down.
+
+        Raises:
+            TypeError: `n` is no int, `seconds` is no number, or `clock` has no clock.
+            ValueError: `n` is below 1, or `seconds` is not above 0 or not finite.
+
+        Demand:
+            Up to `n` elements are requested ahead, and may wait before a list is demanded. A list that is due and has
+            no demand waits, and takes no more than `n`.
+
+        Cancellation:
+            Passes through. The elements of a list that has not been delivered go to the hook.
+
+        Thread:
+            A list that is full comes on the thread of the source, and so does the last one; one whose time has come, on
+            the clock's thread, or on one of the few daemon threads of the shared clock; one that waited for demand, on
+            the thread that requests.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
+            >>> clock.advance(9)
+            [0, 1]
+            [2, 3]
+
+        Origin:
+            `bufferTimeout` of Reactor.
         """
         at_least("batch_by", "n", 1, n)
         seconds_of("batch_by", "seconds", seconds, positive=True)
@@ -220,21 +416,45 @@ class TimingOperators(FlowBase[T_co]):
         )
 
     def rate_limit(self, n: int, clock: Clock | None = None, *, per: float = 1.0) -> Flow[T_co]:
-        """At most `n` elements (1 or more) in any stretch of `per` seconds (above 0); nothing is dropped.
+        """At most `n` elements in any stretch of `per` seconds; nothing is dropped.
 
-        More are asked for when their time has come: a source that is pulled waits, one that pushes is held back by its
-        demand. Cancellation passes through. Origin: the rate limiters of back-ends.
+        Args:
+            n: How many elements; 1 or more.
+            clock: An executor with a clock: `ScheduledExecutor`, or `VirtualTimeExecutor` in tests. None: the clock of
+                the context; see `executors.clock_of`.
+            per: In how many seconds; above 0.
 
-        Without `clock` it is that of the context: see `executors.clock_of`.
+        Returns:
+            A flow of the same elements, some of them later. It fails with RejectedError when the clock is shut down.
 
-        >>> from reactive_runtime import Flow
-        >>> from reactive_runtime.executors import VirtualTimeExecutor
-        >>> clock = VirtualTimeExecutor()
-        >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
-        0
-        1
-        >>> clock.advance(5)
-        2
+        Raises:
+            TypeError: `n` is no int, `per` is no number, or `clock` has no clock.
+            ValueError: `n` is below 1, or `per` is not above 0 or not finite.
+
+        Demand:
+            More elements are requested when their time has come: a source that is pulled waits, one that pushes is held
+            back by its demand. At most `n` elements wait here.
+
+        Cancellation:
+            Passes through, and cancels the timer.
+
+        Thread:
+            Elements go on on the thread of the source; without an executor it runs on the thread that requests. After a
+            wait they may come on the clock's thread, or on one of the few daemon threads of the shared clock, where a
+            source without an executor then goes on.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> from reactive_runtime.executors import VirtualTimeExecutor
+            >>> clock = VirtualTimeExecutor()
+            >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
+            0
+            1
+            >>> clock.advance(5)
+            2
+
+        Origin:
+            The rate limiters of back-ends.
         """
         at_least("rate_limit", "n", 1, n)
         check_clock("rate_limit", clock)
@@ -245,7 +465,7 @@ class TimingOperators(FlowBase[T_co]):
 
 
 class _Timed(Combinator):
-    """Has a clock, and mostly a source."""
+    """Has a clock, and, but for `timer` and `interval`, a source."""
 
     hears = True
     calls = False
@@ -255,7 +475,7 @@ class _Timed(Combinator):
         self.seconds = seconds
         self.given = clock
         self.clock: Clock  # set once, by attach
-        self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not ask
+        self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not use it
 
     def attach(self, drain: DrainContext) -> None:
         super().attach(drain)
@@ -308,9 +528,7 @@ class _Interval(_Timed):
                 oldest = self.waiting.popleft()
                 self.discard(oldest, wanted=self.overflow != "buffer")
                 if self.overflow == "buffer":
-                    message = (
-                        f"{self.title}: {self.capacity} ticks wait, and nobody asks for them (capacity=, overflow=)"
-                    )
+                    message = f"{self.title}: {self.capacity} ticks wait, and none is demanded (capacity=, overflow=)"
                     raise self.fault(OverflowError(message))
 
     def closed(self) -> None:
@@ -321,10 +539,10 @@ class _Delay(_Timed):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.waiting: deque[tuple[float, Any]] = deque()
-        self.ticked = False  # the clock has come for one of those that wait
+        self.ticked = False  # the time of one of those that wait has come
 
     def _overdue(self) -> bool:
-        """Whether the first that waits has waited behind one whose time had come: it needs no timer."""
+        """Whether the time of the first that waits has come while it waited behind another one: it needs no timer."""
         self.ticked = self.ticked and bool(self.waiting)
         return self.ticked and self.waiting[0][0] <= self.clock.now()
 
@@ -399,7 +617,7 @@ class _Timeout(_Timed):
 
 
 class _OfLatest(_Timed):
-    """Keeps the latest element, until it is its time."""
+    """Keeps the latest element until its time has come."""
 
     latest: Any = PENDING
 
@@ -413,7 +631,7 @@ class _OfLatest(_Timed):
         return latest
 
     def last_one(self) -> Elements:
-        """What is left at the end."""
+        """Deliver the element that is left at the end."""
         while self.latest is not PENDING and not self.drain.demanded:
             yield PENDING
         if self.latest is not PENDING:
@@ -426,7 +644,7 @@ class _OfLatest(_Timed):
 
 class _Debounce(_OfLatest):
     due: Any = PENDING
-    """One that had its silence, and waits for demand: one that comes meanwhile has its own silence to wait for."""
+    """An element that is due, and waits for demand. One that comes meanwhile waits for its own time."""
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, WAITING)
@@ -453,7 +671,7 @@ class _Debounce(_OfLatest):
         yield from self.last_one()
 
     def followed(self, *, wanted: bool = True) -> None:
-        """Nothing waits any more: a newer one takes its place, or (not `wanted`) the flow is over."""
+        """Drop the element that is due: a newer one takes its place, or (not `wanted`) the flow is over."""
         if self.due is not PENDING:
             due, self.due = self.due, PENDING
             self.discard(due, wanted=wanted)
@@ -464,7 +682,7 @@ class _Debounce(_OfLatest):
 
 
 class _Throttle(_Timed):
-    hears = False  # it only looks at the clock
+    hears = False  # it only reads the clock
 
     def elements(self) -> Elements:
         inner = self.inner(self.source)
@@ -505,7 +723,7 @@ class _Sample(_OfLatest):
                 yield self.take()
             elif element is PENDING and news is PENDING:
                 yield PENDING
-        self.leave(inner)  # neither is of use any more, while the last element waits for demand
+        self.leave(inner)  # neither is needed any more: the last element may wait for demand
         self.leave(sampler)
         yield from self.last_one()
 
