@@ -81,14 +81,35 @@ Elements = Generator[Any, None, None]
 
 @runtime_checkable
 class Clock(Protocol):
-    """An executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` for tests."""
+    """An executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` for tests.
+
+    Any object with these two methods is one.
+    """
 
     def now(self) -> float:
-        """The time, in seconds from some beginning."""
+        """The time, in seconds from some beginning.
+
+        Returns:
+            Seconds. It never goes back.
+
+        Thread:
+            May be called on any thread.
+        """
         raise NotImplementedError
 
     def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
-        """Run `fn` in `delay` seconds; the future's `cancel` takes it back."""
+        """Run `fn` in `delay` seconds.
+
+        Args:
+            delay: Seconds, from 0.
+            fn: The call to make, without arguments.
+
+        Returns:
+            A future, whose `cancel` takes the call back.
+
+        Thread:
+            May be called on any thread. `fn` is called on a thread of the clock.
+        """
         raise NotImplementedError
 
 

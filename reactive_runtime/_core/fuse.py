@@ -165,10 +165,14 @@ def fusing(on: bool) -> Iterator[None]:
     Off, each operator's `on_next` is called for each element, as it is written: slower, and a debugger stops in it. The
     environment variable `REACTIVE_RUNTIME_FUSE=0` turns it off for a whole process.
 
-    >>> from reactive_runtime import Flow
-    >>> with fusing(False):
-    ...     list(Flow.range(3).map(str))
-    ['0', '1', '2']
+    Args:
+        on: False turns fusing off, True turns it on.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> with fusing(False):
+        ...     list(Flow.range(3).map(str))
+        ['0', '1', '2']
     """
     global _fusing
     before, _fusing = _fusing, on

@@ -28,9 +28,12 @@ logger: Final = logging.getLogger("reactive_runtime")
 class Dropped:
     """One signal that could not be delivered.
 
-    `reason` says in words what happened and where; `error` is set for errors, `element` for elements
-    (elements are never `None`, 2.13). `wanted` is True where an operator dropped an element because that is what it is
-    for: sampling, conflating, a buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
+    Args:
+        reason: What happened, and where, in words.
+        error: The error, where an error was dropped.
+        element: The element, where an element was dropped; elements are never None (2.13).
+        wanted: True where an operator dropped the element because that is what it is for: sampling, conflating, a
+            buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
     """
 
     reason: str
@@ -43,7 +46,11 @@ Handler = Callable[[Dropped], object]
 
 
 def log_dropped(dropped: Dropped) -> None:
-    """The default handler."""
+    """The default handler: it logs what was dropped, under `reactive_runtime`.
+
+    Args:
+        dropped: An error is logged at ERROR with its traceback, an element at DEBUG.
+    """
     if dropped.error is not None:
         logger.error("%s: %r", dropped.reason, dropped.error, exc_info=dropped.error)
     elif logger.isEnabledFor(logging.DEBUG):
@@ -56,9 +63,25 @@ _handler: Handler = log_dropped  # written under _lock; read without it: a reade
 
 
 def set_handler(handler: Handler | None) -> Handler:
-    """Send what is dropped to `handler` from now on (`None`: the default), and return the one before.
+    """Send what is dropped to `handler` from now on, and return the one before.
 
-    The handler is called on whichever thread noticed, without any lock held; what it raises is logged.
+    There is one handler for the process.
+
+    Args:
+        handler: Called once with each signal that is dropped. None: the default, `log_dropped`.
+
+    Returns:
+        The handler before.
+
+    Thread:
+        `handler` is called on the thread that noticed, whichever that is, without any lock held. What it raises is
+        logged.
+
+    Example:
+        >>> from reactive_runtime.hooks import set_handler
+        >>> drops = []
+        >>> before = set_handler(drops.append)
+        >>> _ = set_handler(before)
     """
     global _handler  # one for the process, as logging's root is
     with _lock:
@@ -68,7 +91,19 @@ def set_handler(handler: Handler | None) -> Handler:
 
 @contextmanager
 def captured() -> Iterator[list[Dropped]]:
-    """Collect what is dropped while the block runs, on all threads; for tests."""
+    """Collect what is dropped while the block runs, on all threads; for tests.
+
+    Yields:
+        A list, to which each `Dropped` is added.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hooks import captured
+        >>> with captured() as drops:
+        ...     handle = Flow.range(3).subscribe(lambda n: 1 / 0)
+        >>> [type(drop.error).__name__ for drop in drops]
+        ['SubscriberError']
+    """
     drops: list[Dropped] = []
     lock = primitives.Lock()
 
