@@ -568,7 +568,8 @@ class SubmissionPublisher(Flow[T]):
     def _drop(self, late: list[_Offer]) -> int:
         """How many subscribers miss the item, each of which is an element dropped."""
         self._give_up(late)
-        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]  # one that has cancelled misses nothing
+        # A subscriber that has cancelled misses nothing.
+        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]
         for offer in missing:
             hooks.element_dropped("a subscriber had no room for what was offered", offer.item)
         return len(missing)

@@ -118,7 +118,17 @@ PATIENCE: Final = 1.0
 
 
 class Recorder:
-    """Records a run."""
+    """Records a run.
+
+    Args:
+        run: The name of the run, in every record.
+        sink: Receives full chunks, on the threads that filled them, without a lock held. None: all is kept, for
+            `records`. What it raises is not for the publisher in mid-signal: the first is kept, nothing is handed to
+            the sink after it, and `flush` raises it.
+        pace: Called on a thread that has a full chunk, before that is taken from its buffer; it returns when there is
+            room for it.
+        facts: A list that is filled with what is known of each subscription. None: a new one.
+    """
 
     def __init__(
         self,
@@ -127,13 +137,6 @@ class Recorder:
         pace: Callable[[], object] | None = None,
         facts: list[SubscriptionMetadata] | None = None,
     ) -> None:
-        """`sink` receives full chunks, on the threads that filled them, without a lock held; without one all is kept.
-
-        What the sink raises is not for the publisher in mid-signal: the first is kept, nothing is handed to the sink
-        after it, and `flush` raises it. `run` names the run in every record. `pace` is called on a thread that has a
-        full chunk, before it is taken from its buffer, and returns when there is room for it. `facts` is a list that is
-        filled with what is known of each subscription.
-        """
         self.run = run
         # _lock for writing; index: the number of the subscription
         self.facts: list[SubscriptionMetadata] = [] if facts is None else facts
@@ -158,7 +161,21 @@ class Recorder:
         elements: int | None = None,
         late_signals: int | None = None,
     ) -> RecordedPublisher[T]:
-        """`publisher`, each subscription of which is recorded; the rest is `SubscriptionMetadata`'s."""
+        """`publisher`, each subscription of which is recorded.
+
+        Args:
+            publisher: The publisher to record.
+            scenario: Its name, in every record.
+            shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
+            ascending: Whether the elements are ints, each larger than the one before: a repeat breaks conservation, a
+                smaller one the order.
+            elements: How many elements the publisher has for each subscription. None: that is not known.
+            late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
+                judge has it.
+
+        Returns:
+            A publisher, to which subscribers subscribe in its place.
+        """
         facts = SubscriptionMetadata(
             -1,
             scenario,
@@ -170,7 +187,11 @@ class Recorder:
         return RecordedPublisher(self, publisher, facts)
 
     def settle(self, subscriptions: Iterable[int] | None = None) -> None:
-        """Record that nothing which could still signal these subscriptions (all, by default) is running."""
+        """Record that nothing which could still signal these subscriptions is running.
+
+        Args:
+            subscriptions: Their numbers. None: all.
+        """
         with self._lock:
             numbers = range(len(self.facts)) if subscriptions is None else subscriptions
         for number in numbers:
@@ -183,10 +204,13 @@ class Recorder:
                 self._full(buffer)
 
     def flush(self) -> None:
-        """Hand what is left to the sink, and raise what the sink has raised, then or before.
+        """Hand what is left to the sink.
 
         A call that has not returned is recorded with an `end` of None, and stays so: its return is no longer
         recorded. Call this at the end of a run, or when the recorded threads are quiet.
+
+        Raises:
+            Exception: What the sink has raised, then or before.
         """
         for buffer in self._all_buffers():
             self._hand_over(buffer, tell=True)
@@ -196,10 +220,17 @@ class Recorder:
             raise failure
 
     def checkpoint(self, patience: float = PATIENCE) -> Checkpoint | None:
-        """Hand what there is to the sink, on this thread, and say up to which ticket that is all there was.
+        """Hand what there is to the sink, and say up to which ticket that is all there was.
 
-        Any thread that is not inside the sink; the recorded threads go on meanwhile. None where one of them was in the
-        middle of a row for all of `patience` (seconds): then nothing is known, and what was handed over stays so.
+        Args:
+            patience: Seconds to wait for threads that are in the middle of a row.
+
+        Returns:
+            The ticket, and the calls that were under way. None where a thread was in the middle of a row for all of
+            `patience`: then nothing is known, and what was handed over stays so.
+
+        Thread:
+            Any that is not inside the sink; the sink is called on it. The recorded threads go on meanwhile.
         """
         ticket = self._draw()
         over = primitives.monotonic() + patience
@@ -217,7 +248,9 @@ class Recorder:
     def records(self) -> list[Record]:
         """All that was recorded, in order of `begin`; for recorders without a sink.
 
-        Calls that have not returned are among them, with an `end` of None, which a later look may find to have one.
+        Returns:
+            The records. Calls that have not returned are among them, with an `end` of None; a later call of `records`
+            may find that they have one.
         """
         found: list[Record] = []
         for buffer in self._all_buffers():
@@ -231,7 +264,15 @@ class Recorder:
         return sorted(found, key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
-        """The record of a row."""
+        """The record of a row.
+
+        Args:
+            thread: The thread that recorded it: that of its chunk.
+            row: The fields of `Row`.
+
+        Returns:
+            The record.
+        """
         number, signal, n, begin, end, begin_ns, end_ns, value, error, depth = row
         facts = self.facts[number]
         return Record(
@@ -255,7 +296,14 @@ class Recorder:
         )
 
     def drawn(self) -> int:
-        """A ticket: how many there have been. A signal draws one when it begins and one when it ends. Any thread."""
+        """A ticket: how many there have been. A signal draws one when it begins and one when it ends.
+
+        Returns:
+            The ticket, above all that were drawn before.
+
+        Thread:
+            Any.
+        """
         return self._draw()
 
     def _keep(self, chunk: Chunk) -> None:

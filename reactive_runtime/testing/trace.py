@@ -106,7 +106,14 @@ def _compute() -> Any:
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a trace, which are the fields of `Record`."""
+    """The columns of a trace, which are the fields of `Record`.
+
+    Returns:
+        The Arrow schema, with the version of the columns in its metadata.
+
+    Raises:
+        MissingDependencyError: There is no pyarrow.
+    """
     pa, _ = _arrow()
     fields = [
         ("run", pa.string(), False),
@@ -133,7 +140,17 @@ def schema() -> pyarrow.Schema:
 
 
 def table_of(records: Sequence[Record]) -> pyarrow.Table:
-    """Records as an Arrow table."""
+    """Records as an Arrow table.
+
+    Args:
+        records: The records, whose order is kept.
+
+    Returns:
+        A table of the columns of `schema`.
+
+    Raises:
+        MissingDependencyError: There is no pyarrow.
+    """
     pa, _ = _arrow()
     known_as = schema()
     blocks = []
@@ -152,7 +169,12 @@ def _machine() -> str:
 
 
 class Source:
-    """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
+    """What one recorder hands over: that of this process, or of another. Each has tickets of its own.
+
+    Args:
+        writer: Where its rows are written.
+        facts: What is known of each subscription, by its number. It may grow; what is there does not change.
+    """
 
     def __init__(
         self, writer: TraceWriter, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
@@ -166,11 +188,23 @@ class Source:
         self.under_way: list[tuple[int, tuple[Any, ...]]] = []  # calls that had not returned at that ticket
 
     def write(self, chunk: Chunk) -> None:
-        """Take a chunk, and no time: the caller is a publisher in mid-signal. Any thread."""
+        """Take a chunk, and no time: the caller is a publisher in mid-signal.
+
+        Args:
+            chunk: Rows of one thread.
+
+        Thread:
+            Any.
+        """
         self._writer._take(self, chunk)
 
     def passed(self, ticket: int, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
-        """All that began up to this ticket has been written here, but for the calls under way. Waits for room."""
+        """All that began up to this ticket has been written here, but for the calls under way. Waits for room.
+
+        Args:
+            ticket: A ticket of this source's recorder.
+            under_way: The calls that had not returned: thread and row of each.
+        """
         self._writer._pass(self, ticket, under_way)
         self._writer._make_room()
 
@@ -183,13 +217,21 @@ class Source:
 
 
 class TraceWriter:
-    """Writes what recorders hand over to the folder of a run."""
+    """Writes what recorders hand over to the folder of a run, on a thread of its own.
+
+    The folder is made at once, with what is known of the run at its beginning.
+
+    Args:
+        folder: Where folders of runs are; that of this run is `date=<day>/run=<run>` below it.
+        run: The name of the run.
+        metadata: What is known of the run, for its metadata. None: nothing.
+
+    Raises:
+        TraceError: The folder can't be made, or has a trace already.
+        MissingDependencyError: There is no pyarrow.
+    """
 
     def __init__(self, folder: Path | str, run: str, metadata: Mapping[str, Any] | None = None) -> None:
-        """Make the folder of the run, with what is known of it at its beginning.
-
-        TraceError where it can't be made, or has a trace already.
-        """
         _arrow()  # what is missing is said here, and not to a publisher in mid-signal
         _columns(())  # pyarrow imports what it converts with at the first conversion: not in the middle of a load
         now = datetime.now(UTC)
@@ -227,13 +269,17 @@ class TraceWriter:
         if taken:
             raise TraceError(f"{self.path}: has a trace already, which is not written over")
         self._tell(0)
-        # It lives as long as there is somebody to write for.
+        # It ends with the writer.
         primitives.Thread(
             target=_written_in_time, args=(ref(self), self._wake, self._over), name="trace writer", daemon=True
         ).start()
 
     def recorder(self) -> Recorder:
-        """The recorder of this process, which writes here."""
+        """The recorder of this process, which writes here.
+
+        Returns:
+            The same recorder each time.
+        """
         if self._recorder is None:
             facts: list[SubscriptionMetadata] = []
             own = self.source(facts)
@@ -242,7 +288,14 @@ class TraceWriter:
         return self._recorder
 
     def source(self, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
-        """For what is recorded elsewhere: `facts` has what is known of each subscription in it, and may grow."""
+        """A source for what is recorded elsewhere, in another process.
+
+        Args:
+            facts: What is known of each subscription in it, by its number. It may grow.
+
+        Returns:
+            A new source, whose rows are written here.
+        """
         made = Source(self, facts)
         with self._lock:
             self._sources.append(made)
@@ -254,9 +307,13 @@ class TraceWriter:
         return self._failure is not None  # it is written once
 
     def flush(self) -> bool:
-        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread.
+        """Write all that is known to have no gap; what can't be written is kept for `close`.
 
-        False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+        Returns:
+            False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+
+        Thread:
+            Any.
         """
         with self._writing:
             if self._recorder is not None and self._own is not None:
@@ -268,7 +325,14 @@ class TraceWriter:
         return True
 
     def close(self, metadata: Mapping[str, Any] | None = None) -> None:
-        """Finish the last file, and write the metadata. TraceError if anything could not be written."""
+        """Finish the last file, and write the metadata.
+
+        Args:
+            metadata: What is known of the run at its end, for its metadata. None: nothing more.
+
+        Raises:
+            TraceError: Something could not be written, now or before.
+        """
         self._over.set()
         self._wake.set()
         with self._writing:
@@ -548,7 +612,17 @@ def _table(
 
 
 def run_folders(folder: Path | str) -> list[Path]:
-    """The folders of runs below `folder`, which may be one itself. TraceError where there is none."""
+    """The folders of runs below `folder`, which may be one itself.
+
+    Args:
+        folder: A folder of a run, or one that has some directly below it or in `date=<day>/run=<run>`.
+
+    Returns:
+        The folders, in order.
+
+    Raises:
+        TraceError: There is no run.
+    """
     folder = Path(folder)
     below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
     found = [path for path in below if any(path.glob("signals-*.parquet")) or _told(path) is not None]
@@ -567,7 +641,15 @@ def _told(run: Path) -> Path | None:
 
 
 def metadata_of(run: Path | str) -> dict[str, Any] | None:
-    """What is known of the run in that folder; None where nothing is. One that was killed is not `complete`."""
+    """What is known of the run in that folder.
+
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        Its metadata; that of a run that was killed is not `complete`. None where there is none, or none that can be
+        read.
+    """
     for name in ("metadata.json", "_metadata.json"):
         try:
             facts = json.loads((Path(run) / name).read_text(encoding="utf-8"))
@@ -601,10 +683,19 @@ _FILE: Final = re.compile(r"(signals|open)-\d+\.parquet")
 
 
 def holds(run: Path | str) -> Held:
-    """What the run in that folder holds. TraceError, in a line, where it says so wrongly, or files are not there.
+    """What the run in that folder holds.
 
     A trace without metadata, from elsewhere, holds the files that there are. Files are counted, and not read: what is
     in them is compared with `rows` by `check_files`.
+
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        What its metadata counts.
+
+    Raises:
+        TraceError: The metadata is wrong, or files are not there; in one line.
     """
     folder = Path(run)
     there = sorted(folder.glob("signals-*.parquet"))
@@ -691,7 +782,12 @@ def _footprint(files: Iterable[Path]) -> str:
 def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
     """What the runs in these folders hold, each run once, however many of the folders are copies of it.
 
-    `skipped` is called for each that can't be judged: what it says of itself is not so, or another run has its name.
+    Args:
+        folders: The folders of the runs.
+        skipped: Called for each run that can't be judged: its metadata is wrong, or another run has its name.
+
+    Returns:
+        What each run holds.
     """
     found: dict[str, Held] = {}
     for folder in dict.fromkeys(item.resolve() for item in folders):
@@ -714,14 +810,32 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
 def check_files(folder: Path | str) -> list[Path]:
     """The trace files that the runs below `folder` hold.
 
-    TraceError names the first run that does not hold what it says, and the first file that can't be read or has another
-    schema.
+    Args:
+        folder: As `run_folders` takes it.
+
+    Returns:
+        The files of all runs.
+
+    Raises:
+        TraceError: Names the first run that does not hold what its metadata says, or the first file that can't be read
+            or has another schema.
     """
     return [file for run in run_folders(folder) for file in checked(holds(run))]
 
 
 def checked(held: Held) -> list[Path]:
-    """The files of that run. TraceError names the first that can't be read, has another schema, or a record too few."""
+    """The files of that run, whose footers have been read.
+
+    Args:
+        held: What the run holds, as `holds` says.
+
+    Returns:
+        Its files.
+
+    Raises:
+        TraceError: Names the first file that can't be read, or has another schema; or the run, where it has a record
+            too few or too many.
+    """
     rows = 0
     for file in held.files:
         rows += _check(file)
@@ -732,7 +846,14 @@ def checked(held: Held) -> list[Path]:
 
 
 def read_through(held: Held) -> None:
-    """Read all that a run holds, and keep nothing. TraceError names a file whose bytes have changed."""
+    """Read all that a run holds, and keep nothing.
+
+    Args:
+        held: What the run holds, as `holds` says.
+
+    Raises:
+        TraceError: Names a file whose bytes have changed.
+    """
     pa, parquet = _arrow()
     for file in held.files:
         try:
@@ -745,7 +866,11 @@ def read_through(held: Held) -> None:
 def arrived(run: Path) -> bool:
     """Whether all files are there, in their size, that the run says it holds: a run may be copied, last things first.
 
-    True as well where it says nothing, or something that can't be so: waiting would not help.
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        True as well where it says nothing, or something that can't be so: waiting would not help.
     """
     facts = metadata_of(run)
     files = (facts or {}).get("files")
@@ -791,7 +916,14 @@ def _check(file: Path) -> int:
 def read_trace(folder: Path | str) -> list[Record]:
     """All records below `folder`, in order of run and `begin`; for traces that fit into memory.
 
-    TraceError names a file that can't be read, or is no trace.
+    Args:
+        folder: As `run_folders` takes it.
+
+    Returns:
+        The records.
+
+    Raises:
+        TraceError: Names a file that can't be read, or is no trace.
     """
     records = [record for file in check_files(folder) for record in _records(file)]
     return sorted(records, key=lambda record: (record.run, record.begin))
