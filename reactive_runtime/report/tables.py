@@ -152,7 +152,15 @@ DEMAND: Final = "demand → element"
 def load(folder: Path | str) -> Report:
     """The report on the runs whose verdict is in `folder`, or in `folder`/verdict.
 
-    TraceError where there is none, or a table can't be read.
+    Args:
+        folder: A folder of traces that were judged, or of a verdict.
+
+    Returns:
+        What the report shows.
+
+    Raises:
+        TraceError: There is no verdict, or a table can't be read.
+        MissingDependencyError: There is no pyarrow.
     """
     folder = Path(folder)
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
