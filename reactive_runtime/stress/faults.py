@@ -296,13 +296,31 @@ def fault_of(name: str) -> type[TextbookSubscription]:
 
 
 def answered(scenarios: Iterable[Scenario]) -> tuple[list[Scenario], list[Scenario]]:
-    """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`."""
+    """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`.
+
+    Args:
+        scenarios: The scenarios.
+
+    Returns:
+        Two lists: those in which no executor stops, and the others.
+    """
     there = list(scenarios)
     return [item for item in there if not item.executor_stops], [item for item in there if item.executor_stops]
 
 
 def verdict_on(name: str, broken: Iterable[str]) -> str:
-    """In words, whether the rules that were broken name the fault; ScenarioError if there is none of that name."""
+    """In words, whether the rules that were broken name the fault.
+
+    Args:
+        name: The name of a planted fault: one of `FAULTS`.
+        broken: The rules that were broken.
+
+    Returns:
+        A line.
+
+    Raises:
+        ScenarioError: There is no fault of that name.
+    """
     fault, rules = fault_of(name), set(broken)
     named = f"{name} is {'named by its' if fault.rule in rules else 'NOT named: nothing broke its'} rule {fault.rule}"
     wake = sorted(rules & fault.wake.keys())
@@ -316,7 +334,17 @@ def verdict_on(name: str, broken: Iterable[str]) -> str:
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """Let every cold source that is judged have the subscription of that name; ScenarioError if there is none."""
+    """Let every cold source that is judged have the subscription of that name, within the block.
+
+    Args:
+        name: The name of a planted fault: one of `FAULTS`.
+
+    Yields:
+        None.
+
+    Raises:
+        ScenarioError: There is no fault of that name.
+    """
     with swapped(fault_of(name)):
         yield
 

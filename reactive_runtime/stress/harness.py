@@ -52,7 +52,13 @@ INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 
 @dataclass(frozen=True)
 class Load:
-    """How much, how long, and from which seed."""
+    """How much load, for how long, and from which seed.
+
+    Args:
+        threads: How many actors fire at each subscription.
+        seconds: How long rounds are begun.
+        seed: Of all random numbers.
+    """
 
     threads: int
     seconds: float
@@ -94,17 +100,37 @@ class Result:
     _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
 
     def note(self, dropped: hooks.Dropped) -> None:
-        """Count it. Any thread."""
+        """Count what went to the hook.
+
+        Args:
+            dropped: What was dropped.
+
+        Thread:
+            Any.
+        """
         what = "an element" if dropped.error is None else f"{type(dropped.error).__name__}, {dropped.reason}"
         with self._lock:
             self.dropped[what] += 1
 
 
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Result], object]) -> Result:
-    """Put the scenarios under load in turn; `progress` is called after each round, on this thread: True ends the load.
+    """Put the scenarios under load in turn.
 
     A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
-    given up, with a word in `Result.failures`; what it has left running stays behind, and the others go on.
+    given up, with a line in `Result.failures`; what it has left running stays behind, and the others go on.
+
+    Args:
+        scenarios: The scenarios.
+        load: How much, how long, and from which seed.
+        recorder: Records all signals.
+        progress: Called after each round; True ends the load.
+
+    Returns:
+        What the run amounted to.
+
+    Thread:
+        `progress` is called on this thread; actors, feeders and scenarios run on threads of their own. The handler of
+        dropped signals, which the process has one of, is the run's own meanwhile.
     """
     interval = sys.getswitchinterval()
     _timer_slack(1)  # of this thread, and of those it starts
