@@ -49,7 +49,7 @@ def bounds(name: str) -> tuple[int, int]:
 
 
 def told(folder: Path) -> dict[str, Any]:
-    """What a feed says of itself: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
+    """The position file of a feed: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
     position = folder / _POSITION
     known: dict[str, Any] = json.loads(position.read_text()) if position.exists() else {}
     return known
@@ -58,11 +58,18 @@ def told(folder: Path) -> dict[str, Any]:
 def elements_fed(folder: str | Path) -> int:
     """How many elements the feed in `folder` has ever taken: a flow that is begun again should skip as many.
 
-    0 where there is none yet. What it counts survives the end of either process, and comes to the query once.
+    What it counts survives the end of either process, and comes to the query once.
 
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
-    5
+    Args:
+        folder: The folder of the feed, as `SparkSink.stream` takes it.
+
+    Returns:
+        The number of elements; 0 where there is no feed yet.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
+        5
     """
     elements: int = told(Path(folder)).get("elements", 0)
     return elements

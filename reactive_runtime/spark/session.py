@@ -48,9 +48,17 @@ _DEFAULTS: Final = {
 def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process, made if there is none yet.
 
-    `master` is Spark's own (`local[2]`, `spark://…`); `conf` holds any `spark.*` settings, which win over ours.
-    Workers use this very interpreter. Raises MissingDependencyError, in one line, where there is no pyspark or
-    no Java of version 17 or newer.
+    Workers use this very interpreter.
+
+    Args:
+        master: Spark's own: `local[2]`, `spark://…`.
+        conf: Any `spark.*` settings, which win over those of this package.
+
+    Returns:
+        The session.
+
+    Raises:
+        MissingDependencyError: In one line, where there is no pyspark, or no Java of version 17 or newer.
     """
     try:
         from pyspark.sql import SparkSession
