@@ -4,12 +4,12 @@ The problem: `request`, `cancel`, an element that arrives from another thread, m
 any thread, and from inside the very signal they cause. Yet signals must be serial (1.3), demand must never be
 exceeded (1.1) nor lost, and `request` inside `on_next` must not recurse (3.3).
 
-The answer is the queue-drain of the field, with the demand merged into it: whoever finds the drain idle owns
-it and works; everybody else leaves a note and goes. Before the owner leaves it looks for notes, under the same
+The answer is the queue-drain of the field, with the demand merged into it: the thread that finds the drain
+idle owns it and works; every other leaves a note and goes. Before the owner leaves it looks for notes, under the same
 lock that they are left under, so that none can slip between its last look and its leaving.
 
     idle ──_add(n)──▶ owned ──turn, notes?──▶ owned … ──turn, no notes──▶ idle
-                        └──turn says CLOSED, or the executor rejects──▶ closed (final: nobody enters again)
+                        └──turn says CLOSED, or the executor rejects──▶ closed (final: no thread enters)
 
 Guarantees: `_turn` runs on at most one thread at a time, each turn sees what the one before wrote (the lock is
 released and acquired in between), the depth of recursion is 1, demand is capped at MAX_DEMAND (3.17), the count
@@ -17,7 +17,7 @@ of what was taken is subtracted once per turn. No lock is held during a turn or 
 
 With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
 that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
-queue before it ran, is told to `_rejected`, on the thread that noticed.
+queue before it ran, is handed to `_rejected`, on the thread that noticed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Drain:
         self._executor = executor
         self._lock = primitives.Lock()
         self._demand = 0  # _lock; 0 <= _demand <= MAX_DEMAND
-        self._busy = owned  # _lock; True while somebody owns the drain, and for ever once it is closed
+        self._busy = owned  # _lock; True while a thread owns the drain, and for ever once it is closed
         self._spins_to_skip = 2  # the owner's; how many times more to leave at once
         self._missed = False  # _lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
@@ -80,10 +80,10 @@ class Drain:
         return None
 
     def _left(self) -> None:
-        """Called by the one who has just let the drain go, and owns it no more."""
+        """Called by the thread that has just left the drain, and owns it no more."""
 
     def _add(self, n: int) -> None:
-        """Add `n` to the demand (0: just wake the drain); drain if nobody does."""
+        """Add `n` to the demand (0: just wake the drain); drain if no thread does."""
         with self._lock:
             demand = self._demand + n
             self._demand = demand if demand < MAX_DEMAND else MAX_DEMAND  # 3.17: capped, never wrapped

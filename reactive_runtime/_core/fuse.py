@@ -133,7 +133,7 @@ class Signalling(Stoppable, Protocol):
 
 
 class Unstopped:
-    """Stands in where nobody cancels: the one who iterates just stops."""
+    """Stands in where there is no cancel: the thread that iterates just stops."""
 
     _stop = False
     demanded = True
@@ -517,8 +517,9 @@ class _Writer:
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
-        """What a `yield` of `on_complete` becomes. It may be reached by looking for the end, and an element takes
-        demand.
+        """What a `yield` of `on_complete` becomes.
+
+        It may be reached by looking for the end, and an element takes demand.
         """
         if self.drive:
             return self._sink(value)

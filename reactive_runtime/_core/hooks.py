@@ -134,10 +134,10 @@ def raised(reason: str, error: BaseException) -> None:
 
 
 Listeners = tuple[Callable[[Any], object], ...]
-"""Who hears of a discarded element, apart from the hook: each `do_on_discard` downstream of it, the nearest first."""
+"""What a discarded element is handed to, beside the hook: each `do_on_discard` downstream of it, the nearest first."""
 
 Held = list[tuple[object, Listeners]]
-"""Elements that were held back when their stream ended, and who hears of each."""
+"""Elements that were held back when their stream ended, and the listeners of each."""
 
 
 def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
@@ -147,7 +147,7 @@ def element_dropped(reason: str, element: object, heard: Listeners = (), *, want
     """
     dropped = Dropped(reason, element=element, wanted=wanted)
     if heard:
-        exits.each([*(partial(_told, listen, element) for listen in heard), partial(_report, dropped)])
+        exits.each([*(partial(_heard, listen, element) for listen in heard), partial(_report, dropped)])
     else:
         _report(dropped)
 
@@ -165,7 +165,7 @@ def held_dropped(reason: str, held: Held) -> None:
         exits.each([partial(element_dropped, reason, element, heard) for element, heard in held])
 
 
-def _told(listen: Callable[[Any], object], element: object) -> None:
+def _heard(listen: Callable[[Any], object], element: object) -> None:
     try:
         listen(element)
     except BaseException as error:
@@ -181,7 +181,7 @@ def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U
     """`subscribe(subscriber)`, for an upstream whose discarded elements are `heard`.
 
     They are handed over in the context of this one call: the subscription that is made inside takes them
-    (`listening_downstream`), also where somebody else's publisher stands in between.
+    (`listening_downstream`), also where another library's publisher stands in between.
     """
     if heard:
         _downstream.set(heard)

@@ -286,7 +286,7 @@ class Multicaster:
             self._standing[number] = standing
             return
         del self._standing[number]
-        if number == self._least:  # each number is passed once, whoever stands there
+        if number == self._least:  # each number is passed once, whichever readers are there
             while self._least < self._end and self._least not in self._standing:
                 self._least += 1
 
@@ -451,8 +451,9 @@ class Multicaster:
         raise error
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread. They may feed one
-        another in a circle.
+        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread.
+
+        They may feed one another in a circle.
         """
         multicasters: dict[Multicaster, None] = {self: None}
         left: list[Multicaster] = [self]

@@ -76,7 +76,7 @@ class Pollable:
         """There is no demand: see to what needs none. Nothing is pulled."""
 
     def pushes(self) -> bool:
-        """Whether elements come by themselves, whoever asks."""
+        """Whether elements come by themselves, without a pull."""
         return self.waits
 
     def relays(self) -> bool:
@@ -104,7 +104,7 @@ class Pollable:
         return "the source"
 
     def close(self) -> None:
-        """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
+        """Release everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
 def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:

@@ -69,7 +69,7 @@ class SubscriberBuffer(Pollable):
         self.on_connect: Callable[[], object] = on_connect
         self._lock = primitives.Lock()
         self._items: deque[Any] = deque()  # _lock; len <= capacity
-        self._full = False  # _lock; there was no room for somebody, who has not heard of any since
+        self._full = False  # _lock; there was no room for an element, and `on_room` has not been called since
         self._over = False  # _lock; there will be no more
         self._failure: Failure | None = None  # _lock; and this is why
         self.gone: bool = False  # _lock; the subscriber wants no more

@@ -56,6 +56,7 @@ class Bounded:
         self._hot = -1
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """Take the next step that was put off; False when the search has been to its end."""
         self._scheduler = scheduler
         if scheduler.version != self._hot:  # there are more points than before: what was seen was seen through fewer
             self._restart()
@@ -81,6 +82,10 @@ class Bounded:
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """Follow the prefix, then take the thread that ran, or the first; the others are put off.
+
+        A run that is equivalent to an earlier one is ended.
+        """
         scheduler = self._scheduler
         at = len(scheduler.schedule)
         if at < len(self._prefix):
@@ -137,4 +142,4 @@ class Bounded:
         return hash((here ^ hash((index, thread.chain)) ^ hash((index, scheduler.ahead(thread))), index))
 
     def end(self, scheduler: Scheduler) -> None:
-        pass
+        """Nothing is left to do: the steps that were put off are kept as they come."""

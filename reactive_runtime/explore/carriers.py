@@ -145,6 +145,7 @@ class GreenletCarriers(ThreadCarriers):
         return carrier
 
     def close(self) -> None:
+        """End the greenlets that are kept."""
         for carrier in self._kept:
             carrier.greenlet.throw()  # type: ignore[attr-defined]
         self._kept = []

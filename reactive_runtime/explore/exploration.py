@@ -68,7 +68,8 @@ def explore(
         hang: Seconds that a thread may be blocked by something that is not controlled.
         engine: What carries the threads of the program: "threads", or "greenlets", which are faster and know the points
             "sync" and "shared" only.
-        job: Tells explorations apart that run side by side: each is pinned to another core. None: there is one.
+        job: Tells explorations apart that run side by side: each is pinned to another core. None: by the number of
+            the process.
 
     Returns:
         The failure, if there is one, and how much was looked at.

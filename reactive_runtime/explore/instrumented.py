@@ -80,7 +80,7 @@ class Location:
 
 
 def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
-    """`me` has come after all that was done to `it`."""
+    """`me` has come after all that was done to `item`."""
     if scheduler.races and item.vc:
         scheduler.join(me, item.vc)
     if scheduler.tracking:
@@ -88,7 +88,7 @@ def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) ->
 
 
 def _left(scheduler: Scheduler, me: Task, item: Location) -> None:
-    """Whoever meets `it` later comes after what `me` has done so far."""
+    """A thread that meets `item` later comes after what `me` has done so far."""
     if scheduler.races:
         vc = scheduler.leave(me)
         if item.vc:  # others have left it as well: a semaphore, an event
@@ -127,6 +127,7 @@ class Lock(Location):
         self.wanted: list[Task] = []  # those that wait for it, or are about to take it
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As `threading.Lock.acquire`: a point of choice, and a wait where another thread has it."""
         scheduler = _scheduler
         if scheduler is None or not scheduler.active or scheduler.quiet:
             return self._outside(blocking)
@@ -164,7 +165,7 @@ class Lock(Location):
     __enter__ = acquire
 
     def forget(self) -> None:
-        """A new run begins."""
+        """Be as new, for a new run."""
         self.w = self.r = 0
         self.vc = []
         self.left_by = -1
@@ -222,6 +223,7 @@ class Lock(Location):
         raise RuntimeError("this lock was left locked by a run that has ended")
 
     def release(self, *_: object) -> None:
+        """As `threading.Lock.release`: the threads that want it are ready."""
         scheduler = _scheduler
         if scheduler is None or not scheduler.active or scheduler.quiet:
             if scheduler is None or not scheduler.quiet:
@@ -248,6 +250,7 @@ class Lock(Location):
             scheduler.note(me, self, True)
 
     def locked(self) -> bool:
+        """As `threading.Lock.locked`: a point of choice."""
         me = caller()
         if me is not None and _scheduler is not None:
             _scheduler.tried = True
@@ -280,6 +283,7 @@ class RLock(Lock):
         self.depth: int = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As `threading.RLock.acquire`: no point of choice where this thread has it already."""
         me = caller()
         if me is None:
             return True
@@ -292,6 +296,7 @@ class RLock(Lock):
         return False
 
     def release(self, *_: object) -> None:
+        """As `threading.RLock.release`: no point of choice before the last one."""
         me = caller()
         if me is None:
             return

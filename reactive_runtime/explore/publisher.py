@@ -53,6 +53,14 @@ class Call:
     make: Callable[[Driven], object]
 
     def __call__(self, driven: Driven) -> object:
+        """Make the call.
+
+        Args:
+            driven: The state.
+
+        Returns:
+            What the call returns, which is ignored.
+        """
         return self.make(driven)
 
     def __repr__(self) -> str:

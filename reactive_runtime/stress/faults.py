@@ -68,6 +68,7 @@ class TextbookSubscription:
     # -- the subscriber's side: any thread ---------------------------------------------------------------------
 
     def request(self, n: int, /) -> None:
+        """Add to the demand, and wake the drain where there was none; 3.9: `on_error` answers what is no demand."""
         if type(n) is not int or n < 1:
             self._fault.compare_and_set(None, invalid_demand(n))
             self._wake()
@@ -75,6 +76,7 @@ class TextbookSubscription:
             self._serve()
 
     def cancel(self) -> None:
+        """Stop, as soon as the drain looks (3.12)."""
         self._cancelled.set(True)
         self._wake()
 
@@ -99,6 +101,7 @@ class TextbookSubscription:
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 
     def start(self) -> None:
+        """Signal `on_subscribe`, then let the drain look at what was requested in it."""
         subscriber = self._subscriber
         assert subscriber is not None
         self._told(subscriber.on_subscribe, self)

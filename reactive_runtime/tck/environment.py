@@ -3,7 +3,7 @@
 The body of a check runs on a thread of its own, under watch: a factory, `subscribe`, `request` or `cancel` that
 does not come back is named after `call_timeout`, the thread is left behind, and the next check goes on.
 
-Every signal takes the one lock of the trial, is noted, and wakes the threads that wait; so a check waits exactly as long
+Every signal takes the one lock of the trial, is noted, and wakes the threads that wait; so a check waits as long
 as it has to. What is found wrong on a publisher's thread (a *fault*) fails the check on the thread of its body.
 """
 
