@@ -1,13 +1,13 @@
 """A drain that pollable sources hang on: what all of them need of it, for every kind of drain.
 
 There are two kinds: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down
-to the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain, and
-so everything in the tree happens in turn, without a lock.
+to the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain,
+and so everything in the tree happens in turn, without a lock.
 
 Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on
 another publisher, are noted (`_later`) and made when no thread owns this drain: the elements find it idle, and go on
-their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a user's
-code for long; how deep they stand on one another is bounded by `_core.trampoline`. So a million
+their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a
+user's code for long; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
 
 The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of

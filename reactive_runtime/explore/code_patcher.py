@@ -44,7 +44,7 @@ PLAIN: Final[dict[str, Any]] = {
     "second": lambda one, other: other,
     **IN_PLACE,
 }
-"""What accesses do when nobody looks: the calls of rewritten code, outside of an exploration."""
+"""What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -5,7 +5,7 @@ noticed by another thread is a point (`Scheduler.step`); what has to wait waits 
 be seen and the clock is virtual. A lock that is taken keeps those that want it out of the ready ones, so no schedule is
 spent on a thread that would only find it taken.
 
-Letting a lock go is a point only in programs that try a lock without waiting: nobody else can tell the difference.
+Releasing a lock is a point only in programs that try a lock without waiting: in others it makes no difference.
 
 Outside of a run, or while an invariant looks at the state, a stand-in works as long as it need not wait.
 """
@@ -56,7 +56,7 @@ def caller() -> Task | None:
 
 
 def foreign() -> bool:
-    """Whether the caller is a thread of somebody else, while something is explored: its clock is the real one.
+    """Whether the caller is a thread that is not explored, while something is: its clock is the real one.
 
     The answer can't change while it is given: of the exploration's threads only the main and the current one run.
     """
@@ -76,7 +76,7 @@ class Location:
 
     def __init__(self) -> None:
         self.w = self.r = 0  # chains: of the last that changed it, and of those that have looked since
-        self.vc: list[int] = []  # the vector clock of whoever let it go last
+        self.vc: list[int] = []  # the vector clock of the thread that left it last
 
 
 def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
@@ -122,7 +122,7 @@ class Lock(Location):
     def __init__(self) -> None:
         self.w = self.r = 0
         self.vc = []
-        self.left_by: int = -1  # the thread that let it go last
+        self.left_by: int = -1  # the thread that released it last
         self.owner: Any = None  # the task thread that has it, or True where it was taken outside of a run
         self.wanted: list[Task] = []  # those that wait for it, or are about to take it
 
@@ -154,7 +154,7 @@ class Lock(Location):
         if len(wanted) > 1 or scheduler.aborting:
             self._taken(scheduler, me)
             return True
-        wanted.clear()  # `_taken`, written out for a lock that nobody else wants
+        wanted.clear()  # `_taken`, written out for a lock that no other thread wants
         self.owner = me
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)

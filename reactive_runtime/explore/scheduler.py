@@ -45,12 +45,12 @@ class Scheduler:
         self.limit = limit
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
-        self.step_log: Any = None  # told of every step, when a run is to be shown
+        self.step_log: Any = None  # gets every step, when a run is to be shown
         self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
         self.races = False  # whether vector clocks are kept
         self.tracking = False  # whether chains are kept, for partial-order reduction
-        self.tried = False  # somebody has tried a lock without waiting:
-        self.releases = False  # from the next run on, letting a lock go is a point
+        self.tried = False  # a thread has tried a lock without waiting:
+        self.releases = False  # from the next run on, releasing a lock is a point
         self.version = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
@@ -126,7 +126,7 @@ class Scheduler:
         self.active = False
 
     def forget(self) -> None:
-        """After the last run: let go of what the threads were to do, and of what that has made."""
+        """After the last run: drop what the threads were to do, and what that has made."""
         self.current = self.main
         self.threads, self.ready, self.resting, self.timers = [], [], [], []
         self.always = self.stop = None
@@ -303,7 +303,7 @@ class Scheduler:
             self.ready.append(thread)
 
     def pause(self, me: Task) -> None:
-        """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
+        """`me` gives way: it goes on when another thread has done a step, or no other can."""
         if self.aborting or (len(self.ready) == 1 and not self.resting):
             self.step(me)
             return
@@ -333,7 +333,7 @@ class Scheduler:
         self.resting.clear()
 
     def _idle(self) -> bool:
-        """Nobody is ready: who rests goes on, or the clock moves. False: the run has come to a standstill."""
+        """No thread is ready: one that rests goes on, or the clock moves. False: the run has come to a standstill."""
         if self.resting:
             self._rested()
             return True
@@ -351,7 +351,7 @@ class Scheduler:
         names = ", ".join(f"{item.name} ({item.what})" for item in waiting)
         if self.step_log is not None:
             self.step_log.stuck()
-        return self.abort(Stop("deadlock", f"nobody can go on: {names}"))
+        return self.abort(Stop("deadlock", f"no thread can go on: {names}"))
 
     def _tick(self) -> bool:
         """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""
@@ -432,7 +432,7 @@ class Scheduler:
         return hash((thread.chain, location.w))
 
     def leave(self, me: Task) -> list[int]:
-        """The vector clock that `me` leaves behind for whoever comes after; its own moves on."""
+        """The vector clock that `me` leaves behind for the thread that comes after; its own moves on."""
         vc = me.vc
         me.vc = mine = vc.copy()
         mine[me.index] += 1

@@ -116,7 +116,7 @@ class Watcher:
         }
 
     def forget(self) -> None:
-        """After the last run: let go of what the program made, while its functions still are what they were."""
+        """After the last run: drop what the program made, while its functions still are what they were."""
         self._locations.clear()
         self._by_site.clear()
 
@@ -197,7 +197,7 @@ class Watcher:
             return getattr(entry, name)
 
         def call(entry: Any, name: str, site: int) -> Any:
-            """An attribute that is called: mostly a method, which nobody stores."""
+            """An attribute that is called: mostly a method, which is never stored."""
             kind = type(entry)
             if methods.get(site) is kind:
                 return getattr(entry, name)

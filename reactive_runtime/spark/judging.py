@@ -45,7 +45,7 @@ _LITTLE: Final = 100_000
 """Records that are not worth a task of their own."""
 
 _PARTS: Final = 4
-"""For each core, the tasks that judge what was moved, where nobody has counted it."""
+"""For each core, the tasks that judge what was moved, where it was not counted."""
 
 _BLOB: Final = 500_000
 """Records that are read before they are sorted to their tasks."""

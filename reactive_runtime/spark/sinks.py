@@ -26,7 +26,7 @@ __all__ = ["SparkFeed", "SparkSink"]
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the folder is looked at again, where it has no room: Spark tells nobody that it removed one."""
+"""Seconds after which the folder is looked at again, where it has no room: Spark does not report that it removed one."""
 
 
 class SparkSink(Generic[T]):
@@ -164,7 +164,7 @@ class SparkSink(Generic[T]):
             batches = self._source.batch(self._batch_rows)
         else:
             batches = self._source.batch_by(self._batch_rows, self._seconds)
-        # On a thread of ours, where nobody has chosen one: a batch is gathered, and one waits, while one is written.
+        # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
         return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]

@@ -56,7 +56,7 @@ def flow_of_stream(
 
 
 class _NotTakenError(Exception):
-    """Raised into Spark, so that it does not commit a batch that nobody has taken."""
+    """Raised into Spark, so that it does not commit a batch that was not taken."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -82,7 +82,7 @@ class _Batch:
         return Flow.empty()
 
     def refuse(self) -> None:
-        """Nobody takes it any more."""
+        """It will not be taken any more."""
         if self._first():
             self._settled.set_exception(_NotTakenError("this batch was not taken: the flow is over"))
 
