@@ -106,8 +106,10 @@ class Run:
         return at + ((2 * at + 1) * self.places + self.long) // (2 * self.long)
 
     def slices(self, size: int) -> Iterator[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """The records in stretches of about `size`: a ticket that all of them have passed, their threads, and the
-        numbers of a packed row for each."""
+        """The records in stretches of about `size`.
+
+        For each a ticket that all of them have passed, their threads, and the numbers of a packed row.
+        """
         step = max(size * self.places // (self.places + self.long), 1)
         for start in range(0, self.places, step):
             stop = min(start + step, self.places)

@@ -36,13 +36,15 @@ AIM = 1_000  # ns a signal, at most
 
 
 class Loop:
-    """Emits `N` elements to whoever asks: as little of its own as there can be."""
+    """Emits `N` elements when asked: as little of its own as there can be."""
 
     def subscribe(self, subscriber: Subscriber[int], /) -> None:
         subscriber.on_subscribe(Emission(subscriber))
 
 
 class Emission:
+    """The subscription of the publisher that is timed."""
+
     def __init__(self, subscriber: Subscriber[int]) -> None:
         self._subscriber = subscriber
 

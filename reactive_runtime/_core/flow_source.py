@@ -213,7 +213,7 @@ class PublisherSource(FlowSource[T]):
 
 @dataclass(frozen=True, slots=True)
 class Hot(FlowSource[T]):
-    """A source that is there whether anybody subscribes or not: each subscriber gets a pollable source of its own."""
+    """A source that is there whether or not it has subscribers: each subscriber gets a pollable source of its own."""
 
     title: str
     enter: Callable[[], Pollable]

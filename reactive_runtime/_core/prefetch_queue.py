@@ -325,7 +325,7 @@ class PrefetchQueue(Pollable):
         return dropped
 
     def _overflowed(self, dropped: list[Any]) -> None:
-        """Elements found no room: tell the hook, and, where that is an error, everybody."""
+        """Elements found no room: report them to the hook, and, where that is an error, to both sides."""
         assert self._overflow is not None
         wanted = self._overflow.drop != "error"
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)

@@ -1,8 +1,8 @@
 """What carries the task threads: kept OS threads that hand each other the turn.
 
 A thread that waits sleeps on a lock of its own, and the thread that hands it the turn releases that lock. Starting a
-thread costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a turn
-that goes from core to core costs several times as much.
+thread costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a
+turn that goes from core to core costs several times as much.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Carrier:
         """Called on the thread itself: sleep until it has the turn."""
         self.ident: int = real_ident()
         self.thread: Task | None = None
-        self.lost = False  # written by the watchdog: it hangs in something that is not controlled
+        self.lost = False  # written by `give_up`: it hangs in something that is not controlled
 
 
 class ThreadCarriers:

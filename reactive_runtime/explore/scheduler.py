@@ -15,7 +15,7 @@ hands through a real lock of each carrier, so what one holder wrote the next one
 *watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
 the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
 
-Time is virtual: the clock stands still while anybody can run, and then moves to the next deadline.
+Time is virtual: the clock stands still while any thread can run, and then moves to the next deadline.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ beginning, a night at a time, and each night is held against what was usual by t
    is neither usual itself, nor does it raise what the next is held against. When it is over, it is named for a night
    or two more.
 
-`python benchmarks/regressions.py` prints, on made-up histories, how often this cries wolf, and what it finds when.
+`python benchmarks/regressions.py` prints, on made-up histories, how often this raises a false alarm, and
+when it finds what.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ __all__ = ["SparkFeed", "SparkSink"]
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the folder is looked at again, where it has no room: Spark does not report that it removed one."""
+"""Seconds after which the folder is looked at again, where it has no room: Spark does not say that it removed one."""
 
 
 class SparkSink(Generic[T]):

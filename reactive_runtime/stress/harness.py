@@ -268,7 +268,7 @@ class _Stage:
         del burst, more, targets
         if leaves:
             self._leave(staying)
-            staying = []  # nobody but the publisher may have them
+            staying = []  # only the publisher may have them
             self._look_for_the_kept()
         if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
@@ -335,7 +335,7 @@ class _Target:
         self._yields = rng.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
         self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
         self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
-        self._left = 0  # owned by whoever signals; a broken publisher may well break it
+        self._left = 0  # owned by the thread that signals; a broken publisher may well break it
         self._ended = False  # likewise
         self.subscription: Subscription | None = None
 

@@ -170,7 +170,7 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         for text in process.stdout:
             try:
                 line = json.loads(text)
-            except ValueError:  # it was cut off; and if it was not, nobody reads on
+            except ValueError:  # it was cut off; and if it was not, it is not read on
                 process.kill()
                 break
             if "facts" not in line:

@@ -1,5 +1,6 @@
-"""The package's own asynchronous code, as programs for the explorer. A new operator, or a new executor, is one line
-here.
+"""The package's own asynchronous code, as programs for the explorer.
+
+A new operator, or a new executor, is one line here.
 
 A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says
 otherwise (`Reach`), with each of `PAIRS` (two threads beside those). What has no more than two threads is searched
