@@ -27,7 +27,7 @@ from reactive_runtime.testing.trace import FILE_ROWS, TraceWriter
 LENGTH = 1_000
 """Records of each subscription."""
 LIVE = 64
-"""Subscriptions that are under fire at once, as in a round of the harness."""
+"""Subscriptions that are under load at once, as in a round of the harness."""
 THREADS = 8
 SCENARIOS = 6
 TURN = 10

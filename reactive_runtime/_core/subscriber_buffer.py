@@ -1,7 +1,7 @@
 """The sending end of a hot source: what was offered to one subscriber, until it is demanded.
 
 A prefetch queue asks its upstream; what comes into a subscriber buffer comes by itself. So it has a capacity, and an
-offer tells whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
+offer says whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
 held, when there is room again, and when the subscriber has gone.
 
 One element at a time is handed on, and has left the subscriber buffer then: all that waits can still be counted, and

@@ -377,7 +377,7 @@ class PulledSubscription(DrainContext):
         self._left()
 
     def _end(self, outcome: Exception | Literal["complete"] | None = None) -> int:
-        """Close, then tell the subscriber, unless it has cancelled. Without an outcome: because of a note."""
+        """Close, then notify the subscriber, unless it has cancelled. Without an outcome: because of a note."""
         with self._lock:
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber

@@ -101,12 +101,12 @@ def _watch(child: int, heard: int) -> int:
             signal.signal(number, handler)
     os.set_blocking(heard, False)
     try:
-        told = os.read(heard, 1)
+        received = os.read(heard, 1)
     except BlockingIOError:  # a process that a scenario has left behind still has the other end
-        told = b""
+        received = b""
     os.close(heard)
-    if told:
-        return told[0]
+    if received:
+        return received[0]
     how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
     why = "what was recorded can be judged by `reactive-runtime verify`"
     print(f"reactive-runtime: the load did not come to its end, its process ended with {how}; {why}", file=sys.stderr)

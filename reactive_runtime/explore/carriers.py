@@ -176,8 +176,8 @@ def pin(core: int | None) -> None:
 class Pinned:
     """The calling thread is on one core for as long as the block runs; gives that core.
 
-    `number` tells explorations apart that run side by side, so that each gets a core of its own; by default the number
-    of the process does.
+    `number` distinguishes explorations that run side by side, so that each gets a core of its own. None: the number of
+    the process.
     """
 
     def __init__(self, number: int | None = None) -> None:

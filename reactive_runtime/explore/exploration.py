@@ -68,7 +68,7 @@ def explore(
         hang: Seconds that a thread may be blocked by something that is not controlled.
         engine: What carries the threads of the program: "threads", or "greenlets", which are faster and know the points
             "sync" and "shared" only.
-        job: Tells explorations apart that run side by side: each is pinned to another core. None: by the number of
+        job: Distinguishes explorations that run side by side: each is pinned to another core. None: by the number of
             the process.
 
     Returns:

@@ -126,7 +126,7 @@ def judge(rows: Rows, late_signals: int = 1, upto: Mapping[str, int] | None = No
     if not len(rows):
         return Judged(SUBSCRIPTIONS.empty_table(), VIOLATIONS.empty_table(), WAITS.empty_table())
     trace = _Trace(rows, late_signals)
-    return Judged(*_told(trace))
+    return Judged(*_tables(trace))
 
 
 # -- the order ------------------------------------------------------------------------------------------------
@@ -788,7 +788,7 @@ def _demand_is_met(trace: _Trace) -> Array:
 # -- what comes of it -----------------------------------------------------------------------------------------
 
 
-def _told(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _tables(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
     parts, broken = [], np.zeros(trace.groups, np.int32)
     for rule, judges in BREAKS.items():
         found = [rows for item in judges if len(rows := item(trace))]

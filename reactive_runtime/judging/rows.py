@@ -396,12 +396,12 @@ def _raised(table: pa.Table, kind: Array) -> Array:
     column = table.column("error")
     if column.null_count == len(column):
         return np.zeros(0, np.int64)
-    told = np.flatnonzero(~_nulls(table, "error"))
-    texts = _taken(table, "error", told)
+    erring = np.flatnonzero(~_nulls(table, "error"))
+    texts = _taken(table, "error", erring)
     if pa.types.is_dictionary(texts.type):
         texts = texts.cast(texts.type.value_type)
     says: Array = pc.starts_with(texts, "raised ").to_numpy()
-    found: Array = told[(kind[told] != KINDS.index(Signal.ON_ERROR)) | says]
+    found: Array = erring[(kind[erring] != KINDS.index(Signal.ON_ERROR)) | says]
     return found
 
 

@@ -7,7 +7,7 @@
 The first two are for files that this process and the tasks see at one path, with columns as they are judged; the plan
 (`reactive_runtime.judging.files`) says by its cost which it is. Other files are left to Spark to read: those of a file
 system of Spark's, those the tasks do not see, columns of other types, in other letters, or in the names of folders.
-`explain` tells which way it is, and why. All are plain DataFrames, of
+`explain` says which way it is, and why. All are plain DataFrames, of
 descriptions of tasks or of packed columns, and so work with Spark Connect too. A task holds a bounded number of
 records, and keeps others on its disk; a subscription that is larger is judged a record at a time, slowly and exactly.
 """
@@ -304,7 +304,7 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
 
 
 def _cores(spark: SparkSession) -> int:
-    """Tasks that run side by side, where Spark tells."""
+    """How many tasks run side by side, where Spark says so."""
     return 8 if is_connected(spark) else int(spark.sparkContext.defaultParallelism)
 
 

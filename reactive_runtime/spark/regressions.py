@@ -256,8 +256,8 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
         *_, last = gone_through((run, medians[run]) for run in [*history, newest["run"]])
         for (scenario, what), one in last.items():
             now = int(one.now * (1_000 if scenario == ALL else 1))
-            told = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
-            rows.append(dict(zip(_COLUMNS, (*told, one.nights, one.slower, one.since), strict=True)))
+            values = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
+            rows.append(dict(zip(_COLUMNS, (*values, one.nights, one.slower, one.since), strict=True)))
     if not rows:
         return None
     rows.sort(key=lambda item: (not item["slower"], -item["ratio"]))

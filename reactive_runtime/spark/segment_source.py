@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark.segments import READY, bounds, told
+from reactive_runtime.spark.segments import READY, bounds, position_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,7 +47,7 @@ class _Reader(DataSourceStreamReader):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._feed: str = told(folder)["feed"]
+        self._feed: str = position_of(folder)["feed"]
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._offset(0)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["READY", "Segments", "bounds", "elements_fed", "told"]
+__all__ = ["READY", "Segments", "bounds", "elements_fed", "position_of"]
 
 READY: Final = "segments"
 """Where Spark looks, below the folder."""
@@ -48,7 +48,7 @@ def bounds(name: str) -> tuple[int, int]:
     return int(first), int(first) + int(rows)
 
 
-def told(folder: Path) -> dict[str, Any]:
+def position_of(folder: Path) -> dict[str, Any]:
     """The position file of a feed: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
     position = folder / _POSITION
     known: dict[str, Any] = json.loads(position.read_text()) if position.exists() else {}
@@ -71,7 +71,7 @@ def elements_fed(folder: str | Path) -> int:
         >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
         5
     """
-    elements: int = told(Path(folder)).get("elements", 0)
+    elements: int = position_of(Path(folder)).get("elements", 0)
     return elements
 
 
@@ -93,7 +93,7 @@ class Segments:
         try:
             for place in (self._ready, self._next):
                 place.mkdir(parents=True, exist_ok=True)
-            known = told(self._folder)
+            known = position_of(self._folder)
             if not known:
                 self._tell(0)
         except (OSError, ValueError) as error:

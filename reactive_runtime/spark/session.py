@@ -111,8 +111,8 @@ def java_home() -> str:
     how = "install it (Debian: apt-get install openjdk-17-jre-headless), or point JAVA_HOME at it"
     if java is None or not Path(java).exists():
         raise MissingDependencyError(f"Spark needs Java {_LEAST_JAVA} or newer, and there is none: {how}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', answer)
     if found is None or int(found[1]) < _LEAST_JAVA:
         version = found[1] if found else "of unknown version"
         raise MissingDependencyError(f"Spark needs Java {_LEAST_JAVA} or newer, and {java} is {version}: {how}")

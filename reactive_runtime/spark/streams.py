@@ -63,7 +63,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], _NotTakenError))
 
 
-logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it tells of all that a callback raises
+logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it logs all that a callback raises
 
 
 class _Batch:

@@ -124,8 +124,8 @@ def settled(to: Path) -> None:
 def together(to: Path) -> Together | None:
     """What was judged together the last time; None where that is not known."""
     try:
-        told = json.loads((to / _WORD).read_text(encoding="utf-8"))
-        return Together([str(message) for message in told["runs"]], [str(message) for message in told["unable"]])
+        word = json.loads((to / _WORD).read_text(encoding="utf-8"))
+        return Together([str(run) for run in word["runs"]], [str(why) for why in word["unable"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -239,11 +239,11 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     for run in sorted(runs):
         held = known.get(run)
-        told = (metadata_of(held.folder) if held else None) or {}
+        metadata = (metadata_of(held.folder) if held else None) or {}
         for name in ("given_up", "load"):
-            said = told.get(name)
-            told[name] = json.dumps(said if isinstance(said, dict) else {})
-        rows.append({**told, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
+            said = metadata.get(name)
+            metadata[name] = json.dumps(said if isinstance(said, dict) else {})
+        rows.append({**metadata, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
 
 

@@ -185,7 +185,7 @@ class _Task:
             except GeneratorExit:
                 raise
             except Exception as error:
-                raise SparkError(f"map_flow: {_where()}{taken.blamed(error)}: {_told(error)}") from error
+                raise SparkError(f"map_flow: {_where()}{taken.located(error)}: {_with_notes(error)}") from error
         if self._metrics is not None:
             self._metrics.add(taken.count, given, retries.count, scope.most)
 
@@ -228,7 +228,7 @@ class _Taken:
         """How many were taken."""
         return self._before + len(self._rows) - length_hint(self._left)
 
-    def blamed(self, error: BaseException) -> str:
+    def located(self, error: BaseException) -> str:
         """Which row the error is about: the one that a frame of its traceback had in hand."""
         first = self._before - len(self._earlier)
         numbers = {id(row): first + place for place, row in enumerate([*self._earlier, *self._rows])}
@@ -255,7 +255,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _told(error: BaseException) -> str:
+def _with_notes(error: BaseException) -> str:
     notes = "; ".join(getattr(error, "__notes__", ()))
     return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
 

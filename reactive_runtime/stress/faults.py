@@ -104,7 +104,7 @@ class TextbookSubscription:
         """Signal `on_subscribe`, then let the drain look at what was requested in it."""
         subscriber = self._subscriber
         assert subscriber is not None
-        self._told(subscriber.on_subscribe, self)
+        self._signalled(subscriber.on_subscribe, self)
         self._somewhere(self._drain)
 
     def _drain(self) -> None:
@@ -133,7 +133,7 @@ class TextbookSubscription:
             if element is _END:
                 self._end(subscriber, None)
                 return
-            self._told(subscriber.on_next, element)
+            self._signalled(subscriber.on_next, element)
             self._demand.update_and_get(lambda demand: demand if demand == MAX_DEMAND else demand - 1)
 
     def _over(self) -> bool:
@@ -149,16 +149,16 @@ class TextbookSubscription:
     def _end(self, subscriber: Subscriber[Any], error: Exception | None) -> None:
         self._close()
         if error is None:
-            self._told(subscriber.on_complete)
+            self._signalled(subscriber.on_complete)
         else:
-            self._told(subscriber.on_error, error)
+            self._signalled(subscriber.on_error, error)
 
     def _close(self) -> None:
         self._subscriber = self._elements = None
         self._pollable.close()
 
-    def _told(self, signal: Callable[..., object], *what: Any) -> None:
-        """2.13: who raises out of a signal has cancelled."""
+    def _signalled(self, signal: Callable[..., object], *what: Any) -> None:
+        """2.13: a subscriber that raises out of a signal has cancelled."""
         try:
             signal(*what)
         except Exception as error:

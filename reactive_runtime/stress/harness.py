@@ -198,7 +198,7 @@ def _stacks() -> str:
 
 
 def _timer_slack(ns: int) -> None:
-    """Let the kernel wake this thread `ns` late at most (0: as by default), where it can be told: on Linux."""
+    """Let the kernel wake this thread `ns` late at most (0: as by default), where that can be set: on Linux."""
     if sys.platform == "linux":
         set_timer_slack = 29  # PR_SET_TIMERSLACK of prctl(2)
         ctypes.CDLL(None).prctl(set_timer_slack, ns, 0, 0, 0)
@@ -255,7 +255,7 @@ class _Stage:
             return self._round(workers, rng, leaves)
 
     def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
-        first = len(self.recorder.facts)
+        first = len(self.recorder.subscriptions)
         publisher = self._publisher()
         targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         _subscribe(publisher, targets)
@@ -273,7 +273,7 @@ class _Stage:
         if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.context.next_round()
-        last = len(self.recorder.facts)
+        last = len(self.recorder.subscriptions)
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, last))
@@ -313,7 +313,7 @@ def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
 
 
 class _Target:
-    """A subscriber whose subscription is under fire; its random numbers decide how it behaves itself."""
+    """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
 
     __slots__ = (
         "__weakref__",

@@ -36,7 +36,7 @@ FEEDERS: Final = 3
 
 @dataclass(frozen=True)
 class Workload:
-    """What an actor fires at a subscription: how many shots, and of which kind, in percent; the rest is giving way."""
+    """What an actor calls on a subscription: how often, and what, in percent; the rest is giving way."""
 
     operations: tuple[int, ...]
     """One is drawn for each subscription."""
@@ -287,7 +287,7 @@ class Scenario:
     elements: int | None
     """How many elements each subscription has; None: unbounded or unknown."""
     live: int
-    """How many subscriptions are under fire at once."""
+    """How many subscriptions are under load at once."""
     ascending: bool
     """Each element is larger than the one before."""
     settles: bool
@@ -332,7 +332,7 @@ def scenario(
 
     Args:
         elements: How many elements each subscriber has. None: that is not known.
-        live: How many subscriptions are under fire at the same time, 1 or more.
+        live: How many subscriptions are under load at the same time, 1 or more.
         ascending: Whether each element is larger than the one before.
         settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
             on threads that are not the context's.

@@ -127,7 +127,7 @@ class Recorder:
             the sink after it, and `flush` raises it.
         pace: Called on a thread that has a full chunk, before that is taken from its buffer; it returns when there is
             room for it.
-        facts: A list that is filled with what is known of each subscription. None: a new one.
+        subscriptions: A list that is filled with what is known of each subscription, at its number. None: a new one.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class Recorder:
         run: str = "run",
         sink: Sink | None = None,
         pace: Callable[[], object] | None = None,
-        facts: list[SubscriptionMetadata] | None = None,
+        subscriptions: list[SubscriptionMetadata] | None = None,
     ) -> None:
         self.run = run
         # _lock for writing; index: the number of the subscription
-        self.facts: list[SubscriptionMetadata] = [] if facts is None else facts
+        self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
         self._lock = primitives.Lock()
         self._buffers: list[
             _Buffer
@@ -176,7 +176,7 @@ class Recorder:
         Returns:
             A publisher, to which subscribers subscribe in its place.
         """
-        facts = SubscriptionMetadata(
+        metadata = SubscriptionMetadata(
             -1,
             scenario,
             shared_callers=shared_callers,
@@ -184,7 +184,7 @@ class Recorder:
             elements=elements,
             late_signals=late_signals,
         )
-        return RecordedPublisher(self, publisher, facts)
+        return RecordedPublisher(self, publisher, metadata)
 
     def settle(self, subscriptions: Iterable[int] | None = None) -> None:
         """Record that nothing which could still signal these subscriptions is running.
@@ -193,7 +193,7 @@ class Recorder:
             subscriptions: Their numbers. None: all.
         """
         with self._lock:
-            numbers = range(len(self.facts)) if subscriptions is None else subscriptions
+            numbers = range(len(self.subscriptions)) if subscriptions is None else subscriptions
         for number in numbers:
             buffer = self._local.buffer
             drawing, buffer.drawing = buffer.drawing, True
@@ -213,7 +213,7 @@ class Recorder:
             Exception: What the sink has raised, then or before.
         """
         for buffer in self._all_buffers():
-            self._hand_over(buffer, tell=True)
+            self._hand_over(buffer, final=True)
         with self._lock:
             failure = self._failure
         if failure is not None:
@@ -274,14 +274,14 @@ class Recorder:
             The record.
         """
         number, signal, n, begin, end, begin_ns, end_ns, value, error, depth = row
-        facts = self.facts[number]
+        metadata = self.subscriptions[number]
         return Record(
             self.run,
-            facts.scenario,
+            metadata.scenario,
             number,
-            facts.shared_callers,
-            facts.ascending,
-            facts.elements,
+            metadata.shared_callers,
+            metadata.ascending,
+            metadata.elements,
             thread,
             SIGNALS[signal].value,
             n,
@@ -292,7 +292,7 @@ class Recorder:
             fitting(value),
             error,
             depth,
-            facts.late_signals,
+            metadata.late_signals,
         )
 
     def drawn(self) -> int:
@@ -315,11 +315,11 @@ class Recorder:
             self._pace()
         self._hand_over(buffer)
 
-    def _hand_over(self, buffer: _Buffer, tell: bool = False) -> list[tuple[Any, ...]]:
-        """Bring its rows to the sink; returns the calls under way. `tell`: those are final, and go there too."""
-        rows, under_way = buffer.take(tell)
+    def _hand_over(self, buffer: _Buffer, final: bool = False) -> list[tuple[Any, ...]]:
+        """Bring its rows to the sink; returns the calls under way. `final`: those go there too."""
+        rows, under_way = buffer.take(final)
         try:
-            self._deliver(buffer.thread, [*rows, *under_way] if tell else rows)
+            self._deliver(buffer.thread, [*rows, *under_way] if final else rows)
         finally:
             buffer.delivered()
         return under_way
@@ -350,10 +350,10 @@ class Recorder:
         with self._lock:
             return list(self._buffers)
 
-    def _number(self, facts: SubscriptionMetadata) -> SubscriptionMetadata:
+    def _number(self, metadata: SubscriptionMetadata) -> SubscriptionMetadata:
         with self._lock:
-            numbered = replace(facts, subscription=len(self.facts))
-            self.facts.append(numbered)
+            numbered = replace(metadata, subscription=len(self.subscriptions))
+            self.subscriptions.append(numbered)
         return numbered
 
 
@@ -367,7 +367,7 @@ def fitting(value: Any) -> int | None:
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_lock", "_owner", "_taken", "_told", "calls", "drawing", "rows", "thread")
+    __slots__ = ("_final", "_lock", "_owner", "_taken", "calls", "drawing", "rows", "thread")
 
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
@@ -377,14 +377,14 @@ class _Buffer:
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
         self._taken = 0  # _lock; how many have taken, and are on their way to the sink
-        self._told: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
+        self._final: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
 
     def ended(self) -> bool:
         """Whether the thread has ended."""
         return self._owner() is None
 
-    def take(self, tell: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
-        """The rows so far, which are taken away, and rows for the calls under way; `tell`: those are final."""
+    def take(self, final: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
+        """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
         with self._lock:
             self._taken += 1
             settled = len(self.rows)  # a call that returns from here on has its row behind these
@@ -392,19 +392,19 @@ class _Buffer:
             size = len(self.rows)
             rows = self.rows[:size]
             del self.rows[:size]
-            if self._told:
-                rows = [row for row in rows if _unpacked(row)[3] not in self._told]
+            if self._final:
+                rows = [row for row in rows if _unpacked(row)[3] not in self._final]
                 settled = 0
             if not calls:
                 return rows, []
-            known = self._told.union(_unpacked(row)[3] for row in rows[settled:])
+            known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
             under_way = [
                 (*call[:4], None, call[4], None, None, None, depth)
                 for depth, call in enumerate(calls)
                 if call[3] not in known
             ]
-            if tell:
-                self._told.update(row[3] for row in under_way)
+            if final:
+                self._final.update(row[3] for row in under_way)
             return rows, under_way
 
     def delivered(self) -> None:
@@ -484,17 +484,17 @@ class _Recorded:
 class RecordedPublisher(Generic[T]):
     """A publisher whose subscriptions are recorded, each under a number of its own."""
 
-    def __init__(self, recorder: Recorder, publisher: Publisher[T], facts: SubscriptionMetadata) -> None:
+    def __init__(self, recorder: Recorder, publisher: Publisher[T], metadata: SubscriptionMetadata) -> None:
         self._recorder = recorder
         self._publisher = publisher
-        self._facts = facts
+        self._metadata = metadata
 
     def subscribe(self, subscriber: Subscriber[T], /) -> int:
         """Subscribe through the recorder; returns the number of the subscription."""
         if subscriber is None:
             raise TypeError("subscribe(None): a Subscriber is needed (1.9)")
         on_next = subscriber.on_next  # what is no subscriber fails here, before it has a number
-        number = self._recorder._number(self._facts).subscription
+        number = self._recorder._number(self._metadata).subscription
         recorded = _RecordedSubscriber(self._recorder, number, subscriber, on_next)
         recorded._call(SUBSCRIBE, self._publisher.subscribe, None, None, recorded)
         return number

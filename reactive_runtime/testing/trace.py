@@ -173,14 +173,14 @@ class Source:
 
     Args:
         writer: Where its rows are written.
-        facts: What is known of each subscription, by its number. It may grow; what is there does not change.
+        subscriptions: What is known of each subscription, by its number. It may grow; what is there does not change.
     """
 
     def __init__(
-        self, writer: TraceWriter, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
+        self, writer: TraceWriter, subscriptions: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
     ) -> None:
         self._writer = writer
-        self._facts = facts  # it grows, and what is there does not change
+        self._subscriptions = subscriptions  # it grows, and what is there does not change
         # What follows is owned by the lock of the writer:
         self.chunks: list[Chunk] = []  # as they came
         self.later: Any = None  # a table of rows that had not ended, or begun, at the ticket of the last file
@@ -213,7 +213,7 @@ class Source:
         self._writer._pass(self, None, ())
 
     def _rows(self, table: Any) -> pyarrow.Table:
-        return _table(self._writer.run, self._facts, table)
+        return _table(self._writer.run, self._subscriptions, table)
 
 
 class TraceWriter:
@@ -252,7 +252,7 @@ class TraceWriter:
         self._made = 0  # _writing; files so far
         self._recorder: Recorder | None = None
         self._own: Source | None = None
-        self._facts = {
+        self._metadata = {
             "run": run,
             "identity": {"host": platform.node(), "process": os.getpid(), "random": secrets.token_hex(8)},
             "schema": SCHEMA,
@@ -281,22 +281,22 @@ class TraceWriter:
             The same recorder each time.
         """
         if self._recorder is None:
-            facts: list[SubscriptionMetadata] = []
-            own = self.source(facts)
-            self._recorder = Recorder(self.run, own.write, self._make_room, facts)
+            subscriptions: list[SubscriptionMetadata] = []
+            own = self.source(subscriptions)
+            self._recorder = Recorder(self.run, own.write, self._make_room, subscriptions)
             self._own = own
         return self._recorder
 
-    def source(self, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
+    def source(self, subscriptions: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
         """A source for what is recorded elsewhere, in another process.
 
         Args:
-            facts: What is known of each subscription in it, by its number. It may grow.
+            subscriptions: What is known of each subscription in it, by its number. It may grow.
 
         Returns:
             A new source, whose rows are written here.
         """
-        made = Source(self, facts)
+        made = Source(self, subscriptions)
         with self._lock:
             self._sources.append(made)
         return made
@@ -342,14 +342,14 @@ class TraceWriter:
             self._attempt(self._write_file)
             with self._lock:
                 failure = self._failure
-                facts = {
+                at_end = {
                     "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                     "recorder_waited": round(self.waited, 3),
                     **(metadata or {}),
                 }
             if failure is not None:
                 raise _unwritten(self._name("_signals"), failure)
-            self._facts |= facts
+            self._metadata |= at_end
             self._tell(None, complete=True)
             try:
                 (self.path / "_metadata.json").replace(self.path / "metadata.json")  # it is whole
@@ -461,7 +461,7 @@ class TraceWriter:
         """What the run is, and what it holds by now, in one rename."""
         held = {"records": sum(self._files.values()), "files": self._files, "complete": complete}
         cut_at = {"watermark": ticket} if ticket is not None else {}
-        _write(self.path / "_metadata.json", {**self._facts, **held, **cut_at})
+        _write(self.path / "_metadata.json", {**self._metadata, **held, **cut_at})
 
 
 def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: primitives.Event) -> None:
@@ -484,10 +484,10 @@ def _unwritten(path: Path, failure: Exception) -> TraceError:
     return error
 
 
-def _write(path: Path, facts: Mapping[str, Any]) -> None:
+def _write(path: Path, metadata: Mapping[str, Any]) -> None:
     draft = path.with_name("_metadata.next")
     try:
-        draft.write_text(json.dumps(facts, indent=2, default=str) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(metadata, indent=2, default=str) + "\n", encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         raise _unwritten(path, error) from error
@@ -586,7 +586,7 @@ def _table(
     size = len(rows)
     # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
     subscriptions = rows["subscription"].combine_chunks().dictionary_encode()
-    facts = [known[number] for number in subscriptions.dictionary.to_pylist()]
+    metadata = [known[number] for number in subscriptions.dictionary.to_pylist()]
 
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)
@@ -594,16 +594,16 @@ def _table(
     def texts(indices: Any, values: list[str]) -> Any:
         return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
 
-    scenarios = {name: at for at, name in enumerate(dict.fromkeys(fact.scenario for fact in facts))}
+    scenarios = {name: at for at, name in enumerate(dict.fromkeys(entry.scenario for entry in metadata))}
     columns = {
         **{name: rows[name] for name in rows.schema.names},
         "run": texts(pa.repeat(pa.scalar(0, pa.int32()), size), [run]),
-        "scenario": texts(repeated([scenarios[fact.scenario] for fact in facts], pa.int32()), list(scenarios)),
-        "shared_callers": repeated([fact.shared_callers for fact in facts], pa.bool_()),
-        "ascending": repeated([fact.ascending for fact in facts], pa.bool_()),
-        "elements": repeated([fact.elements for fact in facts], pa.int64()),
+        "scenario": texts(repeated([scenarios[entry.scenario] for entry in metadata], pa.int32()), list(scenarios)),
+        "shared_callers": repeated([entry.shared_callers for entry in metadata], pa.bool_()),
+        "ascending": repeated([entry.ascending for entry in metadata], pa.bool_()),
+        "elements": repeated([entry.elements for entry in metadata], pa.int64()),
         "signal": texts(rows["signal"].combine_chunks().cast(pa.int32()), [signal.value for signal in SIGNALS]),
-        "late_signals": repeated([fact.late_signals for fact in facts], pa.int32()),
+        "late_signals": repeated([entry.late_signals for entry in metadata], pa.int32()),
     }
     known_as = schema()
     made = {name: columns[name] for name in known_as.names}
@@ -625,14 +625,14 @@ def run_folders(folder: Path | str) -> list[Path]:
     """
     folder = Path(folder)
     below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
-    found = [path for path in below if any(path.glob("signals-*.parquet")) or _told(path) is not None]
+    found = [path for path in below if any(path.glob("signals-*.parquet")) or _metadata_file(path) is not None]
     if not found:
         what = "is no folder" if not folder.is_dir() else "has no runs: no date=<day>/run=<run>/signals-*.parquet in it"
         raise TraceError(f"{folder}: {what}")
     return found
 
 
-def _told(run: Path) -> Path | None:
+def _metadata_file(run: Path) -> Path | None:
     """The metadata of the run in that folder: of all of it, where there are such."""
     for name in ("metadata.json", "_metadata.json"):
         if (run / name).is_file():
@@ -652,11 +652,11 @@ def metadata_of(run: Path | str) -> dict[str, Any] | None:
     """
     for name in ("metadata.json", "_metadata.json"):
         try:
-            facts = json.loads((Path(run) / name).read_text(encoding="utf-8"))
+            metadata = json.loads((Path(run) / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):  # not there, or cut off
             continue
-        if isinstance(facts, dict):
-            return facts
+        if isinstance(metadata, dict):
+            return metadata
     return None
 
 
@@ -699,31 +699,31 @@ def holds(run: Path | str) -> Held:
     """
     folder = Path(run)
     there = sorted(folder.glob("signals-*.parquet"))
-    told = _told(folder)
-    if told is None:
+    path = _metadata_file(folder)
+    if path is None:
         return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
     try:
-        facts = json.loads(told.read_text(encoding="utf-8"))
+        metadata = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TraceError(f"{told}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
-    if not isinstance(facts, dict):
-        raise TraceError(f"{told}: is no metadata of a run: should be an object, not {type(facts).__name__}")
-    name = _of(told, facts, "run", str) or _name_of(folder)
-    complete = _of(told, facts, "complete", bool)
-    watermark = _of(told, facts, "watermark", int)
-    identity = _of(told, facts, "identity", dict)
-    files = _of(told, facts, "files", dict)
+        raise TraceError(f"{path}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
+    if not isinstance(metadata, dict):
+        raise TraceError(f"{path}: is no metadata of a run: should be an object, not {type(metadata).__name__}")
+    name = _of(path, metadata, "run", str) or _name_of(folder)
+    complete = _of(path, metadata, "complete", bool)
+    watermark = _of(path, metadata, "watermark", int)
+    identity = _of(path, metadata, "identity", dict)
+    files = _of(path, metadata, "files", dict)
     named = json.dumps(identity, sort_keys=True) if identity else ""
     if files is None:  # an earlier version has written it
         if complete is False:
             what = "was cut off, and does not say up to where its threads had come: it can't be judged"
             raise TraceError(f"{folder}: {what}")
-        rows = _of(told, facts, "records", int)
+        rows = _of(path, metadata, "records", int)
         return Held(folder, name, named or _footprint(there), there, rows, complete, None)
     for file, rows in files.items():
         if not _FILE.fullmatch(file) or type(rows) is not int or rows < 0:
             raise TraceError(
-                f"{told}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
+                f"{path}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
             )
         if not (folder / file).is_file():
             raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
@@ -738,10 +738,10 @@ def holds(run: Path | str) -> Held:
     )
 
 
-def _of(told: Path, facts: Mapping[str, Any], name: str, kind: type) -> Any:
-    value = facts.get(name)
+def _of(path: Path, metadata: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = metadata.get(name)
     if value is not None and type(value) is not kind:
-        raise TraceError(f"{told}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
+        raise TraceError(f"{path}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
     return value
 
 
@@ -770,13 +770,13 @@ def _name_within(files: Sequence[Path]) -> str | None:
 
 def _footprint(files: Iterable[Path]) -> str:
     """Of a trace that says nothing of itself: its footers, which have sizes and statistics of all there is."""
-    told = sha256()
+    digest = sha256()
     for file in files:
         with file.open("rb") as opened:
             opened.seek(0, os.SEEK_END)
             opened.seek(-min(opened.tell(), 1 << 16), os.SEEK_END)
-            told.update(file.name.encode() + opened.read())
-    return told.hexdigest()
+            digest.update(file.name.encode() + opened.read())
+    return digest.hexdigest()
 
 
 def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
@@ -872,9 +872,9 @@ def arrived(run: Path) -> bool:
     Returns:
         True as well where it says nothing, or something that can't be so: waiting would not help.
     """
-    facts = metadata_of(run)
-    files = (facts or {}).get("files")
-    if facts is not None and files is None and facts.get("records"):
+    metadata = metadata_of(run)
+    files = (metadata or {}).get("files")
+    if metadata is not None and files is None and metadata.get("records"):
         return any(run.glob("signals-*.parquet"))
     if not isinstance(files, dict):
         return True
