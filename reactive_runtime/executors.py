@@ -185,7 +185,7 @@ class SerialExecutor(Executor):
         """How many threads can run the next task: inside of one, this thread only.
 
         Returns:
-            1 inside a task; else as many as the executor below has; None: that cannot be known.
+            1 inside a task; else as many as the executor below has, or None where that cannot be known.
         """
         return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line._executor)
 
@@ -850,7 +850,7 @@ def threads_of(executor: Any) -> int | None:
         executor: The executor to ask; any object is taken.
 
     Returns:
-        The number of threads. None: that cannot be known.
+        The number of threads, or None where that cannot be known.
     """
     knows = getattr(executor, "threads", None)
     threads = knows() if callable(knows) else getattr(executor, "_max_workers", None)

@@ -652,7 +652,7 @@ class SubmissionPublisher(Flow[T]):
         """The least demand of any subscriber that is not yet met.
 
         Returns:
-            The number; 0 without a subscriber. Negative: so many wait that are not asked for.
+            The number; 0 without a subscriber. It is negative where so many wait that are not asked for.
         """
         return min((box.demand() for box in self._present()), default=0)
 

@@ -1,4 +1,4 @@
-"""The steps, and how the kit is told to make one."""
+"""The steps, and how the kit makes one."""
 
 from __future__ import annotations
 

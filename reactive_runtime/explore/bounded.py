@@ -10,8 +10,8 @@ moved on by the operation it is about to do, are the key of a step: a step whose
 preemptions behind it, leads nowhere new, and is not taken. (The numbers have 64 bits; that two of them should agree by
 accident is left out of account.)
 
-Where operations can't be told apart, at lines and instructions, or where an invariant looks at every state, the key is
-the whole schedule so far, and nothing is saved.
+Where operations can't be distinguished, at lines and instructions, or where an invariant looks at each state, the key
+is the whole schedule so far, and nothing is saved.
 """
 
 from __future__ import annotations

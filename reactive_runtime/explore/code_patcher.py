@@ -66,7 +66,7 @@ class _File:
 
     source: str
     table: dict[tuple[Any, ...], CodeType | None]
-    """The code of each function; None where two can't be told apart."""
+    """The code of each function; None where two can't be distinguished."""
     sites: range
 
 

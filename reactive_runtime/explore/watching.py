@@ -3,7 +3,7 @@
 Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
 no primitive puts in order, are a race: from the next run on, all sites that accessed it are points of choice. What is
 always guarded by a lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and
-no other order can be told apart. So a schedule has few points, and those are where threads can disagree.
+no other order can be distinguished. So a schedule has few points, and those are where threads can disagree.
 
 Order is kept by vector clocks: a release leaves the clock of its thread behind, an acquire takes it over. A race that
 one schedule hides, because a lock happened to be taken in between, is seen in another; an exhaustive search begins

@@ -305,7 +305,7 @@ def answered(scenarios: Iterable[Scenario]) -> tuple[list[Scenario], list[Scenar
         scenarios: The scenarios.
 
     Returns:
-        Two lists: those in which no executor stops, and the others.
+        Two lists, those in which no executor stops, and the others.
     """
     there = list(scenarios)
     return [item for item in there if not item.executor_stops], [item for item in there if item.executor_stops]

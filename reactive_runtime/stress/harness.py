@@ -332,8 +332,8 @@ class _Target:
         self._slow = kind == "slow"
         self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
         self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
-        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
-        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
+        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every n-th on_next
+        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every n-th
         self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
         self._left = 0  # owned by the thread that signals; a broken publisher may well break it
         self._ended = False  # likewise

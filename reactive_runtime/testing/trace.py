@@ -310,7 +310,7 @@ class TraceWriter:
         """Write all that is known to have no gap; what can't be written is kept for `close`.
 
         Returns:
-            False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+            False where a thread stayed in the middle of a row, so that nothing is known; it should be tried again.
 
         Thread:
             Any.
@@ -870,7 +870,7 @@ def arrived(run: Path) -> bool:
         run: The folder of the run.
 
     Returns:
-        True as well where it says nothing, or something that can't be so: waiting would not help.
+        True as well where it says nothing, or something that can't be so, since waiting would not help.
     """
     metadata = metadata_of(run)
     files = (metadata or {}).get("files")
