@@ -53,14 +53,14 @@ class Bounded:
         self._deferred: list[_Step] = []
         self._beyond = False  # there are schedules with more preemptions than are asked for
         self._seen: dict[int, int] = {}
-        self._hot = -1
+        self._version = -1
 
     def begin(self, scheduler: Scheduler) -> bool:
         """Take the next step that was put off; False when the search has been to its end."""
         self._scheduler = scheduler
-        if scheduler.version != self._hot:  # there are more points than before: what was seen was seen through fewer
+        if scheduler.version != self._version:  # there are more points than before: what was seen had fewer
             self._restart()
-            self._hot = scheduler.version
+            self._version = scheduler.version
         while True:
             while not self._stack:
                 self.complete = self.bound

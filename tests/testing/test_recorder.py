@@ -390,7 +390,7 @@ def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final:
             list.pop(buffer.calls)
 
     buffer.rows, buffer.calls = Stepwise(buffer.rows, move), Stepwise(buffer.calls, move)
-    rows, under_way = buffer.take(tell=final)
+    rows, under_way = buffer.take(final=final)
     assert next(moves) > step
     buffer.rows.move = buffer.calls.move = lambda: None
     told = under_way if final else []
