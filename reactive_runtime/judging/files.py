@@ -91,7 +91,11 @@ class Plan:
         return sum(group.rows for group in self.groups)
 
     def explain(self) -> str:
-        """The plan in a line."""
+        """The plan in a line.
+
+        Returns:
+            How the files are judged, how many records they have, and what the other way would cost.
+        """
         unknown = sum((group.low, group.high) == (_LOWEST, _HIGHEST) for group in self.groups)
         files = {group.file for group in self.groups}
         found = f"{self.rows:,} records in {len(self.groups)} row groups of {len(files)} files"
