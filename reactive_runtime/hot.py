@@ -326,7 +326,7 @@ class _Box(SubscriberBuffer):
         self.last = 0  # the number of the item that was put last
 
     def _freed(self) -> None:
-        self.on_room()  # at once: those who wait for room are on other threads, and need it more than this one does
+        self.on_room()  # at once: the threads that wait for room are others, and need it more than this one does
 
     def take(self, offer: _Offer, *, waits: bool) -> bool:
         """Put its item, if that keeps the order in which items were submitted; False: there is no room.

@@ -60,7 +60,7 @@ class EmitResult(enum.Enum):
     TERMINATED = "terminated"
     """The source has completed or failed."""
     NO_SUBSCRIBER = "no subscriber"
-    """There is no subscriber, and nothing is kept for those who come later."""
+    """There is no subscriber, and nothing is kept for later ones."""
 
 
 class _Node:
@@ -305,7 +305,7 @@ class Multicaster:
         with self._lock:
             return len(self._readers)
 
-    # -- the side of those who emit ----------------------------------------------------------------------------
+    # -- the side that emits -----------------------------------------------------------------------------------
 
     def emit(self, element: Any) -> EmitResult:
         """Put `element` into the line, or, where a subscriber has no room, nowhere."""

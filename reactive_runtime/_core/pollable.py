@@ -28,7 +28,7 @@ class Pollable:
     __slots__ = ("heard",)
 
     heard: hooks.Listeners
-    """Who hears of what is discarded here and further upstream. Set before `attach`."""
+    """The listeners to what is discarded here and further upstream. Set before `attach`."""
 
     queues: bool = False
     """What the iterator gives has been made already: to get it runs no user's code."""

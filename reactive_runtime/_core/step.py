@@ -135,7 +135,7 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
 
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
-    """Who hears of what is discarded upstream of the steps; `heard`: downstream of them."""
+    """The listeners to what is discarded upstream of the steps; `heard`: downstream of them."""
     for step in reversed(steps):
         if step.hears is not None:
             heard = (step.hears, *heard)
@@ -152,7 +152,7 @@ def own_method(step: Step[Any, Any]) -> TypeError:
 
 
 def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:
-    """Close all of them; what they held, for the hook, and who hears of it. `heard`: downstream of them."""
+    """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
     held: hooks.Held = []
     exit_: BaseException | None = None
     for at, step in enumerate(steps):

@@ -28,7 +28,7 @@ from reactive_runtime.cli.console import UNABLE
 __all__ = ["Stop", "watched"]
 
 _AGAIN: Final = 0.5
-"""Seconds within which two signals are one: a terminal, and who watches, may both send it."""
+"""Seconds within which two signals are one: a terminal and the process that watches may both send it."""
 
 
 class Stop:

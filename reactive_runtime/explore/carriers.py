@@ -107,7 +107,7 @@ class ThreadCarriers:
 
 
 class _Hub:
-    """Who gets the turn next, among greenlets."""
+    """Which greenlet gets the turn next."""
 
     def __init__(self) -> None:
         self.next: Any = None

@@ -67,7 +67,7 @@ def foreign() -> bool:
 
 
 class Location:
-    """Something that threads share: what was done to it last, for those who come after."""
+    """Something that threads share: what was done to it last, for the threads that come after."""
 
     __slots__ = ("__weakref__", "r", "vc", "w")
 

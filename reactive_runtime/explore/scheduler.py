@@ -3,14 +3,14 @@
 A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
 Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
 that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
-comes to a *point*: it says what it is about to do, and a strategy chooses who goes on. So the order of all that
-matters is the order of the points, which is decided here, can be written down, and can be had again.
+comes to a *point*: it says what it is about to do, and a strategy chooses which thread goes on. So the order of all
+that matters is the order of the points, which is decided here, can be written down, and can be had again.
 
     ready ──chosen──▶ running ──point──▶ ready
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
                         └──returns──▶ ended
 
-Who owns what: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
+Ownership: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
 hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
 *watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
 the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
@@ -63,7 +63,7 @@ class Scheduler:
         self.threads: list[Task] = []
         self.ready: list[Task] = []
         self.resting: list[Task] = []  # gave way; ready again when another has done a step
-        self.schedule: list[int] = []  # who did each step: the schedule
+        self.schedule: list[int] = []  # which thread did each step: the schedule
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
         self.made: int = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
@@ -184,7 +184,7 @@ class Scheduler:
         return thread
 
     def body(self, me: Task) -> Task:
-        """The life of a thread, on its carrier, which holds the turn; returns who gets it next."""
+        """The life of a thread, on its carrier, which holds the turn; returns the task that gets it next."""
         if not self.aborting:
             me.started = True
             self.schedule.append(me.index)
@@ -234,7 +234,7 @@ class Scheduler:
     # -- points ------------------------------------------------------------------------------------------------
 
     def step(self, me: Task) -> None:
-        """`me`, which runs and could go on, is about to do what it has said: who goes next? Returns when it is `me`."""
+        """`me`, which runs and could go on, is about to do what it has said. Returns when its turn has come."""
         if self.aborting:
             self.pass_through(me)
             return

@@ -78,7 +78,7 @@ class Session:
         self.limit = limit
         self.notes: list[str] = []
         self.accesses: list[tuple[int, bool, int]] = []
-        """Of the run that was shown last: who, whether it was a point, and the site."""
+        """Of the run that was shown last: which thread, whether it was a point, and the site."""
         self._hang = hang
         self._engine = engine
         self._job = job

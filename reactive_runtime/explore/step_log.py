@@ -1,4 +1,4 @@
-"""Writes down one run, step by step: who did what, where in the source, and what became of the values."""
+"""Writes down one run, step by step: which thread did what, where in the source, and what became of the values."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The text that stands for a schedule, and has it again.
 
 It is JSON, packed and in letters that any shell leaves alone; nothing in it can be run. It says what was explored and
-how, who did each step, and for each step a short print of what was done, so that a replay that goes another way is
-noticed at the step where it does.
+how, which thread did each step, and for each step a short print of what was done, so that a replay that goes another
+way is noticed at the step where it does.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
                                                      which feed: no other folder ever has the same name of its own
 
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
-the position takes it in, in one rename; the file is moved to where Spark looks. Who comes after a kill finds either no
-mention of it, and throws the file away, or the position, and moves the file. So an element that the position counts is
-in one segment, once.
+the position takes it in, in one rename; the file is moved to where Spark looks. A feed that begins after a kill finds
+either no mention of it, and throws the file away, or the position, and moves the file. So an element that the position
+counts is in one segment, once.
 
 Spark reads them as a data source of its own, whose offset is a number of elements of this feed. It keeps that in its
 checkpoint, and whenever it plans a batch says where the last one that it has committed came to an end: what lies before

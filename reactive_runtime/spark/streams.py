@@ -168,7 +168,7 @@ class _Query:
             batch, query = self._batch, self._query
         if batch is not None:
             batch.refuse()
-        if query is not None:  # stopping waits for Spark, and who cancels should not
+        if query is not None:  # stopping waits for Spark, and a cancel should not
             primitives.Thread(target=_quietly_stopped, args=(query,), name="from_stream: stop", daemon=True).start()
 
 

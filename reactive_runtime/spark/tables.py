@@ -6,9 +6,9 @@
     <verdict>/verdict.json   which runs were judged together the last time, and which could not be
     <verdict>/.lock       held by the one verifier there may be
 
-A verdict takes the place of the one before in one rename, of `.next` to `.commit`. Who comes after a kill moves what is
-left there (`settled`), and does it as often as it takes: what has been moved is no longer there, and what was to be
-removed stays removed.
+A verdict takes the place of the one before in one rename, of `.next` to `.commit`. A verifier that comes after a kill
+moves what is left there (`settled`), and does it as often as it takes: what has been moved is no longer there, and what
+was to be removed stays removed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def one_verifier(to: Path) -> Iterator[None]:
 
 
 def _lock(file: int) -> None:
-    if sys.platform != "win32":  # there, it is for who calls to have one verifier
+    if sys.platform != "win32":  # there, the caller has to see that there is one verifier
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -35,8 +35,9 @@ NO_ANSWER: Final = "its executor stops, and the textbook's subscription does not
 class TextbookSubscription:
     """The textbook's last version, which is right; each fault below replaces one of its steps.
 
-    Unmet demand is in `_demand`: who raises it from 0 sees to it that the drain runs. Who finds `_calls` at 0 drains;
-    all others leave a call there, and the drain looks again before it leaves. So one thread signals at a time.
+    Unmet demand is in `_demand`: the thread that raises it from 0 sees to it that the drain runs. The one that finds
+    `_calls` at 0 drains; all others leave a call there, and the drain looks again before it leaves. So one thread
+    signals at a time.
 
     It is right where its executor takes and runs every task: for one that is shut down it has no answer.
     """
@@ -196,7 +197,7 @@ class Overflow(TextbookSubscription):
 
 
 class TwoDrains(TextbookSubscription):
-    summary = "who requests drains, whether or not another thread does already"
+    summary = "the thread that requests drains, whether or not another one does already"
     rule = "1.3"
     wake: ClassVar[Mapping[str, str]] = {
         "1.1": "both find the same demand",
@@ -248,10 +249,10 @@ class TwoDrains(TextbookSubscription):
 
 
 class SignalAfterCompletion(TextbookSubscription):
-    summary = "who requests after the end gets the end again"
+    summary = "a request after the end is answered with the end again"
     rule = "1.7"
     wake: ClassVar[Mapping[str, str]] = {
-        "1.3": "two who request after the end get it at the same time",
+        "1.3": "two requests after the end are answered at the same time",
         "1.8": "each of them gets it, though a third has cancelled meanwhile, and one such signal is allowed",
     }
 

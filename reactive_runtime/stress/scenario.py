@@ -2,7 +2,7 @@
 
 A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
 that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
-subscription. A hot source, or a processor, says besides who feeds it: `context.feed(function)` is a thread of its own.
+subscription. A hot source, or a processor, also says what feeds it: `context.feed(function)` is a thread of its own.
 """
 
 from __future__ import annotations

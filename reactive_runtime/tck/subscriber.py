@@ -17,7 +17,7 @@ __all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen"]
 T = TypeVar("T")
 
 NOT_SEEN = {
-    "2.2": "whether a subscriber is slow, and for whom, is not to be seen from outside",
+    "2.2": "whether a subscriber is slow is not to be seen from outside",
     "2.4": "a subscription that counts as cancelled looks like one that is not used",
     "2.6": "only the subscriber knows whether it still needs its subscription",
     "2.7": "the order of calls from inside a subscriber is its own; RuleChecker judges it on recorded signals",
