@@ -564,7 +564,7 @@ class _Workers:
             if len(self._threads) == self.MOST or self._begun() or self._threads:
                 return
             call = self._calls.pop()
-        self._make(call)  # there is no thread to be had: here, and late for others, rather than never
+        self._make(call)  # the machine gives no thread: here, and late for others, rather than never
 
     def _begun(self) -> bool:
         """One more thread; False where the machine gives none. Under _changed."""

@@ -4,7 +4,7 @@ A *task thread* is one thread of the program under exploration: an actor, a thre
 Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
 that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
 comes to a *point*: it says what it is about to do, and a strategy chooses which thread goes on. So the order of all
-that matters is the order of the points, which is decided here, can be written down, and can be had again.
+that matters is the order of the points, which is decided here, can be written down, and can be replayed.
 
     ready ──chosen──▶ running ──point──▶ ready
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready

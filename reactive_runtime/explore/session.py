@@ -232,7 +232,7 @@ class Session:
         seed: int,
         index: int,
     ) -> str:
-        """What has this schedule again."""
+        """The text that replays this schedule."""
         racing = [
             (
                 file,

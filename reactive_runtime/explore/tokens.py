@@ -1,4 +1,4 @@
-"""The text that stands for a schedule, and has it again.
+"""The text that stands for a schedule, and replays it.
 
 It is JSON, packed and in letters that any shell leaves alone; nothing in it can be run. It says what was explored and
 how, which thread did each step, and for each step a short print of what was done, so that a replay that goes another

@@ -1,6 +1,6 @@
 """Load in processes of their own: one for each scenario, or one for each interpreter.
 
-What crashes or hangs for good takes its process with it, and no other scenario. Each process records to a pipe; here
+A crash or a hang ends its own process, and no other scenario. Each process records to a pipe; here
 the records of all are put together to one run, their subscriptions numbered anew.
 """
 
