@@ -128,8 +128,7 @@ def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (
     Raises:
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The schedule can't be replayed, from the step that is named: the source has changed, the
-        interpreter is
-            another, or the scenario does not do the same each time.
+            interpreter is another, or the scenario does not do the same each time.
     """
     item = Token.parse(token)
     program = scenario_of(scenario)
