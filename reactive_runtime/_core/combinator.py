@@ -90,7 +90,7 @@ class Clock(Protocol):
         """The time, in seconds from some beginning.
 
         Returns:
-            Seconds. It never goes back.
+            The time in seconds.
 
         Thread:
             May be called on any thread.
@@ -108,7 +108,7 @@ class Clock(Protocol):
             A future, whose `cancel` takes the call back.
 
         Thread:
-            May be called on any thread. `fn` is called on a thread of the clock.
+            May be called on any thread. The clock decides on which thread `fn` is called.
         """
         raise NotImplementedError
 
