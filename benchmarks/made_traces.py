@@ -27,7 +27,7 @@ from reactive_runtime.testing.trace import FILE_ROWS, TraceWriter
 LENGTH = 1_000
 """Records of each subscription."""
 LIVE = 64
-"""Subscriptions that are under fire at once, as in a round of the harness."""
+"""Subscriptions that are under load at once, as in a round of the harness."""
 THREADS = 8
 SCENARIOS = 6
 TURN = 10
@@ -106,8 +106,10 @@ class Run:
         return at + ((2 * at + 1) * self.places + self.long) // (2 * self.long)
 
     def slices(self, size: int) -> Iterator[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        """The records in stretches of about `size`: a ticket that all of them have passed, their threads, and the
-        numbers of a packed row for each."""
+        """The records in stretches of about `size`.
+
+        For each a ticket that all of them have passed, their threads, and the numbers of a packed row.
+        """
         step = max(size * self.places // (self.places + self.long), 1)
         for start in range(0, self.places, step):
             stop = min(start + step, self.places)

@@ -5,8 +5,8 @@ Then how many a second eight threads record to Parquet files, and, in steps, how
 python benchmarks/recorder.py [--signals 8000000]
 
 With --beside 0,2,4 only the eight threads, with so many busy processes beside them, in turn: what becomes of the rate,
-and where the time goes. What a signal takes is told by the clocks of the threads, which stand still while one does not
-run.
+and where the time goes. What a signal takes is measured by the clocks of the threads, which stand still while one is
+not run.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ AIM = 1_000  # ns a signal, at most
 
 
 class Loop:
-    """Emits `N` elements to whoever asks: as little of its own as there can be."""
+    """Emits `N` elements when asked: as little of its own as there can be."""
 
     def subscribe(self, subscriber: Subscriber[int], /) -> None:
         subscriber.on_subscribe(Emission(subscriber))
 
 
 class Emission:
+    """The subscription of the publisher that is timed."""
+
     def __init__(self, subscriber: Subscriber[int]) -> None:
         self._subscriber = subscriber
 

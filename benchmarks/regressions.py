@@ -1,8 +1,8 @@
-"""How often the test for regressions cries wolf on made-up histories, and what it finds, when, and for how long.
+"""How often the test for regressions raises a false alarm, and what it finds, when, for how long.
 
-Histories of 62 scenarios: each has a level and a noise of its own (that of the first is the one given; of the others
-around it, a factor of 1.5 to either side is usual), each night is slower or faster as a whole by 10%. Noise is normal,
-or has the heavy tails of Student's t with four degrees of freedom. The test is that of
+Made-up histories of 62 scenarios. Each has a level and a noise of its own (that of the first is the one given; of the
+others around it, a factor of 1.5 to either side is usual), each night as a whole is slower or faster by 10%. Noise is
+normal, or has the heavy tails of Student's t with four degrees of freedom. The test is that of
 `reactive_runtime.spark.regressions`, gone through night by night.
 
 python benchmarks/regressions.py [--histories 30]

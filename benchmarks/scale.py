@@ -97,6 +97,8 @@ def beyond(records: int) -> Data:
 
 @dataclass(frozen=True)
 class Verdict:
+    """What a judge has to find in the runs, and what it found."""
+
     subscriptions: int
     elements: int
     violations: list[tuple[str, int, str, int, int]]

@@ -1,5 +1,6 @@
-"""The judge on one thread, and in Spark's tasks on `local[2]` in each of its ways, beside DuckDB with two threads: the
-same checks, on the same files, warm, in turn.
+"""The judge on one thread, and in Spark's tasks on `local[2]` in each of its ways, beside DuckDB with two threads.
+
+The same checks, on the same files, warm, in turn.
 
 python benchmarks/trace_pipeline.py [--records 5000000] [--before FOLDER]
 

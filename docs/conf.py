@@ -26,6 +26,7 @@ suppress_warnings = ["ref.python"]  # the name of a type in a signature may stan
 
 # Docstrings name things in single backquotes: a link where there is something of that name, else code.
 default_role = "py:obj"
+napoleon_custom_sections = ["Demand", "Cancellation", "Thread", "Origin"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True

@@ -1,0 +1,1 @@
+"""Programs that use the package, each to be read and run by itself."""

@@ -65,7 +65,7 @@ class ScenarioError(ReactiveError):
 
 
 class ExploreError(ReactiveError):
-    """A program does what the explorer can't order, or a schedule can't be had again; the message says which."""
+    """A program does what the explorer can't order, or a schedule can't be replayed; the message says which."""
 
 
 class TargetError(ReactiveError):

@@ -134,12 +134,16 @@ class SerialExecutor(Executor):
     At most one task of the other executor is under way; it gives its thread back after 64 of ours, so that many
     serial executors on a small pool progress together. What a task wrote the next one sees. Where the other
     executor refuses, or drops what was queued there, all waiting futures fail with RejectedError, and `submit`
-    raises it from then on. `shutdown` waits for our tasks, and leaves the other executor alone.
+    raises it from then on. `shutdown` waits for our tasks, and does not shut the other executor down.
 
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(4) as pool, SerialExecutor(pool) as serial:
-    ...     list(serial.map(str, range(3)))
-    ['0', '1', '2']
+    Args:
+        executor: Where the tasks run, one at a time.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> with ThreadPoolExecutor(4) as pool, SerialExecutor(pool) as serial:
+        ...     list(serial.map(str, range(3)))
+        ['0', '1', '2']
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -147,22 +151,51 @@ class SerialExecutor(Executor):
         self._line = _Line(executor)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn` after all that was submitted before. RejectedError if the executor below refuses."""
+        """Run `fn` after all that was submitted before.
+
+        Args:
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. What `fn` raises is its future's.
+
+        Raises:
+            RejectedError: The executor below refuses, or refused before.
+            RuntimeError: After `shutdown`.
+
+        Thread:
+            May be called on any thread. `fn` runs on a thread of the executor below.
+        """
         task = _Task(fn, args, kwargs)
         self._book.enter(task.future)
         self._line.join(task)
         return task.future
 
     def runs_here(self) -> bool:
-        """Whether this thread is one of the other executor's."""
+        """Whether this thread is one of the other executor's.
+
+        Returns:
+            True or False, as `runs_here` of the module says of the executor below.
+        """
         return runs_here(self._line.executor)
 
     def threads(self) -> int | None:
-        """How many threads can run the next task: inside of one, this thread only."""
+        """How many threads can run the next task: inside of one, this thread only.
+
+        Returns:
+            1 inside a task; else as many as the executor below has, or None where that cannot be known.
+        """
         return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line.executor)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; wait for those there are, unless called by one of them."""
+        """Take no more tasks; wait for those there are, unless called by one of them.
+
+        Args:
+            wait: Whether to return only when every task has finished.
+            cancel_futures: Whether to cancel the tasks that have not begun.
+        """
         self._book.close(cancel_futures)
         if wait and self._line.runner != primitives.get_ident():
             self._book.wait()
@@ -217,13 +250,14 @@ class TrampolineExecutor(Executor):
     So tasks that submit tasks need no stack, and each thread's run in order. An interrupt in a task goes on up
     through `submit`; what was still waiting on that thread is cancelled.
 
-    >>> with TrampolineExecutor() as here:
-    ...     def task():
-    ...         here.submit(print, "inner")
-    ...         print("outer")
-    ...     _ = here.submit(task)
-    outer
-    inner
+    Example:
+        >>> with TrampolineExecutor() as here:
+        ...     def task():
+        ...         here.submit(print, "inner")
+        ...         print("outer")
+        ...     _ = here.submit(task)
+        outer
+        inner
     """
 
     def __init__(self) -> None:
@@ -231,7 +265,22 @@ class TrampolineExecutor(Executor):
         self._here = primitives.ThreadLocal()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn` now, or after the task that this thread is inside of."""
+        """Run `fn` now, or after the task that this thread is inside of.
+
+        Args:
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. What `fn` raises is its future's.
+
+        Raises:
+            RuntimeError: After `shutdown`.
+
+        Thread:
+            May be called on any thread, and `fn` runs on it.
+        """
         task = _Task(fn, args, kwargs)
         self._book.enter(task.future)
         waiting: deque[_Task] | None = getattr(self._here, "waiting", None)
@@ -253,11 +302,20 @@ class TrampolineExecutor(Executor):
                 left.future.cancel()
 
     def runs_here(self) -> bool:
-        """Whether this thread is inside a task: what is submitted now begins when that has ended."""
+        """Whether this thread is inside a task: what is submitted now begins when that has ended.
+
+        Returns:
+            True inside a task of this executor.
+        """
         return getattr(self._here, "waiting", None) is not None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; wait for those of other threads, unless called by a task."""
+        """Take no more tasks; wait for those of other threads, unless called by a task.
+
+        Args:
+            wait: Whether to return only when every task has finished.
+            cancel_futures: Whether to cancel the tasks that have not begun.
+        """
         self._book.close(cancel_futures)
         if wait and getattr(self._here, "waiting", None) is None:
             self._book.wait()
@@ -306,13 +364,40 @@ class _TimedExecutor(Executor):
         raise NotImplementedError
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn` as soon as can be, after what is due already."""
+        """Run `fn` as soon as can be, after what is due already.
+
+        Args:
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. What `fn` raises is its future's.
+
+        Raises:
+            RuntimeError: After `shutdown`.
+        """
         return self.schedule(0, fn, *args, **kwargs)
 
     def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run `fn` in `delay` seconds (0 or more). The future's `cancel()` takes it back, until it runs.
+        """Run `fn` in `delay` seconds.
 
-        Raises TypeError or ValueError for a delay that is none, RuntimeError after shutdown.
+        Args:
+            delay: Seconds, from 0.
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. Its `cancel()` takes the call back, until it runs.
+
+        Raises:
+            TypeError: `delay` is no number.
+            ValueError: `delay` is below 0, or not finite.
+            RuntimeError: After `shutdown`.
+
+        Thread:
+            May be called on any thread. `fn` runs on the thread that advances the clock.
         """
         if isinstance(delay, bool) or not isinstance(delay, int | float):
             raise TypeError(f"schedule: delay must be a number of seconds, not {type(delay).__name__}")
@@ -344,9 +429,13 @@ class ScheduledExecutor(_TimedExecutor):
     for: tasks that are not yet due are waited for as well, unless they are cancelled. In a child of `os.fork` it begins
     anew, without the tasks that wait in the parent.
 
-    >>> with ScheduledExecutor() as timers:
-    ...     timer = timers.schedule(0.01, print, "ten milliseconds later")
-    ten milliseconds later
+    Args:
+        name: The name of the thread.
+
+    Example:
+        >>> with ScheduledExecutor() as timers:
+        ...     timer = timers.schedule(0.01, print, "ten milliseconds later")
+        ten milliseconds later
     """
 
     def __init__(self, name: str = "timers") -> None:
@@ -365,10 +454,33 @@ class ScheduledExecutor(_TimedExecutor):
             self._book.begin_anew()
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Monotonic seconds.
+
+        Returns:
+            The time of `time.monotonic`.
+        """
         return primitives.monotonic()
 
     def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn` in `delay` seconds, on the thread of this executor.
+
+        Args:
+            delay: Seconds, from 0.
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. Its `cancel()` takes the call back, until it runs.
+
+        Raises:
+            TypeError: `delay` is no number.
+            ValueError: `delay` is below 0, or not finite.
+            RuntimeError: After `shutdown`, or where the machine gives no thread.
+
+        Thread:
+            May be called on any thread. `fn` runs on the timers' thread.
+        """
         future = super().schedule(delay, fn, *args, **kwargs)
         try:
             with self._changed:
@@ -381,15 +493,21 @@ class ScheduledExecutor(_TimedExecutor):
             raise
         return future
 
-    schedule.__doc__ = _TimedExecutor.schedule.__doc__
-
     def runs_here(self) -> bool:
-        """Whether this is the timers' thread."""
+        """Whether this is the timers' thread.
+
+        Returns:
+            True inside a task.
+        """
         with self._changed:
             return self._thread is primitives.current_thread()
 
     def threads(self) -> int:
-        """How many threads it has."""
+        """How many threads it has.
+
+        Returns:
+            1.
+        """
         return 1
 
     def _run(self) -> None:
@@ -408,7 +526,12 @@ class ScheduledExecutor(_TimedExecutor):
                 self._changed.wait(left)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; wait for those there are, unless called by one of them."""
+        """Take no more tasks; wait for those there are, unless called by one of them.
+
+        Args:
+            wait: Whether to return only when every task has finished, those that are not yet due as well.
+            cancel_futures: Whether to cancel the tasks that have not begun.
+        """
         self._book.close(cancel_futures)
         with self._changed:
             self._ending = True
@@ -441,7 +564,7 @@ class _Workers:
             if len(self._threads) == self.MOST or self._begun() or self._threads:
                 return
             call = self._calls.pop()
-        self._make(call)  # there is no thread to be had: here, and late for others, rather than never
+        self._make(call)  # the machine gives no thread: here, and late for others, rather than never
 
     def _begun(self) -> bool:
         """One more thread; False where the machine gives none. Under _changed."""
@@ -522,16 +645,26 @@ _clock: Final[ContextVar[Clock | None]] = ContextVar("clock", default=None)
 def clock_of(clock: C) -> Iterator[C]:
     """Within the block, `clock` is that of each flow that is subscribed to, where its operators were given none.
 
-    A clock is an executor with a clock: `ScheduledExecutor`, `VirtualTimeExecutor`. It belongs to the context, as a
-    context variable does: a flow keeps the clock of the context it was subscribed to in, on whatever threads it goes
-    on. Without one, all flows share a clock of real time. TypeError for what is no clock.
+    It belongs to the context, as a context variable does: a flow keeps the clock of the context it was subscribed to
+    in, on whatever threads it goes on. Without one, all flows share a clock of real time.
 
-    >>> from reactive_runtime import Flow
-    >>> with clock_of(VirtualTimeExecutor()) as clock:
-    ...     _ = Flow.interval(60).take(2).subscribe(print)
-    >>> clock.advance(120)
-    0
-    1
+    Args:
+        clock: An executor with a clock: `ScheduledExecutor`, `VirtualTimeExecutor`, or another with `now` and
+            `schedule`.
+
+    Yields:
+        `clock`.
+
+    Raises:
+        TypeError: `clock` is None, or has no `now` or no `schedule`. It is raised where the block is entered.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> with clock_of(VirtualTimeExecutor()) as clock:
+        ...     _ = Flow.interval(60).take(2).subscribe(print)
+        >>> clock.advance(120)
+        0
+        1
     """
     if clock is None:
         raise TypeError("clock_of: an executor with a clock is needed, not None")
@@ -543,7 +676,14 @@ def clock_of(clock: C) -> Iterator[C]:
 
 
 def clock_in(context: Context | None = None) -> Clock:
-    """The clock of a context (None: of this one): that of `clock_of`, or the one that all share."""
+    """The clock of a context: that of `clock_of`, or the one that all share.
+
+    Args:
+        context: The context to ask. None: the one of the caller.
+
+    Returns:
+        The clock. The shared one is made at its first use; its threads are daemons.
+    """
     global _shared
     chosen = _clock.get() if context is None else context.get(_clock)
     if chosen is not None:
@@ -586,11 +726,15 @@ if hasattr(os, "register_at_fork"):
 class VirtualTimeExecutor(_TimedExecutor):
     """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
 
-    >>> clock = VirtualTimeExecutor()
-    >>> _ = clock.schedule(60, print, "a minute has passed")
-    >>> clock.advance(59)
-    >>> clock.advance(1)
-    a minute has passed
+    Args:
+        start: The time at the beginning, in seconds.
+
+    Example:
+        >>> clock = VirtualTimeExecutor()
+        >>> _ = clock.schedule(60, print, "a minute has passed")
+        >>> clock.advance(59)
+        >>> clock.advance(1)
+        a minute has passed
     """
 
     def __init__(self, start: float = 0.0) -> None:
@@ -599,24 +743,46 @@ class VirtualTimeExecutor(_TimedExecutor):
         self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
 
     def runs_here(self) -> bool:
-        """Whether this thread moves the clock, and is inside a task: it moves on when that has ended."""
+        """Whether this thread moves the clock, and is inside a task: it moves on when that has ended.
+
+        Returns:
+            True inside `advance`, on its thread.
+        """
         with self._changed:
             return self._advancing == primitives.get_ident()
 
     def threads(self) -> int:
-        """How many threads run tasks at once."""
+        """How many threads run tasks at once.
+
+        Returns:
+            1.
+        """
         return 1
 
     def now(self) -> float:
-        """Virtual seconds, from `start`."""
+        """Virtual seconds, from `start`.
+
+        Returns:
+            The virtual time. Inside a task it is the time at which that was due.
+        """
         with self._changed:
             return self._time
 
     def advance(self, seconds: float = 0.0) -> None:
-        """Move the clock on by `seconds` (0 or more), stopping at each task that is due on the way to run it.
+        """Move the clock on by `seconds`, stopping at each task that is due on the way to run it.
 
-        Tasks that are scheduled meanwhile run too, if they are due by then. What a task raises is its future's
-        (an interrupt goes on up). RuntimeError inside a task: the clock is moving already.
+        Tasks that are scheduled meanwhile run too, if they are due by then. What a task raises is its future's.
+
+        Args:
+            seconds: Seconds, from 0. 0 runs what is due now.
+
+        Raises:
+            ValueError: `seconds` is below 0, or not finite.
+            RuntimeError: The clock is moving already: called inside a task, or while another thread advances it.
+            BaseException: An interrupt in a task, what is no `Exception`, goes on up.
+
+        Thread:
+            May be called on any thread; the tasks run on it.
         """
         if not (0 <= seconds < math.inf):
             raise ValueError(f"advance: seconds must be a number from 0, not {seconds}")
@@ -642,7 +808,12 @@ class VirtualTimeExecutor(_TimedExecutor):
             return self._timers.pop()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks. Does not wait: what is left runs when the clock is advanced."""
+        """Take no more tasks. Does not wait: what is left runs when the clock is advanced.
+
+        Args:
+            wait: Has no effect.
+            cancel_futures: Whether to cancel the tasks that have not begun.
+        """
         self._book.close(cancel_futures)
 
 
@@ -650,6 +821,13 @@ def runs_here(executor: Any) -> bool:
     """Whether this thread is one of those that run the executor's tasks, as far as that can be known.
 
     An executor that knows it has a method `runs_here()`, as those of the package have; so has an event loop of a flow.
+    Pools of the standard library are asked for their threads.
+
+    Args:
+        executor: The executor to ask; any object is taken.
+
+    Returns:
+        True where this thread is known to be one of them.
     """
     knows = getattr(executor, "runs_here", None)
     if callable(knows):
@@ -664,9 +842,15 @@ def runs_here(executor: Any) -> bool:
 
 
 def threads_of(executor: Any) -> int | None:
-    """How many threads run the executor's tasks, where this is one of them; None: that cannot be known.
+    """How many threads run the executor's tasks, where this is one of them.
 
     An executor that knows it has a method `threads()`, or is a pool of the standard library.
+
+    Args:
+        executor: The executor to ask; any object is taken.
+
+    Returns:
+        The number of threads, or None where that cannot be known.
     """
     knows = getattr(executor, "threads", None)
     threads = knows() if callable(knows) else getattr(executor, "_max_workers", None)
@@ -684,14 +868,18 @@ def blocking_allowed() -> Iterator[None]:
     plan needs the executor, it is refused before the flow begins; where a flow that a function returns needs it, when
     that is begun, unless the flow ends before the sink would wait.
 
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from reactive_runtime import Flow
-    >>> def total(pool):
-    ...     with blocking_allowed():
-    ...         return Flow.range(4).subscribe_on(pool).sum().block()
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     pool.submit(total, pool).result()
-    6
+    Yields:
+        None. The block holds for this context, as a context variable does.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime import Flow
+        >>> def total(pool):
+        ...     with blocking_allowed():
+        ...         return Flow.range(4).subscribe_on(pool).sum().block()
+        >>> with ThreadPoolExecutor(2) as pool:
+        ...     pool.submit(total, pool).result()
+        6
     """
     token = _allowed.set(True)
     try:
@@ -701,5 +889,9 @@ def blocking_allowed() -> Iterator[None]:
 
 
 def blocking_is_allowed() -> bool:
-    """Whether this is within `blocking_allowed`."""
+    """Whether this is within `blocking_allowed`.
+
+    Returns:
+        True inside such a block, in this context.
+    """
     return _allowed.get()

@@ -1,4 +1,4 @@
-"""Hot sources: they emit whether anybody listens or not, and all who do get the same elements.
+"""Hot sources: they emit whether or not they have subscribers, and all subscribers get the same elements.
 
 Each is a flow, with its operators; `on_next` and `emit` may be called on any thread, by many at once. Elements that
 wait for a subscriber are kept in a buffer of its own, which is bounded; subscribers without an executor are called on
@@ -61,49 +61,100 @@ class _HotProcessor(Flow[T]):
         self._multicaster = multicaster
 
     def emit(self, element: T) -> EmitResult:
-        """Give `element` to every subscriber, or, where one of them has no room, to none; see `EmitResult`.
+        """Give `element` to every subscriber, or, where one of them has no room, to none.
 
-        Thread-safe, never blocks, never raises but TypeError for None (2.13).
+        Never blocks.
+
+        Args:
+            element: Anything but None.
+
+        Returns:
+            What became of it; see `EmitResult`. Only `OK` delivers it.
+
+        Raises:
+            TypeError: `element` is None (2.13). Nothing else is raised.
+
+        Thread:
+            Any, by many at once. Subscribers without an executor are called on this thread.
         """
         not_none("emit", element)
         return self._multicaster.emit(element)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the one upstream; a further one is cancelled (2.5). It is asked for what the slowest has room for."""
+        """Take the one upstream; a further one is cancelled (2.5). It is asked for what the slowest has room for.
+
+        Args:
+            subscription: The link to the upstream.
+
+        Raises:
+            TypeError: `subscription` is None (2.13).
+        """
         self._multicaster.on_subscribe(subscription)
 
     def on_next(self, element: T, /) -> None:
-        """`emit`, and what can't be delivered goes to the hook of dropped elements."""
+        """`emit`, and what can't be delivered goes to the hook of dropped elements.
+
+        Args:
+            element: Anything but None.
+
+        Raises:
+            TypeError: `element` is None (2.13).
+        """
         self._multicaster.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Fail: every subscriber hears of it, when it has had what waits for it."""
+        """Fail: every subscriber gets the error, after what waits for it.
+
+        Args:
+            error: What went wrong.
+
+        Raises:
+            TypeError: `error` is None (2.13).
+        """
         self._multicaster.on_error(error)
 
     def on_complete(self) -> None:
-        """Complete: every subscriber hears of it, when it has had what waits for it."""
+        """Complete: every subscriber gets the end, after what waits for it."""
         self._multicaster.on_complete()
 
     def subscribers(self) -> int:
-        """How many there are."""
+        """How many subscribers there are.
+
+        Returns:
+            The number; it may have changed when it is read.
+        """
         return self._multicaster.size()
 
 
 class PublishProcessor(_HotProcessor[T]):
-    """Gives each element to the subscribers there are; those who come later get what comes later.
+    """Gives each element to the subscribers there are; those that come later get what comes later.
 
-    At most `capacity` elements (1 or more) wait for each; the slowest holds an upstream back. With no subscriber,
-    nothing is asked of the upstream, and what is emitted by hand is refused. After the end, a subscriber gets the end.
-    When the last one has cancelled, the upstream is cancelled, unless `auto_cancel` is False, and who comes later gets
-    the end (fed by hand, it goes on). Elements that an upstream was asked for find room, whatever is emitted by hand
-    beside them. Origin: `PublishProcessor` of RxJava, and `MulticastProcessor` for the end.
+    The slowest holds an upstream back. With no subscriber, nothing is asked of the upstream, and what is emitted by
+    hand is refused. After the end, a subscriber gets the end. Elements that an upstream was asked for find room,
+    whatever is emitted by hand beside them.
 
-    >>> from reactive_runtime.hot import PublishProcessor
-    >>> numbers = PublishProcessor()
-    >>> _ = numbers.map(lambda n: n * 10).subscribe(print)
-    >>> numbers.emit(4)
-    40
-    <EmitResult.OK: 'ok'>
+    Args:
+        capacity: At most so many elements wait for each subscriber, 1 or more.
+        auto_cancel: Whether the upstream is cancelled when the last subscriber has cancelled; a subscriber that comes
+            later then gets the end. One that is fed by hand goes on.
+
+    Raises:
+        TypeError: `capacity` is no int.
+        ValueError: `capacity` is below 1.
+
+    Demand:
+        The upstream is asked for what the slowest subscriber has room for.
+
+    Example:
+        >>> from reactive_runtime.hot import PublishProcessor
+        >>> numbers = PublishProcessor()
+        >>> _ = numbers.map(lambda n: n * 10).subscribe(print)
+        >>> numbers.emit(4)
+        40
+        <EmitResult.OK: 'ok'>
+
+    Origin:
+        `PublishProcessor` of RxJava, and `MulticastProcessor` for the end.
     """
 
     __slots__ = ()
@@ -114,18 +165,31 @@ class PublishProcessor(_HotProcessor[T]):
 
 
 class ReplayProcessor(_HotProcessor[T]):
-    """As `PublishProcessor`, and those who come later get the last `n` elements first (0 or more).
+    """As `PublishProcessor`, and subscribers that come later get the last `n` elements first.
 
     After the end, they still do, and then the end. While there is no subscriber, an upstream goes on for up to
-    `capacity` elements. Origin: `ReplayProcessor` of RxJava, bounded.
+    `capacity` elements.
 
-    >>> from reactive_runtime.hot import ReplayProcessor
-    >>> numbers = ReplayProcessor(2)
-    >>> for n in range(5):
-    ...     _ = numbers.emit(n)
-    >>> _ = numbers.subscribe(print)
-    3
-    4
+    Args:
+        n: How many elements are replayed, 0 or more.
+        capacity: At most so many elements wait for each subscriber, 1 or more.
+        auto_cancel: Whether the upstream is cancelled when the last subscriber has cancelled.
+
+    Raises:
+        TypeError: `n` or `capacity` is no int.
+        ValueError: `n` is below 0, or `capacity` is below 1.
+
+    Example:
+        >>> from reactive_runtime.hot import ReplayProcessor
+        >>> numbers = ReplayProcessor(2)
+        >>> for n in range(5):
+        ...     _ = numbers.emit(n)
+        >>> _ = numbers.subscribe(print)
+        3
+        4
+
+    Origin:
+        `ReplayProcessor` of RxJava, bounded.
     """
 
     __slots__ = ()
@@ -139,18 +203,30 @@ class ReplayProcessor(_HotProcessor[T]):
 
 
 class BehaviorProcessor(_HotProcessor[T]):
-    """As `PublishProcessor`, and those who come later get the latest element first; in the beginning `initial`.
+    """As `PublishProcessor`, and subscribers that come later get the latest element first; in the beginning `initial`.
 
     After the end, only the end. While there is no subscriber, an upstream goes on for up to `capacity` elements.
-    Origin: `BehaviorProcessor` of RxJava.
 
-    >>> from reactive_runtime.hot import BehaviorProcessor
-    >>> state = BehaviorProcessor("off")
-    >>> _ = state.subscribe(print)
-    off
-    >>> state.emit("on")
-    on
-    <EmitResult.OK: 'ok'>
+    Args:
+        initial: The latest element at the beginning. Anything but None.
+        capacity: At most so many elements wait for each subscriber, 1 or more.
+        auto_cancel: Whether the upstream is cancelled when the last subscriber has cancelled.
+
+    Raises:
+        TypeError: `initial` is None, or `capacity` is no int.
+        ValueError: `capacity` is below 1.
+
+    Example:
+        >>> from reactive_runtime.hot import BehaviorProcessor
+        >>> state = BehaviorProcessor("off")
+        >>> _ = state.subscribe(print)
+        off
+        >>> state.emit("on")
+        on
+        <EmitResult.OK: 'ok'>
+
+    Origin:
+        `BehaviorProcessor` of RxJava.
     """
 
     __slots__ = ()
@@ -164,17 +240,28 @@ class BehaviorProcessor(_HotProcessor[T]):
 
 
 class UnicastProcessor(_HotProcessor[T]):
-    """For one subscriber, and buffers up to `capacity` elements (1 or more) until it comes.
+    """For one subscriber, and buffers up to `capacity` elements until it comes.
 
     A second subscriber is refused (`on_subscribe`, then `on_error(RejectedError)`). When the one has cancelled, the
-    upstream is cancelled, and what is emitted is answered with `CANCELLED`. Origin: `UnicastProcessor` of RxJava.
+    upstream is cancelled, and what is emitted is answered with `CANCELLED`.
 
-    >>> from reactive_runtime.hot import UnicastProcessor
-    >>> numbers = UnicastProcessor()
-    >>> numbers.emit(4)
-    <EmitResult.OK: 'ok'>
-    >>> _ = numbers.subscribe(print)
-    4
+    Args:
+        capacity: At most so many elements wait for the subscriber, 1 or more.
+
+    Raises:
+        TypeError: `capacity` is no int.
+        ValueError: `capacity` is below 1.
+
+    Example:
+        >>> from reactive_runtime.hot import UnicastProcessor
+        >>> numbers = UnicastProcessor()
+        >>> numbers.emit(4)
+        <EmitResult.OK: 'ok'>
+        >>> _ = numbers.subscribe(print)
+        4
+
+    Origin:
+        `UnicastProcessor` of RxJava.
     """
 
     __slots__ = ("_lock", "_reader", "_taken")
@@ -198,12 +285,28 @@ class UnicastProcessor(_HotProcessor[T]):
         return buffer
 
     def emit(self, element: T) -> EmitResult:
-        """Give `element` to the subscriber, or keep it until it comes; see `EmitResult`."""
+        """Give `element` to the subscriber, or keep it until it comes.
+
+        Never blocks.
+
+        Args:
+            element: Anything but None.
+
+        Returns:
+            What became of it; see `EmitResult`.
+
+        Raises:
+            TypeError: `element` is None (2.13). Nothing else is raised.
+        """
         emission = super().emit(element)
         return EmitResult.CANCELLED if emission is EmitResult.NO_SUBSCRIBER else emission
 
     def subscribers(self) -> int:
-        """1 while the subscriber is there, else 0."""
+        """1 while the subscriber is there, else 0.
+
+        Returns:
+            0 or 1.
+        """
         with self._lock:
             taken = self._taken
         return super().subscribers() if taken else 0
@@ -223,7 +326,7 @@ class _Box(SubscriberBuffer):
         self.last = 0  # the number of the item that was put last
 
     def _freed(self) -> None:
-        self.on_room()  # at once: those who wait for room are on other threads, and need it more than this one does
+        self.on_room()  # at once: the threads that wait for room are others, and need it more than this one does
 
     def take(self, offer: _Offer, *, waits: bool) -> bool:
         """Put its item, if that keeps the order in which items were submitted; False: there is no room.
@@ -268,17 +371,32 @@ class SubmissionPublisher(Flow[T]):
     """Hands what is submitted to its subscribers, each with a bounded buffer, on `executor`.
 
     `submit` blocks while a buffer is full, `offer` drops. All subscribers see the same order; one that comes later
-    sees what is submitted later. A context manager: leaving it closes. Origin: `java.util.concurrent`'s.
+    sees what is submitted later. A context manager: leaving it closes, with the error where one goes through.
 
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from reactive_runtime.hot import SubmissionPublisher
-    >>> with ThreadPoolExecutor(1) as pool:
-    ...     with SubmissionPublisher(pool) as numbers:
-    ...         total = numbers.sum().to_future()
-    ...         for n in range(5):
-    ...             _ = numbers.submit(n)
-    ...     total.result()
-    10
+    Args:
+        executor: Where subscribers are called.
+        max_buffer: How many elements may wait for each subscriber, 1 or more.
+
+    Raises:
+        TypeError: `executor` has no `submit`, or `max_buffer` is no int.
+        ValueError: `max_buffer` is below 1.
+
+    Thread:
+        Each method may be called on any thread, by many at once.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime.hot import SubmissionPublisher
+        >>> with ThreadPoolExecutor(1) as pool:
+        ...     with SubmissionPublisher(pool) as numbers:
+        ...         total = numbers.sum().to_future()
+        ...         for n in range(5):
+        ...             _ = numbers.submit(n)
+        ...     total.result()
+        10
+
+    Origin:
+        `SubmissionPublisher` of `java.util.concurrent`.
     """
 
     __slots__ = (
@@ -293,7 +411,6 @@ class SubmissionPublisher(Flow[T]):
     )
 
     def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
-        """`max_buffer` (1 or more): how many elements may wait for each subscriber."""
         check_executor("SubmissionPublisher", executor)
         at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
         self._changed = primitives.Condition()
@@ -333,10 +450,19 @@ class SubmissionPublisher(Flow[T]):
     def submit(self, item: T) -> int:
         """Give `item` to every subscriber; blocks while one of them has no room for it, and has not cancelled.
 
-        Those who wait are served in the order in which they came. Returns the most that now wait for any. RuntimeError
-        after `close`, and when a `close` comes before every subscriber has the item: it is dropped then, to the hook.
-        RuntimeError as well on a thread of `executor` where each of its other threads waits here already: there is none
-        left to make room. The item is dropped for those who have none, to the hook.
+        Threads that wait are served in the order in which they came. Where it raises RuntimeError, the item is dropped
+        for the subscribers that do not have it, to the hook.
+
+        Args:
+            item: Anything but None.
+
+        Returns:
+            The most elements that now wait for any subscriber.
+
+        Raises:
+            TypeError: `item` is None.
+            RuntimeError: After `close`; when a `close` comes before every subscriber has the item; and on a thread of
+                `executor` where each of its other threads waits here already, since none is left to make room.
         """
         return max(0, self._give(item, None, None))
 
@@ -347,11 +473,26 @@ class SubmissionPublisher(Flow[T]):
         *,
         on_drop: Callable[[T], object] | None = None,
     ) -> int:
-        """Give `item` to every subscriber that has room for it within `timeout` seconds (from 0), on any thread.
+        """Give `item` to every subscriber that has room for it within `timeout` seconds.
 
-        For each that has not, `on_drop(item)` is called, and the item is tried once more if it returns something true,
-        and no later item has come before it; then it is dropped, to the hook. Returns, if it was dropped, minus the
-        number of subscribers that did not get it; else the most that now wait for any. RuntimeError after `close`.
+        Args:
+            item: Anything but None.
+            timeout: Seconds to wait for room, from 0.
+            on_drop: Called with `item` for each subscriber that had no room. The item is tried once more if it returns
+                something true, and no later item has come before it; then it is dropped, to the hook. None: it is
+                dropped at once.
+
+        Returns:
+            If it was dropped, minus the number of subscribers that did not get it; else the most elements that now wait
+            for any.
+
+        Raises:
+            TypeError: `item` is None, `timeout` is no number, or `on_drop` cannot be called.
+            ValueError: `timeout` is below 0, or not finite.
+            RuntimeError: After `close`.
+
+        Thread:
+            Any; `on_drop` is called on this thread. What it raises goes on up.
         """
         seconds_of("offer", "timeout", timeout)
         if on_drop is not None:
@@ -427,7 +568,8 @@ class SubmissionPublisher(Flow[T]):
     def _drop(self, late: list[_Offer]) -> int:
         """How many subscribers miss the item, each of which is an element dropped."""
         self._give_up(late)
-        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]  # who has misses nothing
+        # A subscriber that has cancelled misses nothing.
+        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]
         for offer in missing:
             hooks.element_dropped("a subscriber had no room for what was offered", offer.item)
         return len(missing)
@@ -439,11 +581,18 @@ class SubmissionPublisher(Flow[T]):
             offer.box.wake()
 
     def close(self) -> None:
-        """Complete: each subscriber hears of it when it has had what waits for it."""
+        """Complete: each subscriber gets the end, after what waits for it."""
         self._end(None)
 
     def close_exceptionally(self, error: BaseException) -> None:
-        """Fail with `error`: each subscriber hears of it when it has had what waits for it."""
+        """Fail: each subscriber gets `error`, after what waits for it.
+
+        Args:
+            error: What went wrong. After a close it has no effect.
+
+        Raises:
+            TypeError: `error` is None.
+        """
         not_none("close_exceptionally", error)
         self._end(error)
 
@@ -466,25 +615,45 @@ class SubmissionPublisher(Flow[T]):
             failure.left(None)
 
     def is_closed(self) -> bool:
-        """Whether `close` or `close_exceptionally` was called."""
+        """Whether `close` or `close_exceptionally` was called.
+
+        Returns:
+            True from then on.
+        """
         with self._changed:
             return self._closed
 
     def has_subscribers(self) -> bool:
-        """Whether there is a subscriber."""
+        """Whether there is a subscriber.
+
+        Returns:
+            True or False; it may have changed when it is read.
+        """
         with self._changed:
             return bool(self._boxes)
 
     def max_buffer(self) -> int:
-        """How many elements may wait for each subscriber."""
+        """How many elements may wait for each subscriber.
+
+        Returns:
+            The bound that was given.
+        """
         return self._max_buffer
 
     def estimate_maximum_lag(self) -> int:
-        """The most elements that wait for any subscriber."""
+        """The most elements that wait for any subscriber.
+
+        Returns:
+            The number; 0 without a subscriber.
+        """
         return max((box.lag() for box in self._present()), default=0)
 
     def estimate_minimum_demand(self) -> int:
-        """The least demand of any subscriber that is not yet met; negative: so many wait that are not asked for."""
+        """The least demand of any subscriber that is not yet met.
+
+        Returns:
+            The number; 0 without a subscriber. It is negative where so many wait that are not asked for.
+        """
         return min((box.demand() for box in self._present()), default=0)
 
     def _present(self) -> list[_Box]:

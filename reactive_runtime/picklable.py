@@ -45,14 +45,25 @@ class Scope:
             executor.shutdown(wait=True, cancel_futures=True)
 
     def enter(self, executor: Executor) -> None:
-        """It begins; RuntimeError when the scope is over, as of a pool after its shutdown."""
+        """Shut `executor` down when the scope ends. A picklable executor calls it when it begins.
+
+        Args:
+            executor: Is shut down at the end of the scope, once.
+
+        Raises:
+            RuntimeError: The scope is over, as of a pool after its shutdown.
+        """
         with self._lock:
             self._refuse_late()
             if executor not in self._begun:
                 self._begun.append(executor)
 
     def flies(self) -> None:
-        """One more call is in flight; RuntimeError when the scope is over."""
+        """One more call is in flight.
+
+        Raises:
+            RuntimeError: The scope is over.
+        """
         with self._lock:
             self._refuse_late()
             self._flying += 1
@@ -63,21 +74,29 @@ class Scope:
             raise RuntimeError("the scope that this executor began in is over: nothing would end what began now")
 
     def landed(self) -> None:
-        """One less."""
+        """One call less is in flight."""
         with self._lock:
             self._flying -= 1
 
 
 class Threads(Executor):
-    """A pool of `n` threads (1 or more), which can be pickled.
+    """A pool of `n` threads, which can be pickled.
 
-    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. Where it is
-    forgotten they end by themselves.
+    The threads begin with the first task. `shutdown` ends them; a task that comes later begins new ones. When the last
+    reference to it is gone, they end by themselves.
 
-    >>> from reactive_runtime import Flow
-    >>> with Threads(2) as pool:
-    ...     list(Flow.range(3).map_parallel(lambda n: -n, pool))
-    [0, -1, -2]
+    Args:
+        n: How many threads, 1 or more.
+
+    Raises:
+        TypeError: `n` is no int.
+        ValueError: `n` is below 1.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> with Threads(2) as pool:
+        ...     list(Flow.range(3).map_parallel(lambda n: -n, pool))
+        [0, -1, -2]
     """
 
     def __init__(self, n: int) -> None:
@@ -86,7 +105,19 @@ class Threads(Executor):
         self._pool: primitives.ThreadPoolExecutor | None = None  # _lock
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
-        """As every executor."""
+        """Run `fn` on one of the threads.
+
+        Args:
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result.
+
+        Raises:
+            RuntimeError: The `Scope` that this runs in is over.
+        """
         scope = _scope.get()
         if scope is not None:
             scope.enter(self)
@@ -102,20 +133,33 @@ class Threads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads, when their tasks are done."""
+        """End the threads, when their tasks are done.
+
+        Args:
+            wait: Whether to return only when they have ended.
+            cancel_futures: Whether to cancel the tasks that have not begun.
+        """
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def runs_here(self) -> bool:
-        """Whether this is one of its threads."""
+        """Whether this is one of its threads.
+
+        Returns:
+            True inside a task.
+        """
         with self._lock:
             pool = self._pool
         return pool is not None and runs_here(pool)
 
     def threads(self) -> int:
-        """How many threads it has."""
+        """How many threads it has.
+
+        Returns:
+            `n`.
+        """
         return self._n
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -130,15 +174,49 @@ class Timers(Executor):
         self._clock: ScheduledExecutor | None = None  # _lock
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Monotonic seconds.
+
+        Returns:
+            The time of `time.monotonic`.
+        """
         return primitives.monotonic()
 
     def schedule(self, delay: float, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
-        """Run `fn` in `delay` seconds (from 0)."""
+        """Run `fn` in `delay` seconds.
+
+        Args:
+            delay: Seconds, from 0.
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result. Its `cancel()` takes the call back, until it runs.
+
+        Raises:
+            TypeError: `delay` is no number.
+            ValueError: `delay` is below 0, or not finite.
+            RuntimeError: The `Scope` that this runs in is over.
+
+        Thread:
+            `fn` runs on the one thread of the timers.
+        """
         return self._begun().schedule(delay, fn, *args, **kwargs)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> primitives.Future[T]:
-        """As every executor."""
+        """Run `fn` as soon as can be, on the thread of the timers.
+
+        Args:
+            fn: The call to make.
+            *args: Its arguments.
+            **kwargs: Its named arguments.
+
+        Returns:
+            The future of its result.
+
+        Raises:
+            RuntimeError: The `Scope` that this runs in is over.
+        """
         return self._begun().submit(fn, *args, **kwargs)
 
     def _begun(self) -> ScheduledExecutor:
@@ -151,20 +229,33 @@ class Timers(Executor):
             return self._clock
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End its thread."""
+        """End its thread; a timer that comes later begins a new one.
+
+        Args:
+            wait: Whether to return only when it has ended.
+            cancel_futures: Whether to cancel the timers that are not yet due; else they are waited for.
+        """
         with self._lock:
             clock, self._clock = self._clock, None
         if clock is not None:
             clock.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def runs_here(self) -> bool:
-        """Whether this is its thread."""
+        """Whether this is its thread.
+
+        Returns:
+            True inside a timer.
+        """
         with self._lock:
             clock = self._clock
         return clock is not None and clock.runs_here()
 
     def threads(self) -> int:
-        """How many threads it has."""
+        """How many threads it has.
+
+        Returns:
+            1.
+        """
         return 1
 
     def __reduce__(self) -> tuple[Any, ...]:

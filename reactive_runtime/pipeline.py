@@ -22,22 +22,32 @@ class Pipeline(Generic[A, B]):
     Whatever `Flow` has as a method that makes a flow of a flow, this has. Arguments are kept as they are, so executors
     should be such as can be pickled (`picklable.Threads`, `picklable.Timers`) where the pipeline is to travel.
 
-    >>> from reactive_runtime import Flow
-    >>> odd = Pipeline[int, str]().filter(lambda n: n % 2).map(str)
-    >>> list(odd(Flow.range(6)))
-    ['1', '3', '5']
-    >>> odd
-    <Pipeline filter map>
+    Args:
+        *calls: For the operators, which add to it. A program makes an empty one: `Pipeline()`.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> odd = Pipeline[int, str]().filter(lambda n: n % 2).map(str)
+        >>> list(odd(Flow.range(6)))
+        ['1', '3', '5']
+        >>> odd
+        <Pipeline filter map>
     """
 
     __slots__ = ("_calls",)
 
     def __init__(self, *calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> None:
-        """Empty; `calls` are for the operators."""
         self._calls = calls
 
     def __call__(self, flow: Flow[A], /) -> Flow[B]:
-        """The flow, through the operators. `flow.transform(pipeline)` is the same."""
+        """The flow, through the operators. `flow.transform(pipeline)` is the same.
+
+        Args:
+            flow: The flow that the operators are applied to.
+
+        Returns:
+            A new flow.
+        """
         item: Any = flow
         for name, arguments, named in self._calls:
             item = getattr(item, name)(*arguments, **named)

@@ -18,22 +18,36 @@ B = TypeVar("B")
 
 
 class FlowProcessor(Generic[A, B]):
-    """A processor made of operators, to hang a piece of a flow between two parties that know the protocol only.
+    """A processor made of operators, to put a piece of a flow between two parties that know the protocol only.
 
-    `assemble` is given the flow of what comes in, and returns the flow of what goes out. Unicast: it has one upstream,
-    and one subscriber; a second upstream is cancelled (2.5), a second subscriber is refused (`on_subscribe`, then
-    `on_error(RejectedError)`). Either side may come first. Demand goes through as the operators have it: exactly
-    where they are synchronous, by prefetch behind `publish_on`. What the upstream signals waits for no demand, if it
-    is its end; a cancel downstream cancels upstream.
+    Unicast: it has one upstream, and one subscriber; a second upstream is cancelled (2.5), a second subscriber is
+    refused (`on_subscribe`, then `on_error(RejectedError)`). Either side may come first.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.processors import FlowProcessor
-    >>> squares = FlowProcessor(lambda numbers: numbers.map(lambda n: n * n))
-    >>> handle = Flow.from_publisher(squares).subscribe(print)
-    >>> _ = Flow.range(3).subscribe(squares)
-    0
-    1
-    4
+    Args:
+        assemble: Is given the flow of what comes in, and returns the flow of what goes out. It is called once, at once.
+
+    Raises:
+        TypeError: `assemble` cannot be called.
+
+    Demand:
+        Goes through as the operators have it: exactly where they are synchronous, by prefetch behind `publish_on`. The
+        end of the upstream waits for no demand.
+
+    Cancellation:
+        A cancel downstream cancels upstream.
+
+    Thread:
+        The operators run on the threads of the upstream and of the subscriber, as in any flow.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.processors import FlowProcessor
+        >>> squares = FlowProcessor(lambda numbers: numbers.map(lambda n: n * n))
+        >>> handle = Flow.from_publisher(squares).subscribe(print)
+        >>> _ = Flow.range(3).subscribe(squares)
+        0
+        1
+        4
     """
 
     __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_upstream")
@@ -50,7 +64,14 @@ class FlowProcessor(Generic[A, B]):
     # -- downstream --------------------------------------------------------------------------------------------
 
     def subscribe(self, subscriber: Subscriber[B], /) -> None:
-        """Connect the one subscriber; raises TypeError for None, and nothing else (1.9)."""
+        """Connect the one subscriber (1.9).
+
+        Args:
+            subscriber: The subscriber. A second one is refused: `on_subscribe`, then `on_error(RejectedError)`.
+
+        Raises:
+            TypeError: `subscriber` is None, or no subscriber. Nothing else is raised (1.9).
+        """
         self._out.subscribe(subscriber)
 
     def _enter(self, inner: Subscriber[A]) -> None:
@@ -69,7 +90,14 @@ class FlowProcessor(Generic[A, B]):
     # -- upstream ----------------------------------------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the one upstream; a further one is cancelled (2.5)."""
+        """Take the one upstream; a further one is cancelled (2.5).
+
+        Args:
+            subscription: The link to the upstream.
+
+        Raises:
+            TypeError: `subscription` is None (2.13).
+        """
         not_none("on_subscribe", subscription)
         with self._lock:
             taken = self._upstream is not None
@@ -91,7 +119,15 @@ class FlowProcessor(Generic[A, B]):
             end(inner)
 
     def on_next(self, element: A, /) -> None:
-        """Pass `element` on; without demand (1.1) it goes to the hook of dropped elements."""
+        """Pass `element` on.
+
+        Args:
+            element: Anything but None. One that was not asked for goes to the hook of dropped elements, and the flow
+                fails with ProtocolError (1.1). Without a subscriber, an element goes to the hook.
+
+        Raises:
+            TypeError: `element` is None (2.13).
+        """
         not_none("on_next", element)
         with self._lock:
             inner = self._inner
@@ -101,12 +137,19 @@ class FlowProcessor(Generic[A, B]):
             inner.on_next(element)
 
     def on_error(self, error: BaseException, /) -> None:
-        """Pass `error` on at once (4.2), or as soon as there is a subscriber."""
+        """Pass `error` on at once (4.2), or as soon as there is a subscriber.
+
+        Args:
+            error: What went wrong upstream.
+
+        Raises:
+            TypeError: `error` is None (2.13).
+        """
         not_none("on_error", error)
         self._ends(lambda inner: inner.on_error(error))
 
     def on_complete(self) -> None:
-        """Pass the end on at once, or as soon as there is a subscriber."""
+        """Pass the end on at once, or as soon as there is a subscriber and an upstream."""
         self._ends(lambda inner: inner.on_complete())
 
     def _ends(self, end: Callable[[Subscriber[A]], object]) -> None:

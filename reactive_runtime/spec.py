@@ -23,13 +23,20 @@ T_out = TypeVar("T_out", covariant=True)
 
 @runtime_checkable
 class Subscription(Protocol):
-    """One subscriber's hold on one publisher: demand goes up through it, and so does the end of interest."""
+    """One subscriber's link to its publisher: demand and the cancel go up through it."""
 
     def request(self, n: int, /) -> object:
-        """Ask for `n` more elements, 1 <= n <= MAX_DEMAND (3.8).
+        """Ask for `n` more elements.
 
-        Returns normally whatever happens (3.16): an `n` below 1, or one that is no int, comes back through
-        `on_error` (3.9). May signal before it returns (3.10); does nothing after `cancel` (3.6).
+        It returns normally whatever happens (3.16). It may signal before it returns (3.10), and does nothing after
+        `cancel` (3.6).
+
+        Args:
+            n: 1 <= n <= MAX_DEMAND (3.8). One below 1, or one that is no int, is answered with `on_error` (3.9).
+
+        Thread:
+            Any: the calls of one subscriber are serial (2.7). It may be called from within `on_subscribe` and `on_next`
+            (3.2).
         """
 
     def cancel(self) -> object:
@@ -45,13 +52,34 @@ class Subscriber(Protocol[T_in]):
     """
 
     def on_subscribe(self, subscription: Subscription, /) -> object:
-        """The first signal (1.9). A second one is answered with `subscription.cancel()` (2.5)."""
+        """The first signal (1.9).
+
+        Args:
+            subscription: The link to the publisher. A second one is answered with `subscription.cancel()` (2.5).
+
+        Raises:
+            TypeError: `subscription` is None (2.13).
+        """
 
     def on_next(self, element: T_in, /) -> object:
-        """One element that was asked for (1.1)."""
+        """One element that was asked for (1.1).
+
+        Args:
+            element: Anything but None.
+
+        Raises:
+            TypeError: `element` is None (2.13).
+        """
 
     def on_error(self, error: BaseException, /) -> object:
-        """The end, by failure (1.4). Nothing follows (1.7); may come without demand (2.10)."""
+        """The end, by failure (1.4). Nothing follows (1.7).
+
+        Args:
+            error: What went wrong. It may come without demand (2.10).
+
+        Raises:
+            TypeError: `error` is None (2.13).
+        """
 
     def on_complete(self) -> object:
         """The end, by success (1.5). Nothing follows (1.7); may come without demand (2.9)."""
@@ -64,7 +92,11 @@ class Publisher(Protocol[T_out]):
     def subscribe(self, subscriber: Subscriber[T_out], /) -> object:
         """Connect `subscriber`: `on_subscribe` first, before any other signal (1.9).
 
-        Raises `TypeError` for `None`, and nothing else: a refusal is `on_subscribe`, then `on_error`.
+        Args:
+            subscriber: The subscriber to connect. A refusal reaches it as `on_subscribe`, then `on_error`.
+
+        Raises:
+            TypeError: `subscriber` is None. Nothing else is raised (1.9).
         """
 
 

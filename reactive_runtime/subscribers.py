@@ -28,19 +28,26 @@ T = TypeVar("T")
 class BaseSubscriber(Generic[T]):
     """Override `received`, and, where wanted, `started`, `failed` and `completed`.
 
-    They are called on the publisher's threads, one at a time. `request` and `cancel` may be called from any thread,
-    at any time. Origin: `BaseSubscriber` of Reactor.
+    A method that raises has cancelled, and its error goes to `failed`.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.subscribers import BaseSubscriber
-    >>> class Two(BaseSubscriber):
-    ...     def started(self):
-    ...         self.request(2)
-    ...     def received(self, element):
-    ...         print(element)
-    >>> _ = Flow.range(9).subscribe(Two())
-    0
-    1
+    Thread:
+        The methods to override are called on the publisher's threads, one at a time. `request` and `cancel` may be
+        called from any thread, at any time.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.subscribers import BaseSubscriber
+        >>> class Two(BaseSubscriber):
+        ...     def started(self):
+        ...         self.request(2)
+        ...     def received(self, element):
+        ...         print(element)
+        >>> _ = Flow.range(9).subscribe(Two())
+        0
+        1
+
+    Origin:
+        `BaseSubscriber` of Reactor.
     """
 
     def __init__(self) -> None:
@@ -56,19 +63,41 @@ class BaseSubscriber(Generic[T]):
         self.request(MAX_DEMAND)
 
     def received(self, element: T) -> object:
-        """One element."""
+        """One element; override it. By default it does nothing.
+
+        Args:
+            element: Anything but None.
+
+        Returns:
+            Anything; `AsyncSubscriber` cancels where it is False.
+        """
 
     def failed(self, error: BaseException) -> None:
-        """The end, by failure: the publisher's, or an error of `started` or `received`. By default: to the hook."""
+        """The end, by failure. By default it goes to the hook.
+
+        Args:
+            error: The publisher's error, or that of `started` or `received`.
+        """
         hooks.error_dropped(f"{type(self).__name__} has no `failed`", error)
 
     def completed(self) -> None:
-        """The end, by success."""
+        """The end, by success; override it. By default it does nothing."""
 
     # -- to call -----------------------------------------------------------------------------------------------
 
     def request(self, n: int, /) -> None:
-        """Ask for `n` more elements, 1 <= n <= MAX_DEMAND; ValueError or TypeError otherwise. May come early."""
+        """Ask for more elements. It may come before there is a subscription: then it is passed on when there is one.
+
+        Args:
+            n: How many more, 1 or more; the sum counts as at most MAX_DEMAND.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 1.
+
+        Thread:
+            Any, at any time: the calls upstream are serial (2.7).
+        """
         at_least("request", "n", 1, n)
         with self._lock:
             upstream = self._upstream
@@ -78,7 +107,11 @@ class BaseSubscriber(Generic[T]):
             upstream.request(n)
 
     def cancel(self) -> None:
-        """Want no more. Idempotent; what comes after it is dropped."""
+        """Want no more. Idempotent; what comes after it is dropped, to the hook.
+
+        Thread:
+            Any, at any time.
+        """
         with self._lock:
             self._over = True
             upstream = self._upstream
@@ -86,14 +119,25 @@ class BaseSubscriber(Generic[T]):
             upstream.cancel()
 
     def is_over(self) -> bool:
-        """Whether it was cancelled, has failed, or is complete."""
+        """Whether it was cancelled, has failed, or is complete.
+
+        Returns:
+            True from then on.
+        """
         with self._lock:
             return self._over
 
     # -- the signals -------------------------------------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Take the one subscription; see `Subscriber.on_subscribe`."""
+        """Take the one subscription; see `Subscriber.on_subscribe`.
+
+        Args:
+            subscription: The link to the publisher. A second one is cancelled (2.5), and so is one after `cancel`.
+
+        Raises:
+            TypeError: `subscription` is None (2.13).
+        """
         not_none("on_subscribe", subscription)
         upstream = Upstream(subscription, self)
         with self._lock:
@@ -109,7 +153,14 @@ class BaseSubscriber(Generic[T]):
         self._guarded(self.started)
 
     def on_next(self, element: T, /) -> None:
-        """See `Subscriber.on_next`."""
+        """Hand an element to `received`; see `Subscriber.on_next`.
+
+        Args:
+            element: Anything but None. After the end or a cancel it goes to the hook.
+
+        Raises:
+            TypeError: `element` is None (2.13).
+        """
         not_none("on_next", element)
         if self.is_over():
             hooks.element_dropped("it came after its subscriber had cancelled", element)  # 2.8
@@ -117,7 +168,14 @@ class BaseSubscriber(Generic[T]):
             self._guarded(self.received, element)
 
     def on_error(self, error: BaseException, /) -> None:
-        """See `Subscriber.on_error`."""
+        """Hand the error to `failed`; see `Subscriber.on_error`.
+
+        Args:
+            error: What went wrong. After the end or a cancel it goes to the hook.
+
+        Raises:
+            TypeError: `error` is None (2.13).
+        """
         not_none("on_error", error)
         if self._ends():
             self._last(self.failed, error)
@@ -125,7 +183,7 @@ class BaseSubscriber(Generic[T]):
             hooks.error_dropped("an error after its subscriber had ended", error)
 
     def on_complete(self) -> None:
-        """See `Subscriber.on_complete`."""
+        """Call `completed`, unless it is over already; see `Subscriber.on_complete`."""
         if self._ends():
             self._last(self.completed)
 
@@ -138,7 +196,7 @@ class BaseSubscriber(Generic[T]):
         return first
 
     def _guarded(self, method: Callable[..., object], *arguments: object) -> None:
-        """2.13: who raises has cancelled, and hears of it."""
+        """2.13: a method that raises has cancelled, and its error goes to `failed`."""
         try:
             method(*arguments)
         except BaseException as error:
@@ -173,21 +231,35 @@ class BaseSubscriber(Generic[T]):
 class AsyncSubscriber(BaseSubscriber[T]):
     """A `BaseSubscriber` whose methods run on `executor`, one at a time, so that a publisher is never held up (2.2).
 
-    Asks for `demand` elements at first (1 or more), and for one more for each that `received` returns from; so at most
-    `demand` wait. Override `received`: return False to cancel. An executor that refuses cancels, and is reported to
-    `failed`, on the thread that noticed. Origin: `AsyncSubscriber` of the Reactive Streams examples.
+    Override `received`: return False to cancel. An executor that refuses cancels, and is reported to `failed`, on the
+    thread that noticed.
 
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.subscribers import AsyncSubscriber
-    >>> class Printed(AsyncSubscriber):
-    ...     def received(self, element):
-    ...         print(element)
-    ...         return element < 1
-    >>> with ThreadPoolExecutor(1) as pool:
-    ...     _ = Flow.range(9).subscribe(Printed(pool))
-    0
-    1
+    Args:
+        executor: Where the methods run.
+        demand: How many elements are asked for at first, 1 or more; at most so many wait.
+
+    Raises:
+        TypeError: `executor` has no `submit`, or `demand` is no int.
+        ValueError: `demand` is below 1.
+
+    Demand:
+        `demand` at first, and one more for each element that `received` returns from.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.subscribers import AsyncSubscriber
+        >>> class Printed(AsyncSubscriber):
+        ...     def received(self, element):
+        ...         print(element)
+        ...         return element < 1
+        >>> with ThreadPoolExecutor(1) as pool:
+        ...     _ = Flow.range(9).subscribe(Printed(pool))
+        0
+        1
+
+    Origin:
+        `AsyncSubscriber` of the Reactive Streams examples.
     """
 
     def __init__(self, executor: Executor, /, demand: int = 1) -> None:
@@ -238,21 +310,38 @@ class AsyncSubscriber(BaseSubscriber[T]):
 class BufferedSubscriber(BaseSubscriber[T]):
     """Keeps up to `capacity` elements for a thread that takes them; asks for more when so many were taken.
 
-    `capacity` elements are asked for at first, and `capacity - threshold` each time that the buffer has fallen to
-    `threshold` (0 to `capacity - 1`). So at most `capacity` ever wait. Iterate it, or `take` from it, on any threads
-    but the publisher's. Origin: the buffer of version 0.3 of the specification, which asks for its whole
-    capacity below the threshold, and can overflow; this one asks for the room there is.
+    Iterate it, or `take` from it.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.subscribers import BufferedSubscriber
-    >>> buffer = BufferedSubscriber(4)
-    >>> _ = Flow.range(10).subscribe(buffer)
-    >>> sum(buffer)
-    45
+    Args:
+        capacity: How many elements may wait, 1 or more.
+        threshold: More are asked for when the buffer has fallen to so many, 0 to `capacity - 1`. None: a quarter of
+            `capacity`.
+
+    Raises:
+        TypeError: An argument is no int.
+        ValueError: `capacity` is below 1, or `threshold` is below 0 or not below `capacity`.
+
+    Demand:
+        `capacity` elements are asked for at first, and `capacity - threshold` each time that the buffer has fallen to
+        `threshold`. So at most `capacity` ever wait.
+
+    Thread:
+        It may be taken from on any threads but the publisher's, by several at once.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.subscribers import BufferedSubscriber
+        >>> buffer = BufferedSubscriber(4)
+        >>> _ = Flow.range(10).subscribe(buffer)
+        >>> sum(buffer)
+        45
+
+    Origin:
+        The buffer of version 0.3 of the specification, which asks for its whole capacity below the threshold, and can
+        overflow; this one asks for the room there is.
     """
 
     def __init__(self, capacity: int = 256, threshold: int | None = None) -> None:
-        """`capacity`: 1 or more; `threshold`: a quarter of it by default."""
         super().__init__()
         at_least("BufferedSubscriber", "capacity", 1, capacity)
         self._threshold = capacity >> 2 if threshold is None else threshold
@@ -267,32 +356,49 @@ class BufferedSubscriber(BaseSubscriber[T]):
         self._error: BaseException | None = None  # _lock; and this is why
 
     def started(self) -> None:
-        """Fill the buffer."""
+        """Request as many elements as the buffer has room for."""
         self._refill()
 
     def received(self, element: T) -> None:
-        """Keep it."""
+        """Keep the element, and wake a thread that waits in `take`.
+
+        Args:
+            element: The element.
+        """
         with self._changed:
             self._asked -= 1
             self._buffer.append(element)
             self._changed.notify()
 
     def failed(self, error: BaseException) -> None:
-        """The thread that takes hears of it, after what is in the buffer."""
+        """`take` raises the error, after what is in the buffer.
+
+        Args:
+            error: What went wrong.
+        """
         with self._changed:
             self._finished, self._error = True, error
             self._changed.notify_all()
 
     def completed(self) -> None:
-        """The thread that takes hears of it, after what is in the buffer."""
+        """`take` raises StopIteration, after what is in the buffer."""
         with self._changed:
             self._finished = True
             self._changed.notify_all()
 
     def take(self, timeout: float | None = None) -> T:
-        """The next element, waited for, up to `timeout` seconds (None: for ever).
+        """The next element, waited for.
 
-        Raises TimeoutError; what the publisher failed with; StopIteration after the last element or a cancel.
+        Args:
+            timeout: Seconds to wait. None: for ever.
+
+        Returns:
+            The element.
+
+        Raises:
+            TimeoutError: There was no element in `timeout` seconds.
+            StopIteration: After the last element, or after a cancel.
+            BaseException: What the publisher failed with.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._buffer or self._finished, timeout):
@@ -315,7 +421,11 @@ class BufferedSubscriber(BaseSubscriber[T]):
         self.request(n)
 
     def cancel(self) -> None:
-        """Want no more; what is in the buffer is dropped, to the hook, and takers are woken."""
+        """Want no more; what is in the buffer is dropped, to the hook, and threads in `take` are woken.
+
+        Thread:
+            Any, at any time.
+        """
         super().cancel()
         with self._changed:
             self._finished = True

@@ -45,7 +45,7 @@ def a_trampoline(context: Context) -> Publisher[int]:
 
 @scenario(elements=None, live=8, executor_stops=True)
 def the_pool_is_shut_down(context: Context) -> Publisher[int]:
-    """The pool of a boundary goes away under load: what waits in its queue is cancelled, and everybody is told."""
+    """The pool of a boundary goes away under load: what waits in its queue is cancelled, with an error."""
     pool = context.pool_of_this_round(2)
     context.feed(lambda: pool.shutdown(wait=False, cancel_futures=True))
     return Flow.range(200).subscribe_on(context.pool(2, "A")).publish_on(pool, prefetch=4)

@@ -109,7 +109,7 @@ def ticks_kept(context: Context) -> Publisher[int]:
 
 @scenario(elements=None, live=4, workload="unbounded")
 def ticks_dropped(context: Context) -> Publisher[int]:
-    """A clock whose ticks nobody waits for."""
+    """A clock whose ticks are not waited for."""
     return Flow.merge(
         Flow.interval(0.0005, context.clock(), overflow="drop").take_until(Flow.timer(0.01, context.clock())),
         Flow.empty(),

@@ -117,13 +117,13 @@ def shared(context: Context) -> Publisher[int]:
 
 @scenario(elements=None, live=6, settles=False)
 def replayed_to_all(context: Context) -> Publisher[int]:
-    """`replay`, for as long as there is somebody."""
+    """`replay`, for as long as there is a subscriber."""
     return Flow.range(200).subscribe_on(context.pool(2, "A")).replay(8, capacity=8).ref_count()
 
 
 @scenario(elements=100, live=6, settles=False)
 def cached(context: Context) -> Publisher[int]:
-    """`cache`: everybody gets everything, and the source runs once."""
+    """`cache`: every subscriber gets everything, and the source runs once."""
     return Flow.range(100).subscribe_on(context.pool(2, "A")).cache()
 
 

@@ -123,8 +123,8 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         1,
         trace(request(MAX_DEMAND, 3, 4), request(MAX_DEMAND, 5, 6), ("settled", 7, 8)),
     ),
-    "an invalid request that nobody answers": ("3.9", 1, trace(request(0, 3, 4), ("settled", 5, 6))),
-    "a request of no int that nobody answers": ("3.9", 1, trace(request(None, 3, 4), ("settled", 5, 6))),
+    "an invalid request without an answer": ("3.9", 1, trace(request(0, 3, 4), ("settled", 5, 6))),
+    "a request of no int without an answer": ("3.9", 1, trace(request(None, 3, 4), ("settled", 5, 6))),
     "elements after an invalid request": (
         "3.9",
         3,

@@ -52,7 +52,7 @@ def nothing_vanishes(request: pytest.FixtureRequest) -> Iterator[None]:
     with hooks.captured() as drops:
         yield
     errors = [drop for drop in drops if drop.error is not None]
-    assert not errors, f"went to the hook, and nobody looked: {errors}"
+    assert not errors, f"went to the hook, and was not looked at: {errors}"
 
 
 OWNED = ("connections", "exits", "models", "operators")

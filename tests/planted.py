@@ -19,7 +19,7 @@ __all__ = ["PLANTED", "Sound"]
 
 
 class Sound:
-    """Nothing is wrong: a lock guards demand and the drain; signals are given by whoever drains."""
+    """Nothing is wrong: a lock guards demand and the drain; signals are given by the thread that drains."""
 
     rules: ClassVar[set[str]] = set()
     count: ClassVar[int] = 200
@@ -56,7 +56,7 @@ class Sound:
             self.demand = min(self.demand + n, MAX_DEMAND)
 
     def busy(self) -> bool:
-        """Whether somebody drains already. Under the lock."""
+        """Whether a thread drains already. Under the lock."""
         return self.draining
 
     def cancel(self) -> None:
@@ -140,7 +140,7 @@ class EmissionWithoutALock(Sound):
 
 
 class TwoDrains(Sound):
-    """Whether somebody drains is looked up, and said, in two steps."""
+    """Whether a thread drains is looked up, and said, in two steps."""
 
     rules: ClassVar = {"1.1", "1.3", "1.7", "conservation", "order"}
 
@@ -227,7 +227,7 @@ class CompletedTwice(Sound):
 
 
 class ErrorBesideElements(Sound):
-    """An invalid request is answered by its caller, whoever drains meanwhile."""
+    """An invalid request is answered by its caller, whichever thread drains meanwhile."""
 
     rules: ClassVar = {"1.3", "1.7"}
     workload: ClassVar = "invalid"
@@ -301,7 +301,7 @@ class SubscriberLetGo(Sound):
 
 
 class ClosedWhileRunning(Sound):
-    """Cancel closes the generator, whoever is inside of it."""
+    """Cancel closes the generator, also while a thread is inside of it."""
 
     rules: ClassVar = {"3.16", "3.7"}
 
@@ -329,7 +329,7 @@ class ClosedWhileRunning(Sound):
 
 
 class ReleasedTwice(Sound):
-    """Two cancels both find something to let go of."""
+    """Two cancels both find something to release."""
 
     rules: ClassVar = {"3.16", "3.7"}
     workload: ClassVar = "cancels"

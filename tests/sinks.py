@@ -13,7 +13,7 @@ PATIENCE = 30.0
 
 
 def until(what: Callable[[], bool]) -> None:
-    """Wait for what nobody tells of: a file, a job of another process."""
+    """Wait for what no call reports: a file, a job of another process."""
     for _ in range(int(PATIENCE * 400)):
         if what():
             return

@@ -31,8 +31,8 @@ def arguments(function: Callable[..., Any], *, method: bool) -> list[str]:
     return [stars.get(parameter.kind, "") + parameter.name for parameter in found if not parameter.name.startswith("_")]
 
 
-def told(section: str) -> list[str]:
-    """The names that a section with one entry for each name has."""
+def entries(section: str) -> list[str]:
+    """The names of a section that has one entry for each name."""
     return re.findall(r"^ {4}(\*{0,2}\w+(?:\.\w+)*):", section, re.MULTILINE)
 
 
@@ -47,12 +47,15 @@ def wrong(function: Callable[..., Any], *, method: bool, required: set[str]) -> 
     lines += [f"a section that no docstring has: {name}" for name in names if name not in ORDER]
     if (known := [name for name in names if name in ORDER]) != sorted(known, key=ORDER.index):
         lines.append(f"order: {', '.join(known)}")
-    if (have := told(found.get("Args", ""))) != expected:
+    if (have := entries(found.get("Args", ""))) != expected:
         lines.append(f"Args has {have}, the function {expected}")
     if not re.match(r"\S.*[.!?]\n(\n|\Z)", docstring + "\n"):
         lines.append("the first line is no sentence of its own")
     if "Example" in found and ">>>" not in found["Example"]:
         lines.append("the example does not run")
+    for name in ("Returns", "Yields"):
+        if ":" in found.get(name, "").partition("\n")[0]:
+            lines.append(f"{name}: the site would take the words before the colon for a type")
     return lines
 
 
@@ -94,6 +97,18 @@ def test_a_public_function_names_its_arguments(path: str, thing: Any) -> None:
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
+WITH_ARGUMENTS = [(path, thing) for path, thing in PUBLIC if "\nArgs:\n" in (inspect.getdoc(thing) or "")]
+
+
+@pytest.mark.parametrize(
+    ("path", "cls"),
+    [(path, thing) for path, thing in WITH_ARGUMENTS if inspect.isclass(thing)],
+    ids=[path for path, thing in WITH_ARGUMENTS if inspect.isclass(thing)],
+)
+def test_a_class_that_names_its_arguments_names_those_of_its_constructor(path: str, cls: type[Any]) -> None:
+    assert wrong(cls, method=False, required=set()) == []
+
+
 @pytest.mark.parametrize(
     ("docstring", "expected"),
     [
@@ -104,6 +119,10 @@ def test_a_public_function_names_its_arguments(path: str, thing: Any) -> None:
         ("One line.\n\nArgs:\n    n: How many.\n\nMood:\n    Good.\n", ["a section that no docstring has: Mood"]),
         ("One line.\n\nReturns:\n    It.\n\nArgs:\n    n: How many.\n", ["order: Returns, Args"]),
         ("One line.\n\nArgs:\n    n: How many.\n\nExample:\n    None.\n", ["the example does not run"]),
+        (
+            "One line.\n\nArgs:\n    n: How many.\n\nReturns:\n    A flow: it ends.\n",
+            ["Returns: the site would take the words before the colon for a type"],
+        ),
     ],
 )
 def test_what_is_wrong_with_a_docstring_is_named(docstring: str, expected: list[str]) -> None:

@@ -29,7 +29,7 @@ It has a small program that is broken, and one that is not.
 The diagrams are computed while this site is built: the [explorer](../explore.md) finds a schedule under which the
 program fails, and makes it as short as it can be.
 
-`make hazards` tells all lessons in a terminal.
+`make hazards` prints all lessons in a terminal.
 [One page with all of them](../hazards.md) has the diagrams as text.
 
 ```{{toctree}}

@@ -261,7 +261,7 @@ class _Watched:
         self._line = line
 
     def subscribe(self, subscriber: Any, /) -> None:
-        number = len(self._stage.recorder.facts)
+        number = len(self._stage.recorder.subscriptions)
         self._stage.lines[number] = self._line
         self._recorded.subscribe(_Noting(self._stage, number, subscriber))
 

@@ -1,4 +1,4 @@
-"""A clock that nobody can hold back: a slow subscriber gets the ticks it has time for, and the others are dropped."""
+"""A clock that can't be held back: a slow subscriber gets the ticks it has time for, and the others are dropped."""
 
 from __future__ import annotations
 

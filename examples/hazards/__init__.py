@@ -1,7 +1,7 @@
 """Hazards of concurrency, one file a lesson, in the order of a course.
 
-Each has a small program that is broken, and one that is not. `python -m examples.hazards` tells all of them, and
-`python -m examples.hazards.lost_demand` tells one: the hazard in two sentences, a schedule that shows it, found there
+Each has a small program that is broken, and one that is not. `python -m examples.hazards` prints all of them, and
+`python -m examples.hazards.lost_demand` prints one: the hazard in two sentences, a schedule that shows it, found there
 and then, the fix, and that the fixed program survives the same exploration.
 """
 

@@ -1,4 +1,4 @@
-"""A lock is held while somebody else's code runs."""
+"""A lock is held while other code runs."""
 
 from __future__ import annotations
 

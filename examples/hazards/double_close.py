@@ -7,7 +7,7 @@ from reactive_runtime.atomics import AtomicBoolean, AtomicInteger
 
 
 class ClosedByBoth:
-    """Whoever comes to the end closes, and whoever cancels closes, unless it is closed."""
+    """The thread that comes to the end closes, and the one that cancels closes, unless it is closed."""
 
     rule = "1.6"
 
@@ -31,7 +31,7 @@ class ClosedByBoth:
 
 
 class ClosedByOne(ClosedByBoth):
-    """Whoever raises the flag closes."""
+    """The thread that raises the flag closes."""
 
     def close(self) -> None:
         if not self.closed.get_and_set(True):

@@ -1,4 +1,4 @@
-"""What each lesson is made of, and how it is told."""
+"""What each hazard is made of, and how it is printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The race that the textbook draws as two columns: `request` looks whether somebody drains, and then adds."""
+"""The race that the textbook draws as two columns: `request` looks whether a thread drains, and then adds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reactive_runtime.atomics import AtomicInteger
 
 
 class TextbookSubscription:
-    """A subscription that drains on the thread which finds nobody draining."""
+    """A subscription that drains on the thread which finds no other draining."""
 
     rule = "3.8"
 
@@ -41,7 +41,7 @@ class TextbookSubscription:
 
 
 class AddedAtOnce(TextbookSubscription):
-    """Adds, and learns from the value before whether somebody drains."""
+    """Adds, and learns from the value before whether a thread drains."""
 
     def request(self, n: int) -> None:
         if self.demand.get_and_add(n) == 0:

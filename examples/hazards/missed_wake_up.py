@@ -1,4 +1,4 @@
-"""The drain goes to sleep while somebody puts something on its desk."""
+"""The drain ends while another thread puts something into its queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from examples.hazards.lesson import Lesson
 
 
 class HastyDrain:
-    """A queue, and a flag that says whether somebody drains it. Each alone is guarded."""
+    """A queue, and a flag that says whether a thread drains it. Each alone is guarded."""
 
     rule = "3.8"
 
@@ -29,7 +29,7 @@ class HastyDrain:
         with self.lock:
             self.queue.append(element)
             if self.busy:
-                return  # whoever drains will see it
+                return  # the thread that drains will see it
             self.busy = True
         self.drain()
 
@@ -44,7 +44,7 @@ class HastyDrain:
             return self.queue.popleft() if self.queue else None
 
     def at_end(self) -> None:
-        assert not self.queue, f"{list(self.queue)} waits, and nobody drains"
+        assert not self.queue, f"{list(self.queue)} waits, and no thread drains"
 
 
 class CarefulDrain(HastyDrain):

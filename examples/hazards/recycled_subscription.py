@@ -15,7 +15,7 @@ class Node:
 
 
 class FreeList:
-    """A stack of subscriptions that nobody uses, by compare-and-set on its top."""
+    """A stack of subscriptions that are not in use, by compare-and-set on its top."""
 
     def __init__(self) -> None:
         self.third = Node("third", None)

@@ -1,4 +1,4 @@
-"""Whoever requests drains, whether or not somebody does already."""
+"""The thread that requests drains, whether or not another one does already."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EverybodyDrains:
 
 
 class OneDrains(EverybodyDrains):
-    """Whoever moves the demand away from zero drains, until it is zero again."""
+    """The thread that moves the demand away from zero drains, until it is zero again."""
 
     def request(self, n: int) -> None:
         if self.demand.get_and_add(n) > 0:
@@ -54,7 +54,7 @@ LESSON = Lesson(
     has to be thread-safe, is called by two threads at the same time.""",
     broken=EverybodyDrains,
     fixed=OneDrains,
-    fix="one owner: who finds the drain idle has it, and everybody else leaves demand and goes.",
+    fix="one owner: the thread that finds the drain idle has it, and every other leaves demand and goes.",
 )
 
 if __name__ == "__main__":

@@ -65,9 +65,9 @@ def run(
     out: Path,
     parts: int,
     calls_a_second: int,
-    told: Callable[[int], object],
+    finished: Callable[[int], object],
 ) -> TaskMetrics:
-    """Enrich `rows` rows into `out`, in `parts` parts; `told` is called with the number of each that is there."""
+    """Enrich `rows` rows into `out`, in `parts` parts; `finished` is called with the number of each that is there."""
     metrics = TaskMetrics(spark)
     fn = enrich(Client(address), Threads(IN_FLIGHT), Timers(), calls_a_second)
     for part in range(parts):
@@ -77,5 +77,5 @@ def run(
             df = map_flow(spark.range(first, last, 1, 2), fn, SCHEMA, metrics=metrics)
             df.write.mode("overwrite").parquet(str(begun))
             shutil.move(begun, done)  # it is there when all of it is
-        told(part)
+        finished(part)
     return metrics

@@ -6,6 +6,7 @@ from examples.stream_publisher.conformance import STEPS, verification_of
 
 
 def main() -> None:
+    """Verify each step, and print a line for it."""
     for title, publisher in STEPS.items():
         outcomes = list(verification_of(publisher).outcomes())
         original = [outcome for outcome in outcomes if outcome.check.original]

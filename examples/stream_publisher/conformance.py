@@ -1,4 +1,4 @@
-"""The steps, and how the kit is told to make one."""
+"""The steps, and how the kit makes one."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ STEPS: dict[str, Any] = {
 
 
 def failing_after(elements: int) -> Iterator[int]:
+    """A source that fails after so many elements."""
     yield from range(elements)
     raise OSError("the source is broken")
 
 
 def broken() -> Any:
+    """A supplier that fails."""
     raise OSError("the supplier is broken")
 
 

@@ -17,7 +17,7 @@ class StreamPublisher:
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         try:
             for element in self._supplier():
-                subscriber.on_next(element)  # nobody asked for it (1.1), nor knows where it comes from (1.9)
+                subscriber.on_next(element)  # it was not asked for (1.1), and there is no subscription (1.9)
             subscriber.on_complete()
         except Exception as error:
             subscriber.on_error(error)

@@ -1,7 +1,7 @@
 """Step 6: the demand is kept in one place, and a request that finds the loop at work leaves its n there (3.3).
 
 Every check of the original kit passes. But between the look at the demand and the adding to it there is room for the
-loop to end, and then nobody serves what was added: demand is lost (3.8).
+loop to end, and then no thread serves what was added: demand is lost (3.8).
 """
 
 from __future__ import annotations

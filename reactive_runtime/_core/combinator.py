@@ -5,7 +5,7 @@ callbacks that meet in a queue, with a drain loop of its own. There are forty of
 
 The answer: a combinator is a pollable source, and its `elements` is a generator that reads like the operator's
 definition. It runs only as the drain's owner, so that its state needs no lock. It never waits: where there
-is nothing it yields PENDING, and is resumed when somebody has left a note.
+is nothing it yields PENDING, and is resumed when another thread has left a note.
 
     def elements(self):                          # take_until
         main, other = self.inner(self.source), self.inner(self.other, prefetch=1)
@@ -82,14 +82,35 @@ Elements = Generator[Any, None, None]
 
 @runtime_checkable
 class Clock(Protocol):
-    """An executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` for tests."""
+    """An executor with a clock: `ScheduledExecutor` for real time, `VirtualTimeExecutor` for tests.
+
+    Any object with these two methods is one.
+    """
 
     def now(self) -> float:
-        """The time, in seconds from some beginning."""
+        """The time, in seconds from some beginning.
+
+        Returns:
+            The time in seconds.
+
+        Thread:
+            May be called on any thread.
+        """
         raise NotImplementedError
 
     def schedule(self, delay: float, fn: Callable[[], object], /) -> Future[Any]:
-        """Run `fn` in `delay` seconds; the future's `cancel` takes it back."""
+        """Run `fn` in `delay` seconds.
+
+        Args:
+            delay: Seconds, from 0.
+            fn: The call to make, without arguments.
+
+        Returns:
+            A future, whose `cancel` takes the call back.
+
+        Thread:
+            May be called on any thread. The clock decides on which thread `fn` is called.
+        """
         raise NotImplementedError
 
 
@@ -131,7 +152,7 @@ class InnerSubscription:
         self.drain = drain
         self._heard = heard  # who hears of what is discarded downstream of its steps
         self._prefetch = prefetch
-        self._ahead: Any = NOTHING  # an element that a step let go while there was no demand
+        self._ahead: Any = NOTHING  # an element that a step gave while there was no demand
         self._seen = False  # a source that never waits was looked at, and has not been pulled since
         self._iterator: Iterator[Any] | None = None
         self._steps: list[Step[Any, Any]] = []
@@ -289,7 +310,7 @@ class InnerSubscription:
         return PENDING
 
     def pushes(self) -> bool:
-        """Whether elements come by themselves, whoever asks: not from a source that is pulled."""
+        """Whether elements come by themselves: not from a source that is pulled."""
         return self._pollable.pushes()
 
     @owner_only
@@ -353,7 +374,7 @@ class InnerSubscription:
 
     @owner_only
     def close(self) -> None:
-        """Let go of the upstream."""
+        """Release the upstream."""
         if self.over:
             return
         self.over = True
@@ -397,10 +418,10 @@ class ReadySet:
 
     @owner_only
     def next_if_demanded(self) -> Any:
-        """An element; PENDING where no inner subscription has one; END when one or more have ended, which are no longer
-        here.
+        """An element; PENDING where no inner subscription has one; END when one or more have ended.
 
-        Raises the error of an inner subscription, which is then no longer here either.
+        Those that have ended are no longer here. Raises the error of an inner subscription, which is then no longer
+        here either.
         """
         drain = self.drain
         with drain.lock:
@@ -633,7 +654,7 @@ class Combinator(Pollable):
 
     @owner_only
     def leave(self, inner: InnerSubscription) -> None:
-        """Let go of an upstream."""
+        """Release an upstream."""
         self.inners.pop(inner, None)
         self._relaying.pop(inner, None)
         inner.close()
@@ -652,10 +673,9 @@ class Combinator(Pollable):
     def beside(
         self, inner: InnerSubscription, source: FlowBase[Any], *, unless: bool = False
     ) -> Generator[Any, None, Any]:
-        """What `inner` has when it has begun, PENDING where that is nothing, and then the inner subscription of
-        `source`.
+        """What `inner` has when it has begun, and then the inner subscription of `source`.
 
-        `unless`: none where it always has something at hand.
+        PENDING where `inner` has nothing. `unless`: no inner subscription where `inner` always has something at hand.
         """
         news = inner.next_signal()
         if news is not PENDING and unless and not inner.waits():
@@ -751,7 +771,7 @@ class Combinator(Pollable):
         if element is END:
             self._over = True
         else:
-            assert element is PENDING, f"{self.title} gave {element!r}, and nobody wants it"
+            assert element is PENDING, f"{self.title} gave {element!r}, without demand"
 
     def exhausted(self) -> bool:
         return self._over

@@ -65,7 +65,7 @@ class Drain:
         self.executor = executor
         self.lock = primitives.Lock()
         self._demand = 0  # lock; 0 <= _demand <= MAX_DEMAND
-        self._busy = owned  # lock; True while somebody owns the drain, and for ever once it is closed
+        self._busy = owned  # lock; True while a thread owns the drain, and for ever once it is closed
         self._lingering = None if executor is None else Lingering()  # the owner's
         self._missed = False  # lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered

@@ -1,13 +1,13 @@
-"""A drain that pollable sources hang on: what all of them need of it, whomever it serves.
+"""A drain that pollable sources hang on: what all of them need of it, for every kind of drain.
 
-Two serve so: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down to
-the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain, and
-so everything in the tree happens in turn, without a lock.
+There are two kinds: a subscription, and the `for` loop over a flow. A whole tree of operators hangs on one drain, down
+to the sources, the boundaries, and the upstreams that have a drain of their own (`_core.combinator`): it is one drain,
+and so everything in the tree happens in turn, without a lock.
 
-Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on somebody
-else's publisher, are noted (`later`) and made when nobody owns this drain: the elements find it idle, and go on their
-way at once. The thread that lets the drain go makes them, also from inside another such call, which may be in a user's
-code for as long as it likes; how deep they stand on one another is bounded by `_core.trampoline`. So a million
+Calls on an upstream that may come back with elements, `subscribe` and `request` on another drain or on
+another publisher, are noted (`later`) and made when no thread owns this drain: the elements find it idle, and go on
+their way at once. The thread that leaves the drain makes them, also from inside another such call, which may be in a
+user's code for long; how deep they stand on one another is bounded by `_core.trampoline`. So a million
 subscriptions one after another need no stack (3.3).
 
 The *home* of a drain is where its sources run: its own executor, or, for an upstream with a drain of its own, that of
@@ -22,10 +22,10 @@ An upstream that works for long without a result gives way at its home in the sa
 thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
 give way as well. Otherwise they would go on below, on the thread that was to be given back.
 
-A drain *rests* when nobody owns its drain, and each subscription to an upstream of its own has been made: from when it
+A drain *rests* when no thread owns it, and each subscription to an upstream of its own has been made: from when it
 is noted to when the upstream has subscribed to its own upstreams in turn. Between the two it may wait in the list of
-calls, be under way on another thread, wait for its turn on a thread or a pool. Who has to know that nothing more comes
-of what was delivered, as `group_by` does, waits until the drains behind it rest (`rests`).
+calls, be under way on another thread, wait for its turn on a thread or a pool. An operator that has to know that
+nothing more comes of what was delivered, as `group_by` has, waits until the drains behind it rest (`rests`).
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ class DrainContext(Drain):
             self.came()
 
     def rests(self, news: Callable[[], object] | None = None, demand: int | None = None) -> bool:
-        """Whether nobody owns the drain, no upstream is being subscribed to, and it has heard of `demand`.
+        """Whether no thread owns the drain, no upstream is being subscribed to, and it has heard of `demand`.
 
         If not, `news` is called once when that may have changed: on any thread, without a lock.
         """

@@ -66,7 +66,7 @@ def give_back(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def wait_until_ended(seconds: float) -> bool:
-    """Wait, not on the loop's thread, until nobody borrows it and its thread has ended; whether that came about."""
+    """Wait, not on the loop's thread, until it has no borrower and its thread has ended; whether that came about."""
     with _lock:
         _lock.wait_for(lambda: not _borrowers, seconds)
         thread, borrowed = _thread, _borrowers
@@ -160,7 +160,7 @@ def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *argu
 
 
 async def outcome(function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-    """Await a user's coroutine, made here: a task that is cancelled before it begins leaves none that nobody awaits.
+    """Await a user's coroutine, made here: a task that is cancelled before it begins leaves none that is not awaited.
 
     `SystemExit` and `KeyboardInterrupt`, which end a loop, become errors.
     """

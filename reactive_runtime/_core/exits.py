@@ -1,5 +1,7 @@
-"""What is no Exception, out of a user's code: `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's
-`CancelledError`, a `BaseException` of the user's own. Here they are called *exits*.
+"""What is raised out of a user's code and is no Exception: an *exit*.
+
+Such are `SystemExit`, `KeyboardInterrupt`, `GeneratorExit`, asyncio's `CancelledError`, a `BaseException` of the user's
+own.
 
 An exit ends the stream it came out of as an error does: the subscriber gets `on_error`, with a RuntimeError whose
 cause is the exit (`_core.assembly.an_exception`); what can't be signalled goes to the hook. Whether it goes on up the

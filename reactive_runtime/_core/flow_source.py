@@ -1,4 +1,4 @@
-"""Where a flow begins: a cold source, a boundary, or somebody else's publisher.
+"""Where a flow begins: a cold source, a boundary, or another library's publisher.
 
 An origin is immutable and belongs to the description of a pipeline; for each subscription it makes a *plan*:
 the pollable source to drain, the steps that come with it, and the executor to drain it on.
@@ -59,9 +59,9 @@ class SubscriptionPlan(NamedTuple):
     steps: Sequence[Step[Any, Any]]
     executor: Executor | None
     pulls: bool
-    """The pollable source is a cold source: whoever drains it runs it, and may do so anywhere."""
+    """The pollable source is a cold source: the thread that drains it runs it, and any thread may."""
     keeps: bool = False
-    """The one who drains the pollable source may be kept: in a user's code, or in a loop without result."""
+    """The thread that drains the pollable source may be kept: in a user's code, or in a loop without result."""
     pushes: bool = False
     """To connect the pollable source may bring elements, without end."""
     single: Callable[[], Iterable[Any]] | None = None
@@ -121,10 +121,10 @@ class FlowSource(Generic[T]):
         return False
 
     def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
-        """What a boundary subscribes with, to take the elements itself, on its own executor; None: it needs a prefetch
-        queue.
+        """What a boundary subscribes with, to take the elements itself, on its own executor.
 
-        `prefetch`: how many elements may wait for it, of a source that does not wait to be asked.
+        None: it needs a prefetch queue. `prefetch`: how many elements may wait for it, of a source that does not wait
+        to be asked.
         """
         return self.plan() if self.free() else None
 
@@ -213,7 +213,7 @@ class PublisherSource(FlowSource[T]):
 
 @dataclass(frozen=True, slots=True)
 class Hot(FlowSource[T]):
-    """A source that is there whether anybody subscribes or not: each subscriber gets a pollable source of its own."""
+    """A source that is there whether or not it has subscribers: each subscriber gets a pollable source of its own."""
 
     title: str
     enter: Callable[[], Pollable]
@@ -242,7 +242,7 @@ class Boundary(FlowSource[T]):
     def plan(self) -> SubscriptionPlan:
         above = self.source._source.through_boundary(self.prefetch)
         if above is not None:
-            # Nobody has chosen a thread for the source: it runs on the thread that asks, and that is ours. So it
+            # No thread was chosen for the source: it runs on the thread that asks, and that is ours. So it
             # is pulled straight through the boundary, with no buffer at all, or out of the one that it has.
             return above._replace(steps=(*above.steps, *self.source._steps), executor=self.executor)
         subscribe, prefetch = self.source.subscribe, self.prefetch
@@ -309,7 +309,7 @@ def lengthened(flow: FlowBase[Any], step: Step[Any, Any]) -> tuple[FlowSource[An
 
 @dataclass(frozen=True, slots=True)
 class CombinatorSource(FlowSource[T]):
-    """An asynchronous operator, with its upstreams; drained on `executor`, or by whoever wakes it."""
+    """An asynchronous operator, with its upstreams; drained on `executor`, or by the thread that wakes it."""
 
     title: str
     make: Callable[[], Combinator]

@@ -133,7 +133,7 @@ class Signalling(Stoppable, Protocol):
 
 
 class Unstopped:
-    """Stands in where nobody cancels: the one who iterates just stops."""
+    """Stands in where there is no cancel: the thread that iterates just stops."""
 
     stopped = False
     demanded = True
@@ -165,10 +165,14 @@ def fusing(on: bool) -> Iterator[None]:
     Off, each operator's `on_next` is called for each element, as it is written: slower, and a debugger stops in it. The
     environment variable `REACTIVE_RUNTIME_FUSE=0` turns it off for a whole process.
 
-    >>> from reactive_runtime import Flow
-    >>> with fusing(False):
-    ...     list(Flow.range(3).map(str))
-    ['0', '1', '2']
+    Args:
+        on: False turns fusing off, True turns it on.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> with fusing(False):
+        ...     list(Flow.range(3).map(str))
+        ['0', '1', '2']
     """
     global _fusing
     before, _fusing = _fusing, on
@@ -513,8 +517,9 @@ class _Writer:
         return [*named, *ast.parse(text).body]
 
     def _sink_at_end(self, value: ast.expr) -> list[ast.stmt]:
-        """What a `yield` of `on_complete` becomes. It may be reached by looking for the end, and an element takes
-        demand.
+        """What a `yield` of `on_complete` becomes.
+
+        It may be reached by looking for the end, and an element takes demand.
         """
         if self.drive:
             return self._sink(value)

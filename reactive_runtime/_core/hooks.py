@@ -28,9 +28,12 @@ logger: Final = logging.getLogger("reactive_runtime")
 class Dropped:
     """One signal that could not be delivered.
 
-    `reason` says in words what happened and where; `error` is set for errors, `element` for elements
-    (elements are never `None`, 2.13). `wanted` is True where an operator dropped an element because that is what it is
-    for: sampling, conflating, a buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
+    Args:
+        reason: What happened, and where, in words.
+        error: The error, where an error was dropped.
+        element: The element, where an element was dropped; elements are never None (2.13).
+        wanted: True where an operator dropped the element because that is what it is for: sampling, conflating, a
+            buffer that drops. False: the element is lost, by a cancel, an error, or a breach.
     """
 
     reason: str
@@ -43,7 +46,11 @@ Handler = Callable[[Dropped], object]
 
 
 def log_dropped(dropped: Dropped) -> None:
-    """The default handler."""
+    """The default handler: it logs what was dropped, under `reactive_runtime`.
+
+    Args:
+        dropped: An error is logged at ERROR with its traceback, an element at DEBUG.
+    """
     if dropped.error is not None:
         logger.error("%s: %r", dropped.reason, dropped.error, exc_info=dropped.error)
     elif logger.isEnabledFor(logging.DEBUG):
@@ -56,9 +63,25 @@ _handler: Handler = log_dropped  # written under _lock; read without it: a reade
 
 
 def set_handler(handler: Handler | None) -> Handler:
-    """Send what is dropped to `handler` from now on (`None`: the default), and return the one before.
+    """Send what is dropped to `handler` from now on, and return the one before.
 
-    The handler is called on whichever thread noticed, without any lock held; what it raises is logged.
+    There is one handler for the process.
+
+    Args:
+        handler: Called once with each signal that is dropped. None: the default, `log_dropped`.
+
+    Returns:
+        The handler before.
+
+    Thread:
+        `handler` is called on the thread that noticed, whichever that is, without any lock held. What it raises is
+        logged.
+
+    Example:
+        >>> from reactive_runtime.hooks import set_handler
+        >>> drops = []
+        >>> before = set_handler(drops.append)
+        >>> _ = set_handler(before)
     """
     global _handler  # one for the process, as logging's root is
     with _lock:
@@ -68,7 +91,19 @@ def set_handler(handler: Handler | None) -> Handler:
 
 @contextmanager
 def captured() -> Iterator[list[Dropped]]:
-    """Collect what is dropped while the block runs, on all threads; for tests."""
+    """Collect what is dropped while the block runs, on all threads; for tests.
+
+    Yields:
+        A list, to which each `Dropped` is added.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.hooks import captured
+        >>> with captured() as drops:
+        ...     handle = Flow.range(3).subscribe(lambda n: 1 / 0)
+        >>> [type(drop.error).__name__ for drop in drops]
+        ['SubscriberError']
+    """
     drops: list[Dropped] = []
     lock = primitives.Lock()
 
@@ -99,10 +134,10 @@ def raised(reason: str, error: BaseException) -> None:
 
 
 Listeners = tuple[Callable[[Any], object], ...]
-"""Who hears of a discarded element, apart from the hook: each `do_on_discard` downstream of it, the nearest first."""
+"""What a discarded element is handed to, beside the hook: each `do_on_discard` downstream of it, the nearest first."""
 
 Held = list[tuple[object, Listeners]]
-"""Elements that were held back when their stream ended, and who hears of each."""
+"""Elements that were held back when their stream ended, and the listeners of each."""
 
 
 def element_dropped(reason: str, element: object, heard: Listeners = (), *, wanted: bool = False) -> None:
@@ -112,7 +147,7 @@ def element_dropped(reason: str, element: object, heard: Listeners = (), *, want
     """
     dropped = Dropped(reason, element=element, wanted=wanted)
     if heard:
-        exits.each([*(partial(_told, listen, element) for listen in heard), partial(_report, dropped)])
+        exits.each([*(partial(_heard, listen, element) for listen in heard), partial(_report, dropped)])
     else:
         _report(dropped)
 
@@ -130,7 +165,7 @@ def held_dropped(reason: str, held: Held) -> None:
         exits.each([partial(element_dropped, reason, element, heard) for element, heard in held])
 
 
-def _told(listen: Callable[[Any], object], element: object) -> None:
+def _heard(listen: Callable[[Any], object], element: object) -> None:
     try:
         listen(element)
     except BaseException as error:
@@ -146,7 +181,7 @@ def subscribed(heard: Listeners, subscribe: Callable[[U], object], subscriber: U
     """`subscribe(subscriber)`, for an upstream whose discarded elements are `heard`.
 
     They are handed over in the context of this one call: the subscription that is made inside takes them
-    (`listening_downstream`), also where somebody else's publisher stands in between.
+    (`listening_downstream`), also where another library's publisher stands in between.
     """
     if heard:
         _downstream.set(heard)

@@ -61,7 +61,7 @@ class EmitResult(enum.Enum):
     TERMINATED = "terminated"
     """The source has completed or failed."""
     NO_SUBSCRIBER = "no subscriber"
-    """There is no subscriber, and nothing is kept for those who come later."""
+    """There is no subscriber, and nothing is kept for later ones."""
 
 
 class _Node:
@@ -292,7 +292,7 @@ class Multicaster:
             self._standing[number] = standing
             return
         del self._standing[number]
-        if number == self._least:  # each number is passed once, whoever stands there
+        if number == self._least:  # each number is passed once, whichever readers are there
             while self._least < self._end and self._least not in self._standing:
                 self._least += 1
 
@@ -311,7 +311,7 @@ class Multicaster:
         with self._lock:
             return len(self._readers)
 
-    # -- the side of those who emit ----------------------------------------------------------------------------
+    # -- the side that emits -----------------------------------------------------------------------------------
 
     def emit(self, element: Any) -> EmitResult:
         """Put `element` into the line, or, where a subscriber has no room, nowhere."""
@@ -457,8 +457,9 @@ class Multicaster:
         raise error
 
     def begins(self, source: FlowBase[Any], operator: str) -> None:
-        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread. They may feed one
-        another in a circle.
+        """See `_core.drain_context.Waiter`: those subscribers that wait on a thread.
+
+        They may feed one another in a circle.
         """
         multicasters: dict[Multicaster, None] = {self: None}
         left: list[Multicaster] = [self]

@@ -29,7 +29,7 @@ class Pollable:
     __slots__ = ("heard",)
 
     heard: hooks.Listeners
-    """Who hears of what is discarded here and further upstream. Set before `attach`."""
+    """The listeners to what is discarded here and further upstream. Set before `attach`."""
 
     queues: bool = False
     """What the iterator gives has been made already: to get it runs no user's code."""
@@ -82,7 +82,7 @@ class Pollable:
         """There is no demand: see to what needs none. Nothing is pulled."""
 
     def pushes(self) -> bool:
-        """Whether elements come by themselves, whoever asks."""
+        """Whether elements come by themselves, without a pull."""
         return self.waits
 
     def relays(self) -> bool:
@@ -112,7 +112,7 @@ class Pollable:
         return "the source"
 
     def close(self) -> None:
-        """Let go of everything: the stream has ended or was cancelled. May be called before `open`."""
+        """Release everything: the stream has ended or was cancelled. May be called before `open`."""
 
 
 def paced(elements: Iterator[Any], drain: DrainContext) -> Iterator[Any]:

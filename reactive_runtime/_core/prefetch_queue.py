@@ -9,7 +9,7 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
   publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
 
 An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
-asked when nobody owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait for the
+asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait for the
 return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
@@ -101,7 +101,7 @@ class PrefetchQueue(ReadyQueue):
         # 2.1: refill in batches, at three quarters; batches of at most a quarter keep the promise of room.
         self._refill = 0 if prefetch is None else prefetch - (prefetch >> 2)
         self._batch = MAX_DEMAND if prefetch is None else prefetch >> 2 or 1
-        self._upstream: Upstream | None = None  # lock; set once, by on_subscribe; let go when both sides are over
+        self._upstream: Upstream | None = None  # lock; set once, by on_subscribe; until both sides are over
         self._room = 0  # lock; elements that may still arrive (1.1)
         self._unasked = 0  # lock; the part of the room that the upstream has not been asked to fill
         self._coming = False  # lock; it is not yet subscribed to the upstream; see `DrainContext.rests`
@@ -260,7 +260,7 @@ class PrefetchQueue(ReadyQueue):
             self._drain.later(self.ask, light=self.light)
 
     def ask(self) -> None:
-        """Ask the upstream to fill the room that was promised; made when nobody owns the drain, or by `_ask`."""
+        """Ask the upstream to fill the room that was promised; made when no thread owns the drain, or by `_ask`."""
         with self._lock:
             upstream = self._upstream
             if upstream is None or not self._unasked:
@@ -308,7 +308,7 @@ class PrefetchQueue(ReadyQueue):
         return dropped
 
     def _overflowed(self, dropped: list[Any]) -> None:
-        """Elements found no room: tell the hook, and, where that is an error, everybody."""
+        """Elements found no room: report them to the hook, and, where that is an error, to both sides."""
         assert self._overflow is not None
         wanted = self._overflow.drop != "error"
         hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
@@ -327,7 +327,7 @@ class PrefetchQueue(ReadyQueue):
             failure = self._failure
             still_to_come = self.even_closed and upstream is None and not done  # `connect` is still to come
             if not still_to_come:
-                self._subscribe = None  # the source goes with whoever holds it, not with the circle of the ends here
+                self._subscribe = None  # the source is freed with its holder, not with the cycle of the ends here
             if done:
                 self._upstream = None
         left, self._chunk, self._elements = chain(self._chunk, items), iter(()), iter(())

@@ -1,5 +1,4 @@
-"""Reads the class of a step: what of its `on_next` and `on_complete` a fused loop may do otherwise, and what it
-refuses.
+"""Reads the class of a step: what a fused loop may do otherwise of its methods, and what it refuses.
 
 A fused loop runs the bodies of many steps in one function, for all elements. So a body is not called, and three things
 differ from a method that is: names live on from one element to the next; the class around it is gone; attributes are
@@ -7,7 +6,7 @@ kept in local variables. Where that can make a difference, either the loop takes
 with the line and the reason, when it is defined (`refuse`). Inside the package it is refused when it is first used,
 since reading sources takes time at every import; a test reads all that are here.
 
-Attributes are kept in a local variable if the loop is the only one to write them. That can be told from the source as
+Attributes are kept in a local variable if the loop is the only one to write them. The source shows that, as
 long as `self` goes nowhere: `on_next`, `on_complete` and `reset` may name `self` only to reach an attribute or a
 method, or to show it in a text. What other methods write, and what they may write, is not kept.
 """

@@ -8,13 +8,13 @@ To write one:
 
 - `on_next(self, element)` yields what goes downstream; `return STOP` ends the stream after what was yielded.
 - `on_complete(self)` yields what is left when the upstream has completed; leave it out where nothing can be.
-- `dispose(self)` lets go, and returns the elements that are kept back, for the hook.
+- `dispose(self)` releases what it holds, and returns the elements that are kept back, for the hook.
 - State lives in `self`, made by `__init__`, or by `reset` where it is a container; each subscription works on a copy
   of its own (`copy`).
 - What can't be put into a loop is refused when the class is defined, with the line and the reason (`_core.reading`):
   a bare `return`, `break`, `yield from`, `try` or `with` around a `yield`; `super()`, a variable of a function around
   the class, a function inside of `on_next`; an attribute that `on_next` is the first to assign; `self` handed to
-  somebody else, who might write to it; an instance that is given an `on_next` or `on_complete` of its own.
+  other code, which might write to it; an instance that is given an `on_next` or `on_complete` of its own.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Step(Generic[T, R]):
         return n
 
     def dispose(self) -> Iterable[object]:
-        """The stream is over: let go of everything; return what was accepted and not handed on, for the hook."""
+        """The stream is over: release everything; return what was accepted and not handed on, for the hook."""
         return ()
 
     def holds(self) -> bool:
@@ -135,7 +135,7 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
 
 
 def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
-    """Who hears of what is discarded upstream of the steps; `heard`: downstream of them."""
+    """The listeners to what is discarded upstream of the steps; `heard`: downstream of them."""
     for step in reversed(steps):
         if step.hears is not None:
             heard = (step.hears, *heard)
@@ -152,7 +152,7 @@ def own_method(step: Step[Any, Any]) -> TypeError:
 
 
 def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:
-    """Close all of them; what they held, for the hook, and who hears of it. `heard`: downstream of them."""
+    """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
     held: hooks.Held = []
     exit_: BaseException | None = None
     for at, step in enumerate(steps):

@@ -1,7 +1,7 @@
 """The sending end of a hot source: what was offered to one subscriber, until it is demanded.
 
 A prefetch queue asks its upstream; what comes into a subscriber buffer comes by itself. So it has a capacity, and an
-offer tells whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
+offer says whether there was room. It may be filled before it has a subscriber. Its filler hears of it, without a lock
 held, when there is room again, and when the subscriber has gone.
 
 One element at a time is handed on, and has left the subscriber buffer then: all that waits can still be counted, and
@@ -61,7 +61,7 @@ class SubscriberBuffer(FilledQueue):
         self.on_room: Callable[[], object] = on_room
         self.on_gone: Callable[[], object] = on_gone
         self.on_connect: Callable[[], object] = on_connect
-        self._full = False  # lock; there was no room for somebody, who has not heard of any since
+        self._full = False  # lock; there was no room for an element, and `on_room` has not been called since
         self._handed = 0  # lock; handed on in this turn, and not yet subtracted from the drain's demand
         self._paced = False  # set once, before it is opened
         self._given = 0  # the drain's; elements handed on since `on_room` was called

@@ -207,7 +207,7 @@ class PulledSubscription(DrainContext):
             note_step(error)
             with self.lock:
                 cancelled = self._cancelled
-            self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller is told
+            self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller gets it
         elif not up:
             hooks.error_dropped("an exit after the stream had ended", error)
         if up:
@@ -374,7 +374,7 @@ class PulledSubscription(DrainContext):
         self._left()
 
     def _end(self, outcome: Exception | Literal["complete"] | None = None) -> int:
-        """Close, then tell the subscriber, unless it has cancelled. Without an outcome: because of a note."""
+        """Close, then notify the subscriber, unless it has cancelled. Without an outcome: because of a note."""
         with self.lock:
             cancelled, fault = self._cancelled, self._fault
         subscriber = self._subscriber
@@ -413,7 +413,7 @@ class PulledSubscription(DrainContext):
             hooks.raised("a subscriber broke rule 2.13", _broke(what, raised))
 
     def _close(self) -> None:
-        """Let go of source and subscriber (3.13)."""
+        """Release source and subscriber (3.13)."""
         pollable, self._pollable = self._pollable, None
         steps, self._steps = self._steps, ()
         held: hooks.Held = []
@@ -423,7 +423,7 @@ class PulledSubscription(DrainContext):
         with self.lock:
             self._behind = None
             self.stopped = True
-            self._busy = True  # for ever: whoever comes now leaves a note that nobody reads (1.6, 3.6, 3.7)
+            self._busy = True  # for ever: a later call leaves a note that no thread reads (1.6, 3.6, 3.7)
         try:
             held = let_go(steps, self._heard) + held
         finally:

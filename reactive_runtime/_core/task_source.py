@@ -110,7 +110,7 @@ class TaskSource(ReadyQueue):
             self._closed = True
             items, self._items = self._items, []
             future, failure = self._future, self._failure
-            self._future = None  # which refers to this, and has the elements: a circle, and nobody needs it any more
+            self._future = None  # a reference cycle, which has the elements and is not needed any more
         left, self._chunk = chain(self._chunk, items), iter(())
         try:
             if future is not None:
@@ -121,7 +121,7 @@ class TaskSource(ReadyQueue):
     # -- the task ----------------------------------------------------------------------------------------------
 
     def _submit(self) -> None:
-        """On the thread that subscribes, or asks; nobody's lock is held."""
+        """On the thread that subscribes, or asks; no lock is held."""
         if self._gone():
             return
         run: Callable[..., Any] = self._drain.context.copy().run

@@ -59,7 +59,7 @@ def one_line_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (ReactiveError, ValueError) as error:  # a ValueError: an option that only the one who uses it can judge
+    except (ReactiveError, ValueError) as error:  # a ValueError: an option that is checked where it is used
         _stop(str(error))
     except KeyboardInterrupt:
         _stop("interrupted")

@@ -79,8 +79,8 @@ def agree(here: AtOnce, verdict: Path) -> None:
             theirs += _rows(parquet.ParquetFile(file).read(_ROW))
         if mine != theirs:
             raise ReactiveError(
-                f"{run}: two judges, two verdicts: {_told('of this process', mine - theirs)};"
-                f" {_told('in Spark', theirs - mine)}: one of them has a fault, please report it with the run"
+                f"{run}: two judges, two verdicts: {_only('of this process', mine - theirs)};"
+                f" {_only('in Spark', theirs - mine)}: one of them has a fault, please report it with the run"
             )
         count += mine.total()
     out.print(f"agree    Spark and the judge of this process have found the same: {count:,} violation(s)")
@@ -90,7 +90,7 @@ def _rows(table: Any) -> Rows:
     return Counter(zip(*(table.column(name).to_pylist() for name in _ROW), strict=True))
 
 
-def _told(judge: str, rows: Rows) -> str:
+def _only(judge: str, rows: Rows) -> str:
     if not rows:
         return f"the judge {judge} alone found nothing"
     scenario, subscription, rule, count, first = min(rows)

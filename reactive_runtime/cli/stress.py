@@ -1,4 +1,4 @@
-"""`stress`: put publishers under fire, and record every signal."""
+"""`stress`: put publishers under load, and record every signal."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def stress(
     conf: Conf = None,
     packages: Packages = None,
 ) -> None:
-    """Put publishers under fire by many threads, and record every signal to Parquet.
+    """Put publishers under load by many threads, and record every signal to Parquet.
 
     With --verify the runs are judged at once in this process, and then by Spark, and the two have to agree; with
     --repeat each run is judged as it is done, without Spark. Ctrl-C and SIGTERM end the load after the round under
@@ -466,17 +466,17 @@ def _commit() -> str | None:
     """Of the code that the load is put on: what git says of this folder; `+` where it was changed since."""
     ask = ["git", "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        told = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
+        answer = subprocess.run(ask, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return told.stdout.strip() or None
+    return answer.stdout.strip() or None
 
 
 @contextlib.contextmanager
 def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[Result], object]]:
     """A bar where there is a terminal, a plain line every two seconds where there is none."""
 
-    def told(result: Result) -> str:
+    def status(result: Result) -> str:
         return f"{result.signals:,} signals in {result.rounds:,} rounds, now {result.running}"
 
     if not out.is_terminal:
@@ -486,14 +486,14 @@ def _progress(seconds: float, scenarios: list[Scenario]) -> Iterator[Callable[[R
             if result.seconds - said[0] >= PROGRESS_SECONDS:
                 said[0] = result.seconds
                 done = min(1.0, result.seconds / seconds)
-                out.print(f"         {done:4.0%} of {seconds:g} s, {told(result)}", markup=False, soft_wrap=True)
+                out.print(f"         {done:4.0%} of {seconds:g} s, {status(result)}", markup=False, soft_wrap=True)
 
         yield say
         return
-    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("load    "), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[status]}"))
     with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("load", total=seconds, told="")
-        yield lambda result: bar.update(task, completed=result.seconds, told=told(result))
+        task = bar.add_task("load", total=seconds, status="")
+        yield lambda result: bar.update(task, completed=result.seconds, status=status(result))
 
 
 def _without_those_left_out(scenarios: list[Scenario], fault: str) -> list[Scenario]:
@@ -531,8 +531,8 @@ def _repeated(repeat: str) -> Iterable[int]:
 def _print_verdict_on(fault: str, broken: dict[str, set[str]]) -> None:
     from reactive_runtime.stress import verdict_on
 
-    told = verdict_on(fault, {rule for rules in broken.values() for rule in rules})
-    out.print(f"fault    {told}", style="bold red" if "NOT" in told else "yellow", markup=False, soft_wrap=True)
+    line = verdict_on(fault, {rule for rules in broken.values() for rule in rules})
+    out.print(f"fault    {line}", style="bold red" if "NOT" in line else "yellow", markup=False, soft_wrap=True)
 
 
 def _print_given_up(failures: list[Failure]) -> None:

@@ -211,7 +211,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     verdict = judge(spark, runs, to, unreadable=came.skipped)
     if verdict.summary:
         came.add(verdict)
-        _told(verdict, to, begin)
+        _print_all(verdict, to, begin)
     return came
 
 
@@ -234,17 +234,17 @@ def _followed(folder: Path, to: Path, once: bool, master: str, settings: Mapping
     came = Came()
     out.print(f"follows  {folder} with Spark {spark.version} on {master}", soft_wrap=True)
 
-    def tell(verdict: Verdict) -> None:
+    def on_judged(verdict: Verdict) -> None:
         runs = sorted({item["run"] for item in verdict.summary})
         out.print(f"judged   {', '.join(runs)}", soft_wrap=True)
         came.add(verdict)
-        _told(verdict, to, None)
+        _print_all(verdict, to, None)
 
-    follow(spark, folder, to, tell, came.skipped, once=once)
+    follow(spark, folder, to, on_judged, came.skipped, once=once)
     return came
 
 
-def _told(verdict: Verdict, to: Path, begin: float | None) -> None:
+def _print_all(verdict: Verdict, to: Path, begin: float | None) -> None:
     _print_summary(verdict)
     _print_verdict(verdict)
     for regression in verdict.regressions:

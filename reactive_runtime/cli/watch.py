@@ -28,7 +28,7 @@ from reactive_runtime.cli.console import UNABLE
 __all__ = ["Stop", "watched"]
 
 _AGAIN: Final = 0.5
-"""Seconds within which two signals are one: a terminal, and who watches, may both send it."""
+"""Seconds within which two signals are one: a terminal and the process that watches may both send it."""
 
 
 class Stop:
@@ -101,12 +101,12 @@ def _watch(child: int, heard: int) -> int:
             signal.signal(number, handler)
     os.set_blocking(heard, False)
     try:
-        told = os.read(heard, 1)
+        received = os.read(heard, 1)
     except BlockingIOError:  # a process that a scenario has left behind still has the other end
-        told = b""
+        received = b""
     os.close(heard)
-    if told:
-        return told[0]
+    if received:
+        return received[0]
     how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
     why = "what was recorded can be judged by `reactive-runtime verify`"
     print(f"reactive-runtime: the load did not come to its end, its process ended with {how}; {why}", file=sys.stderr)

@@ -10,8 +10,8 @@ moved on by the operation it is about to do, are the key of a step: a step whose
 preemptions behind it, leads nowhere new, and is not taken. (The numbers have 64 bits; that two of them should agree by
 accident is left out of account.)
 
-Where operations can't be told apart, at lines and instructions, or where an invariant looks at every state, the key is
-the whole schedule so far, and nothing is saved.
+Where operations can't be distinguished, at lines and instructions, or where an invariant looks at each state, the key
+is the whole schedule so far, and nothing is saved.
 """
 
 from __future__ import annotations
@@ -53,13 +53,14 @@ class Bounded:
         self._deferred: list[_Step] = []
         self._beyond = False  # there are schedules with more preemptions than are asked for
         self._seen: dict[int, int] = {}
-        self._hot = -1
+        self._version = -1
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """Take the next step that was put off; False when the search has been to its end."""
         self._scheduler = scheduler
-        if scheduler.version != self._hot:  # there are more points than before: what was seen was seen through fewer
+        if scheduler.version != self._version:  # there are more points than before: what was seen had fewer
             self._restart()
-            self._hot = scheduler.version
+            self._version = scheduler.version
         while True:
             while not self._stack:
                 self.complete = self.bound
@@ -81,6 +82,10 @@ class Bounded:
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """Follow the prefix, then take the thread that ran, or the first; the others are put off.
+
+        A run that is equivalent to an earlier one is ended.
+        """
         scheduler = self._scheduler
         at = len(scheduler.schedule)
         if at < len(self._prefix):
@@ -137,4 +142,4 @@ class Bounded:
         return hash((here ^ hash((index, thread.chain)) ^ hash((index, scheduler.ahead(thread))), index))
 
     def end(self, scheduler: Scheduler) -> None:
-        pass
+        """Nothing is left to do: the steps that were put off are kept as they come."""

@@ -1,8 +1,8 @@
 """What carries the task threads: kept OS threads that hand each other the turn.
 
-A thread that waits sleeps on a lock of its own, and whoever hands it the turn releases that lock. Starting a thread
-costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a turn
-that goes from core to core costs several times as much.
+A thread that waits sleeps on a lock of its own, and the thread that hands it the turn releases that lock. Starting a
+thread costs more than a whole short schedule, so they are kept from run to run; all are pinned to one core, since a
+turn that goes from core to core costs several times as much.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Carrier:
         """Called on the thread itself: sleep until it has the turn."""
         self.ident: int = real_ident()
         self.thread: Task | None = None
-        self.lost = False  # written by who gives it up: it hangs in something that nobody controls
+        self.lost = False  # written by `give_up`: it hangs in something that is not controlled
 
 
 class ThreadCarriers:
@@ -107,7 +107,7 @@ class ThreadCarriers:
 
 
 class _Hub:
-    """Who gets the turn next, among greenlets."""
+    """Which greenlet gets the turn next."""
 
     def __init__(self) -> None:
         self.next: Any = None
@@ -145,6 +145,7 @@ class GreenletCarriers(ThreadCarriers):
         return carrier
 
     def close(self) -> None:
+        """End the greenlets that are kept."""
         for carrier in self._kept:
             carrier.greenlet.throw()  # type: ignore[attr-defined]
         self._kept = []
@@ -175,8 +176,8 @@ def pin(core: int | None) -> None:
 class Pinned:
     """The calling thread is on one core for as long as the block runs; gives that core.
 
-    `number` tells explorations apart that run side by side, so that each gets a core of its own; by default the number
-    of the process does.
+    `number` distinguishes explorations that run side by side, so that each gets a core of its own. None: the number of
+    the process.
     """
 
     def __init__(self, number: int | None = None) -> None:

@@ -44,7 +44,7 @@ PLAIN: Final[dict[str, Any]] = {
     "second": lambda one, other: other,
     **IN_PLACE,
 }
-"""What accesses do when nobody looks: the calls of rewritten code, outside of an exploration."""
+"""What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -66,7 +66,7 @@ class _File:
 
     source: str
     table: dict[tuple[Any, ...], CodeType | None]
-    """The code of each function; None where two can't be told apart."""
+    """The code of each function; None where two can't be distinguished."""
     sites: range
 
 

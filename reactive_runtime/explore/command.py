@@ -39,7 +39,7 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
         return _run(asked)
     if asked.strategy in ("bounded", "brute-force"):
         raise ExploreError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
-    import_string(asked.target)  # what is wrong with it is told once, and here
+    import_string(asked.target)  # what is wrong with it is reported once, and here
     parts = [
         replace(asked, seed=asked.seed + job, job=job, schedules=-(-asked.schedules // jobs)) for job in range(jobs)
     ]

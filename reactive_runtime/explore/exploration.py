@@ -51,26 +51,52 @@ def explore(
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 
-    `scenario` is a class with `actor_` methods, a `Scenario`, or a function that starts threads. `strategy` is one of
-    portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded; `bound` is the most preemptions that `bounded` goes
-    to (None: all there are). `points` says where threads can change: at primitives and signals (sync), also at loads
-    and stores that race (shared), at lines (line), at instructions that touch anything (opcode). Loads, stores, lines
-    and instructions are those of the scenario's modules, the package's own, and `modules`. `limit` is the most steps
-    of a schedule. The same seed gives the same schedules on the same interpreter.
+    The same seed gives the same schedules on the same interpreter.
 
-    Runs on the calling thread and some kept ones, pinned to one core (`job` tells explorations apart that run side by
-    side); garbage is not collected meanwhile. Raises ScenarioError for what is no scenario or fails in its set-up, and
-    ExploreError for what can't be ordered: a thread that is blocked by something not controlled for `hang` seconds, a
-    pool from outside, an event loop, an exploration inside of another, a scenario that is not deterministic.
+    Args:
+        scenario: A class with `actor_` methods, a `Scenario`, or a function that starts threads.
+        schedules: The most schedules that are run, 1 or more.
+        seed: Of all random numbers.
+        strategy: One of portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded, brute-force.
+        points: Where threads can change: at primitives and signals ("sync"), also at loads and stores that race
+            ("shared"), at lines ("line"), at instructions that touch anything ("opcode"). Loads, stores, lines and
+            instructions are those of the scenario's modules, the package's own, and `modules`.
+        modules: Further modules whose code is watched, or their names.
+        bound: The most preemptions that `bounded` goes to. None: all there are.
+        limit: The most steps of a schedule.
+        shrink: Whether a failing schedule is made small.
+        hang: Seconds that a thread may be blocked by something that is not controlled.
+        engine: What carries the threads of the program: "threads", or "greenlets", which are faster and know the points
+            "sync" and "shared" only.
+        job: Distinguishes explorations that run side by side: each is pinned to another core. None: by the number of
+            the process.
 
-    >>> from reactive_runtime.explore import explore
-    >>> class LostUpdate:
-    ...     def __init__(self): self.count = 0
-    ...     def actor_a(self): self.count += 1
-    ...     def actor_b(self): self.count += 1
-    ...     def at_end(self): assert self.count == 2, f"the count is {self.count}"
-    >>> explore(LostUpdate, seed=7).failure.message
-    'the count is 1'
+    Returns:
+        The failure, if there is one, and how much was looked at.
+
+    Raises:
+        ValueError: `schedules`, `strategy`, `points` or `engine` is out of its range.
+        ScenarioError: `scenario` is none, or fails in its set-up.
+        ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
+            `hang` seconds, a pool from outside, an event loop, an exploration inside of another, a scenario that is not
+            deterministic.
+        MissingDependencyError: The engine is "greenlets", and greenlet is not installed.
+
+    Thread:
+        Runs on the calling thread and some kept ones, pinned to one core; garbage is not collected meanwhile.
+
+    Example:
+        >>> from reactive_runtime.explore import explore
+        >>> class LostUpdate:
+        ...     def __init__(self): self.count = 0
+        ...     def actor_a(self): self.count += 1
+        ...     def actor_b(self): self.count += 1
+        ...     def at_end(self): assert self.count == 2, f"the count is {self.count}"
+        >>> explore(LostUpdate, seed=7).failure.message
+        'the count is 1'
+
+    Origin:
+        The strategies PCT of Burckhardt and others (2010), and POS of Yuan and others (2018).
     """
     program = scenario_of(scenario)
     if schedules < 1:
@@ -90,8 +116,19 @@ def explore(
 def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (), hang: float = 10.0) -> Result:
     """Run the one schedule that `token` stands for.
 
-    Raises ExploreError, naming the step, where that can't be: the source has changed, the interpreter is another, or
-    the scenario does not do the same each time.
+    Args:
+        scenario: The scenario that failed.
+        token: The token of its failure.
+        modules: Further modules whose code is watched, as they were for `explore`.
+        hang: Seconds that a thread may be blocked by something that is not controlled.
+
+    Returns:
+        The result of that one schedule; it has no failure where the scenario holds now.
+
+    Raises:
+        ScenarioError: `scenario` is none, or fails in its set-up.
+        ExploreError: The schedule can't be replayed, from the step that is named: the source has changed, the
+            interpreter is another, or the scenario does not do the same each time.
     """
     item = Token.parse(token)
     program = scenario_of(scenario)

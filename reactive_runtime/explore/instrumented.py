@@ -5,7 +5,7 @@ noticed by another thread is a point (`Scheduler.step`); what has to wait waits 
 be seen and the clock is virtual. A lock that is taken keeps those that want it out of the ready ones, so no schedule is
 spent on a thread that would only find it taken.
 
-Letting a lock go is a point only in programs that try a lock without waiting: nobody else can tell the difference.
+Releasing a lock is a point only in programs that try a lock without waiting: in others it makes no difference.
 
 Outside of a run, or while an invariant looks at the state, a stand-in works as long as it need not wait.
 """
@@ -56,7 +56,7 @@ def caller() -> Task | None:
 
 
 def foreign() -> bool:
-    """Whether the caller is a thread of somebody else, while something is explored: its clock is the real one.
+    """Whether the caller is a thread that is not explored, while something is: its clock is the real one.
 
     The answer can't change while it is given: of the exploration's threads only the main and the current one run.
     """
@@ -67,7 +67,7 @@ def foreign() -> bool:
 
 
 class Location:
-    """Something that threads share: what was done to it last, for those who come after."""
+    """Something that threads share: what was done to it last, for the threads that come after."""
 
     __slots__ = ("__weakref__", "r", "vc", "w")
 
@@ -76,11 +76,11 @@ class Location:
 
     def __init__(self) -> None:
         self.w = self.r = 0  # chains: of the last that changed it, and of those that have looked since
-        self.vc: list[int] = []  # the vector clock of whoever let it go last
+        self.vc: list[int] = []  # the vector clock of the thread that left it last
 
 
 def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
-    """`me` has come after all that was done to `it`."""
+    """`me` has come after all that was done to `item`."""
     if scheduler.races and item.vc:
         scheduler.join(me, item.vc)
     if scheduler.tracking:
@@ -88,7 +88,7 @@ def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) ->
 
 
 def _left(scheduler: Scheduler, me: Task, item: Location) -> None:
-    """Whoever meets `it` later comes after what `me` has done so far."""
+    """A thread that meets `item` later comes after what `me` has done so far."""
     if scheduler.races:
         vc = scheduler.leave(me)
         if item.vc:  # others have left it as well: a semaphore, an event
@@ -122,11 +122,12 @@ class Lock(Location):
     def __init__(self) -> None:
         self.w = self.r = 0
         self.vc = []
-        self.left_by: int = -1  # the thread that let it go last
+        self.left_by: int = -1  # the thread that released it last
         self.owner: Any = None  # the task thread that has it, or True where it was taken outside of a run
         self.wanted: list[Task] = []  # those that wait for it, or are about to take it
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As `threading.Lock.acquire`: a point of choice, and a wait where another thread has it."""
         scheduler = _scheduler
         if scheduler is None or not scheduler.active or scheduler.quiet:
             return self._outside(blocking)
@@ -153,7 +154,7 @@ class Lock(Location):
         if len(wanted) > 1 or scheduler.aborting:
             self._taken(scheduler, me)
             return True
-        wanted.clear()  # `_taken`, written out for a lock that nobody else wants
+        wanted.clear()  # `_taken`, written out for a lock that no other thread wants
         self.owner = me
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)
@@ -164,7 +165,7 @@ class Lock(Location):
     __enter__ = acquire
 
     def forget(self) -> None:
-        """A new run begins."""
+        """Be as new, for a new run."""
         self.w = self.r = 0
         self.vc = []
         self.left_by = -1
@@ -222,6 +223,7 @@ class Lock(Location):
         raise RuntimeError("this lock was left locked by a run that has ended")
 
     def release(self, *_: object) -> None:
+        """As `threading.Lock.release`: the threads that want it are ready."""
         scheduler = _scheduler
         if scheduler is None or not scheduler.active or scheduler.quiet:
             if scheduler is None or not scheduler.quiet:
@@ -248,6 +250,7 @@ class Lock(Location):
             scheduler.note(me, self, True)
 
     def locked(self) -> bool:
+        """As `threading.Lock.locked`: a point of choice."""
         me = caller()
         if me is not None and _scheduler is not None:
             _scheduler.tried = True
@@ -280,6 +283,7 @@ class RLock(Lock):
         self.depth: int = 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As `threading.RLock.acquire`: no point of choice where this thread has it already."""
         me = caller()
         if me is None:
             return True
@@ -292,6 +296,7 @@ class RLock(Lock):
         return False
 
     def release(self, *_: object) -> None:
+        """As `threading.RLock.release`: no point of choice before the last one."""
         me = caller()
         if me is None:
             return

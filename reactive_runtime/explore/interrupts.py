@@ -33,7 +33,7 @@ class Interrupts:
         self._kept = True
 
     def raise_kept(self) -> None:
-        """Between two runs, where nobody else has the turn."""
+        """Between two runs, where no other thread has the turn."""
         if self._kept:
             self._kept = False
             raise KeyboardInterrupt

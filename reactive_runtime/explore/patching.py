@@ -119,7 +119,7 @@ def _unless_aborted(hook: Callable[[Any], object]) -> Callable[[Any], None]:
 
 def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
     raise ExploreError(
-        "a task was submitted to a pool that was made outside of the scenario, whose threads nobody controls:"
+        "a task was submitted to a pool that was made outside of the scenario, whose threads are not controlled:"
         " make the pool in the scenario's set-up, or in an actor"
     )
 

@@ -42,12 +42,25 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Call:
-    """Something that an actor does."""
+    """Something that an actor does.
+
+    Args:
+        name: How it is shown.
+        make: Called with the state, on the thread of the actor.
+    """
 
     name: str
     make: Callable[[Driven], object]
 
     def __call__(self, driven: Driven) -> object:
+        """Make the call.
+
+        Args:
+            driven: The state.
+
+        Returns:
+            What the call returns, which is ignored.
+        """
         return self.make(driven)
 
     def __repr__(self) -> str:
@@ -55,23 +68,49 @@ class Call:
 
 
 def request(n: Any) -> Call:
-    """`subscription.request(n)`; any `n`, also such as are not allowed (3.9)."""
+    """`subscription.request(n)`.
+
+    Args:
+        n: Any `n`, also such as are not allowed (3.9).
+
+    Returns:
+        A call for an actor.
+    """
     shown = "MAX_DEMAND" if n == MAX_DEMAND and n is not True else repr(n)
     return Call(f"request({shown})", lambda driven: driven.first.request(n))
 
 
 def cancel() -> Call:
-    """`subscription.cancel()`."""
+    """`subscription.cancel()`.
+
+    Returns:
+        A call for an actor.
+    """
     return Call("cancel()", lambda driven: driven.first.cancel())
 
 
 def subscribe(demand: int = 0) -> Call:
-    """A further subscriber, which requests `demand` in its `on_subscribe`."""
+    """A further subscriber.
+
+    Args:
+        demand: Is requested in its `on_subscribe`; 0: nothing is.
+
+    Returns:
+        A call for an actor.
+    """
     return Call(f"subscribe({demand})", lambda driven: driven.subscribe(demand))
 
 
 def call(name: str, make: Callable[[Driven], object]) -> Call:
-    """Anything else: `call("close()", lambda driven: driven.publisher.close())`."""
+    """Anything else: `call("close()", lambda driven: driven.publisher.close())`.
+
+    Args:
+        name: How it is shown.
+        make: Called with the state, on the thread of the actor.
+
+    Returns:
+        A call for an actor.
+    """
     return Call(name, make)
 
 
@@ -96,7 +135,14 @@ class Driven:
         """The subscriber that subscribed in the set-up."""
 
     def subscribe(self, demand: int = 0) -> _Subscriber:
-        """A further subscriber, which requests `demand` in its `on_subscribe`."""
+        """Subscribe a further subscriber.
+
+        Args:
+            demand: Is requested in its `on_subscribe`; 0: nothing is.
+
+        Returns:
+            The subscriber, which notes what is signalled to it.
+        """
         subscriber = _Subscriber(self, len(self.subscribers), demand)
         self.subscribers.append(subscriber)
         subscriber.noted(Signal.SUBSCRIBE, partial(self.publisher.subscribe, subscriber))
@@ -108,12 +154,20 @@ class Driven:
         return self.first.elements
 
     def ticket(self) -> int:
-        """The next number."""
+        """Draw the next ticket.
+
+        Returns:
+            A number above all that were drawn before.
+        """
         self._tick += 1
         return self._tick
 
     def point(self, text: str) -> None:
-        """A point of choice, at a signal."""
+        """A point of choice, at a signal: another thread may go on.
+
+        Args:
+            text: How the step is shown.
+        """
         me = instrumented.caller()
         if me is None:
             return
@@ -128,7 +182,11 @@ class Driven:
         instrumented._left(scheduler, me, self._tape)
 
     def judge(self) -> None:
-        """Raise BrokenRule for the first rule that was broken."""
+        """Judge all that was signalled.
+
+        Raises:
+            BrokenRule: Names the first rule that was broken.
+        """
         checker = RuleChecker(self._options.late_signals, context=8)
         for subscriber in self.subscribers:
             subscriber.note(Signal.SETTLED)
@@ -138,7 +196,7 @@ class Driven:
             raise BrokenRule(violation.rule, f"rule {violation.rule}: {RULES[violation.rule]}; {violation.seen}")
 
     def close(self) -> None:
-        """After the run."""
+        """Put the hook's handler back, after the run."""
         hooks.set_handler(self.before)
 
 
@@ -155,7 +213,7 @@ class _Subscriber:
         self.completed = False
 
     def noted(self, signal: Signal, make: Callable[[], object], n: Any = None, value: Any = None) -> None:
-        """A call in either direction, with its beginning and end."""
+        """Note a call in either direction, with its beginning and end."""
         driven = self._driven
         options = driven._options
         text = f"{signal.value}({value if signal is Signal.ON_NEXT else '' if n is None else n})"
@@ -179,7 +237,7 @@ class _Subscriber:
             driven.records[at] = record._replace(end=driven.ticket(), end_ns=0, error=error)
 
     def note(self, signal: Signal) -> None:
-        """Something that takes no time."""
+        """Note something that takes no time."""
         driven = self._driven
         options = driven._options
         begin, end = driven.ticket(), driven.ticket()
@@ -216,12 +274,12 @@ class _Subscriber:
     # -- as a subscription -------------------------------------------------------------------------------------
 
     def request(self, n: Any) -> None:
-        """Pass it on."""
+        """Pass the request on, and note it."""
         if self._subscription is not None:
             self.noted(Signal.REQUEST, partial(self._subscription.request, n), n=n)
 
     def cancel(self) -> None:
-        """Pass it on."""
+        """Pass the cancel on, and note it."""
         if self._subscription is not None:
             self.noted(Signal.CANCEL, self._subscription.cancel)
 
@@ -248,7 +306,23 @@ def publisher_scenario(
     finish: Callable[[Driven], object] = nothing,
     parts: Sequence[Any] = (),
 ) -> Scenario[Driven]:
-    """The scenario that `explore_publisher` explores."""
+    """The scenario that `explore_publisher` explores.
+
+    Args:
+        factory: Makes the publisher, in the set-up of each schedule.
+        actors: As `explore_publisher` takes them.
+        demand: Is requested inside `on_subscribe`.
+        elements: How many the publisher has. None: that is not known.
+        ascending: Whether the elements are ints, each larger than the one before.
+        late_signals: How many may come after a `cancel` from outside has returned (1.8).
+        inside: Calls that are made inside the n-th `on_next`, by n.
+        at_end: A further invariant.
+        finish: Called when the actors have returned, before anything is judged.
+        parts: Functions and classes whose modules are looked at as well.
+
+    Returns:
+        The scenario, for `explore` and `replay`.
+    """
     named = actors if isinstance(actors, Mapping) else {_name(n): actor for n, actor in enumerate(actors)}
     calls = {name: [item] if isinstance(item, Call) else list(item) for name, item in named.items()}
     within = {n: [item] if isinstance(item, Call) else list(item) for n, item in (inside or {}).items()}
@@ -271,7 +345,7 @@ def publisher_scenario(
 
 
 def _name(number: int) -> str:
-    """A, B, … Z, A1, B1, …"""
+    """The name of an actor by its number: A, B, … Z, A1, B1 and so on."""
     round_, letter = divmod(number, 26)
     return f"{chr(ord('A') + letter)}{round_ or ''}"
 
@@ -291,21 +365,35 @@ def explore_publisher(
 ) -> Result:
     """Explore the publisher that `factory` makes, called by `actors`, and judge every schedule by the rules.
 
-    `factory` is called in the set-up of each schedule, on the main thread; pools, threads and timers that it makes
-    are part of the program. Each actor is a call, or a list of calls that one thread makes: `request(n)`, `cancel()`,
-    `subscribe()`, `call(name, function)`. `demand` is requested inside `on_subscribe`; `inside={2: cancel()}` makes a
-    call from inside the second `on_next`. `elements` is how many the publisher has, where that is known: then none may
-    be missing at `on_complete`; `ascending` says that they are ints, each larger than the one before. `late_signals`
-    may come after a `cancel` from outside has returned (1.8). `finish` is called when the actors have returned, before
-    anything is judged, to end what would go on; `at_end` is a further invariant. The other options are those of
-    `explore`.
+    Args:
+        factory: Makes the publisher, in the set-up of each schedule, on the main thread; pools, threads and timers that
+            it makes are part of the program.
+        actors: Each is a call, or a list of calls that one thread makes: `request(n)`, `cancel()`, `subscribe()`,
+            `call(name, function)`. A mapping gives the threads names.
+        demand: Is requested inside `on_subscribe`.
+        elements: How many the publisher has: then none may be missing at `on_complete`. None: that is not known.
+        ascending: Whether the elements are ints, each larger than the one before.
+        late_signals: How many may come after a `cancel` from outside has returned (1.8).
+        inside: `{2: cancel()}` makes a call from inside the second `on_next`.
+        at_end: A further invariant: it fails by raising or by returning False.
+        finish: Called when the actors have returned, before anything is judged, to end what would go on.
+        **options: Those of `explore`.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.explore import cancel, explore_publisher, request
-    >>> actors = [request(1), request(2)]
-    >>> result = explore_publisher(lambda: Flow.range(3), actors, elements=3, strategy="bounded", bound=2)
-    >>> str(result.assert_holds().verdict)
-    'bounded(2)'
+    Returns:
+        As `explore`.
+
+    Raises:
+        ValueError: As `explore`, for its options.
+        ScenarioError: `factory` raises.
+        ExploreError: As `explore`.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.explore import cancel, explore_publisher, request
+        >>> actors = [request(1), request(2)]
+        >>> result = explore_publisher(lambda: Flow.range(3), actors, elements=3, strategy="bounded", bound=2)
+        >>> str(result.assert_holds().verdict)
+        'bounded(2)'
     """
     scenario = publisher_scenario(
         factory, actors, demand=demand, elements=elements, ascending=ascending, late_signals=late_signals,
@@ -315,10 +403,18 @@ def explore_publisher(
 
 
 def programs(calls: Iterable[Call] = (), *, actors: int = 2, length: int = 2) -> SearchStrategy[list[list[Call]]]:
-    """Programs for `explore_publisher`, as a strategy of hypothesis: 1 to `actors` threads, each with 1 to `length`
-    calls.
+    """Programs for `explore_publisher`, as a strategy of hypothesis.
 
-    Raises MissingDependencyError where hypothesis is not installed.
+    Args:
+        calls: The calls that are drawn from. None given: requests of 1, 2, MAX_DEMAND and 0, and a cancel.
+        actors: A program has 1 to so many threads.
+        length: Each thread makes 1 to so many calls.
+
+    Returns:
+        A strategy, whose examples are the argument `actors` of `explore_publisher`.
+
+    Raises:
+        MissingDependencyError: hypothesis is not installed.
     """
     try:
         from hypothesis import strategies

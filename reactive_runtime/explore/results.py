@@ -12,7 +12,12 @@ __all__ = ["BrokenRule", "Failure", "Result", "ScheduleFailed", "Verdict"]
 
 
 class BrokenRule(AssertionError):  # noqa: N818
-    """An invariant of a scenario that is a rule of Reactive Streams; raised by checks of rules."""
+    """An invariant of a scenario that is a rule of Reactive Streams; raised by checks of rules.
+
+    Args:
+        rule: The number of the rule: "1.3".
+        message: What was seen.
+    """
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
@@ -20,7 +25,11 @@ class BrokenRule(AssertionError):  # noqa: N818
 
 
 class ScheduleFailed(AssertionError):  # noqa: N818
-    """What `assert_holds` raises: what failed, the diagram of the schedule, and the token that has it again."""
+    """What `assert_holds` raises: what failed, the diagram of the schedule, and the token that replays it.
+
+    Args:
+        failure: The failure.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.message}\n\n{failure.diagram()}\n\nreplay(scenario, {failure.token!r})")
@@ -52,14 +61,14 @@ class Failure:
     thread: str | None
     """The thread that was running, where that says anything."""
     schedule: list[int]
-    """Who does each step: the number of the thread, in order of creation; 0 is the main one."""
+    """Which thread does each step: its number, in order of creation; 0 is the main one."""
     preemptions: int
     """How often a thread that could have gone on did not."""
     steps: list[Step]
     program: list[tuple[str, list[int]]]
     """The actors and the calls of theirs that are left after shrinking."""
     token: str
-    """Has this schedule again: `replay(scenario, token)`."""
+    """Replays this schedule: `replay(scenario, token)`."""
     found_after: int
     """Schedules, this one included, until it was found."""
     minimal: bool
@@ -70,17 +79,35 @@ class Failure:
     """What was raised, where something was."""
 
     def diagram(self) -> str:
-        """The schedule as text: a column for each thread, time downwards."""
+        """The schedule as text: a column for each thread, time downwards.
+
+        Returns:
+            The text, of several lines.
+        """
         return text_of(self)
 
     def svg(self) -> str:
-        """The diagram as a picture; needs Jinja2."""
+        """The diagram as a picture.
+
+        Returns:
+            An SVG document.
+
+        Raises:
+            MissingDependencyError: There is no Jinja2.
+        """
         from reactive_runtime.explore.picture import svg_of
 
         return svg_of(self)
 
     def html(self) -> str:
-        """The diagram as a table, for a page; needs Jinja2."""
+        """The diagram as a table, for a page.
+
+        Returns:
+            A part of an HTML page.
+
+        Raises:
+            MissingDependencyError: There is no Jinja2.
+        """
         from reactive_runtime.explore.picture import html_of
 
         return html_of(self)
@@ -118,7 +145,14 @@ class Result:
         return self.failure is None
 
     def assert_holds(self) -> Result:
-        """Raise ScheduleFailed if a schedule failed; else return this."""
+        """Fail where a schedule failed.
+
+        Returns:
+            This result.
+
+        Raises:
+            ScheduleFailed: A schedule failed; the message shows it.
+        """
         if self.failure is not None:
             raise ScheduleFailed(self.failure)
         return self

@@ -1,6 +1,6 @@
 """Makes points of the loads and stores of a module's code, with the object in hand.
 
-A tracer is told which instruction comes next, but not which object it is about to touch; and it costs a call for
+A tracer sees which instruction comes next, but not which object it is about to touch; and it costs a call for
 every instruction. So the source of a module is compiled a second time, with each access turned into a call, and the
 functions run that code while they are explored:
 

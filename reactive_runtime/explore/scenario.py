@@ -31,7 +31,7 @@ ACTOR = "actor_"
 
 
 def nothing(*_: object) -> None:
-    """Holds always."""
+    """The invariant that always holds."""
 
 
 def judge(invariant: Callable[[S], object], state: S) -> None:
@@ -44,13 +44,19 @@ def judge(invariant: Callable[[S], object], state: S) -> None:
 class Scenario(Generic[S]):
     """A program of a few threads.
 
-    `setup` makes the state, anew for each schedule, on the main thread, before any other runs. `actors` are the
-    threads, by name: each makes its calls one after the other, with the state as argument. `at_end` is called with the
-    state when all threads have ended and nothing is left to happen; `at_each_step`, if there is one, between any two
-    steps. Both fail by raising (an AssertionError, say) or by returning False, and must only look.
-
     A scenario has to do the same each time the schedule is the same: no random numbers, no clock but `time`'s (which is
     virtual here), no order of sets. What is not so is noticed when a failure is replayed.
+
+    Args:
+        setup: Makes the state, anew for each schedule, on the main thread, before any other runs.
+        actors: The threads, by name: each makes its calls one after the other, with the state as argument.
+        at_end: Called with the state when all threads have ended and nothing is left to happen. It fails by raising (an
+            AssertionError, say) or by returning False, and must only look.
+        at_each_step: Called with the state between any two steps, if there is one; it fails likewise.
+        tear_down: Called with the state after each run, however it ended.
+        name: The name in messages and tokens.
+        rule: The rule of Reactive Streams that the invariants stand for, if they do.
+        parts: Functions and classes it is made of, beyond those above: their modules are looked at as well.
     """
 
     setup: Callable[[], S]
@@ -66,7 +72,17 @@ class Scenario(Generic[S]):
     """Functions and classes it is made of, beyond those above: their modules are looked at as well."""
 
     def reduced(self, program: Sequence[tuple[str, Sequence[int]]]) -> Scenario[S]:
-        """The same with fewer calls: for each actor that is kept, the numbers of the calls that are."""
+        """The same scenario with fewer calls.
+
+        Args:
+            program: The actors that are kept, each with the numbers of its calls that are.
+
+        Returns:
+            A new scenario.
+
+        Raises:
+            LookupError: There is no such actor, or no such call.
+        """
         return replace(self, actors={name: [self.actors[name][call] for call in calls] for name, calls in program})
 
     @property
@@ -75,7 +91,11 @@ class Scenario(Generic[S]):
         return [(name, list(range(len(calls)))) for name, calls in self.actors.items()]
 
     def roots(self) -> list[Any]:
-        """All it is made of."""
+        """All the functions that it is made of.
+
+        Returns:
+            `setup`, `at_end`, `parts`, and the calls of all actors.
+        """
         found: list[Any] = [self.setup, self.at_end, *self.parts]
         for calls in self.actors.values():
             found.extend(calls)
@@ -83,7 +103,7 @@ class Scenario(Generic[S]):
 
 
 def scenario_of(item: Any) -> Scenario[Any]:
-    """`it` as a scenario; ScenarioError where it is none."""
+    """The argument as a scenario; ScenarioError where it is none."""
     if isinstance(item, Scenario):
         scenario: Scenario[Any] = item
     elif inspect.isclass(item):

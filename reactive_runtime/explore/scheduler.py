@@ -3,19 +3,19 @@
 A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
 Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one
 that runs. Before a thread does something that another could notice, an acquired lock, a racing field, a signal, it
-comes to a *point*: it says what it is about to do, and a strategy chooses who goes on. So the order of all that
-matters is the order of the points, which is decided here, can be written down, and can be had again.
+comes to a *point*: it says what it is about to do, and a strategy chooses which thread goes on. So the order of all
+that matters is the order of the points, which is decided here, can be written down, and can be replayed.
 
     ready ──chosen──▶ running ──point──▶ ready
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
                         └──returns──▶ ended
 
-Who owns what: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
+Ownership: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
 hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
 *watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
 the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
 
-Time is virtual: the clock stands still while anybody can run, and then moves to the next deadline.
+Time is virtual: the clock stands still while any thread can run, and then moves to the next deadline.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Scheduler:
         self.limit = limit
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
-        self.step_log: Any = None  # told of every step, when a run is to be shown
+        self.step_log: Any = None  # gets every step, when a run is to be shown
         self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
         self.races = False  # whether vector clocks are kept
         self.tracking = False  # whether chains are kept, for partial-order reduction
-        self.tried = False  # somebody has tried a lock without waiting:
-        self.releases = False  # from the next run on, letting a lock go is a point
+        self.tried = False  # a thread has tried a lock without waiting:
+        self.releases = False  # from the next run on, releasing a lock is a point
         self.version = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
@@ -63,7 +63,7 @@ class Scheduler:
         self.threads: list[Task] = []
         self.ready: list[Task] = []
         self.resting: list[Task] = []  # gave way; ready again when another has done a step
-        self.schedule: list[int] = []  # who did each step: the schedule
+        self.schedule: list[int] = []  # which thread did each step: the schedule
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
         self.made: int = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
@@ -126,7 +126,7 @@ class Scheduler:
         self.active = False
 
     def forget(self) -> None:
-        """After the last run: let go of what the threads were to do, and of what that has made."""
+        """After the last run: drop what the threads were to do, and what that has made."""
         self.current = self.main
         self.threads, self.ready, self.resting, self.timers = [], [], [], []
         self.always = self.stop = None
@@ -184,7 +184,7 @@ class Scheduler:
         return thread
 
     def body(self, me: Task) -> Task:
-        """The life of a thread, on its carrier, which holds the turn; returns who gets it next."""
+        """The life of a thread, on its carrier, which holds the turn; returns the task that gets it next."""
         if not self.aborting:
             me.started = True
             self.schedule.append(me.index)
@@ -234,7 +234,7 @@ class Scheduler:
     # -- points ------------------------------------------------------------------------------------------------
 
     def step(self, me: Task) -> None:
-        """`me`, which runs and could go on, is about to do what it has said: who goes next? Returns when it is `me`."""
+        """`me`, which runs and could go on, is about to do what it has said. Returns when its turn has come."""
         if self.aborting:
             self.pass_through(me)
             return
@@ -303,7 +303,7 @@ class Scheduler:
             self.ready.append(thread)
 
     def pause(self, me: Task) -> None:
-        """`me` gives way: it goes on when another thread has done a step, or nobody else can."""
+        """`me` gives way: it goes on when another thread has done a step, or no other can."""
         if self.aborting or (len(self.ready) == 1 and not self.resting):
             self.step(me)
             return
@@ -333,7 +333,7 @@ class Scheduler:
         self.resting.clear()
 
     def _idle(self) -> bool:
-        """Nobody is ready: who rests goes on, or the clock moves. False: the run has come to a standstill."""
+        """No thread is ready: one that rests goes on, or the clock moves. False: the run has come to a standstill."""
         if self.resting:
             self._rested()
             return True
@@ -351,7 +351,7 @@ class Scheduler:
         names = ", ".join(f"{item.name} ({item.what})" for item in waiting)
         if self.step_log is not None:
             self.step_log.stuck()
-        return self.abort(Stop("deadlock", f"nobody can go on: {names}"))
+        return self.abort(Stop("deadlock", f"no thread can go on: {names}"))
 
     def _tick(self) -> bool:
         """Move the clock to the next deadline; all that are due then are ready. False: there is none to wait for."""
@@ -432,7 +432,7 @@ class Scheduler:
         return hash((thread.chain, location.w))
 
     def leave(self, me: Task) -> list[int]:
-        """The vector clock that `me` leaves behind for whoever comes after; its own moves on."""
+        """The vector clock that `me` leaves behind for the thread that comes after; its own moves on."""
         vc = me.vc
         me.vc = mine = vc.copy()
         mine[me.index] += 1

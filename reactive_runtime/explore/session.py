@@ -78,7 +78,7 @@ class Session:
         self.limit = limit
         self.notes: list[str] = []
         self.accesses: list[tuple[int, bool, int]] = []
-        """Of the run that was shown last: who, whether it was a point, and the site."""
+        """Of the run that was shown last: which thread, whether it was a point, and the site."""
         self._hang = hang
         self._engine = engine
         self._job = job
@@ -232,20 +232,20 @@ class Session:
         seed: int,
         index: int,
     ) -> str:
-        """What has this schedule again."""
-        hot = [
+        """The text that replays this schedule."""
+        racing = [
             (
                 file,
                 [
                     site - code_patcher.sites_of(file)[0]
                     for site in code_patcher.sites_of(file)
-                    if self.watcher.hot[site]
+                    if self.watcher.racing[site]
                 ],
             )
             for file in sorted(self._files)
             if code_patcher.sites_of(file)
         ]
-        named = [(_short(item), sites) for item, sites in hot if sites]
+        named = [(_short(item), sites) for item, sites in racing if sites]
         return Token(
             scenario=program.name,
             strategy=strategy,
@@ -256,7 +256,7 @@ class Session:
             source=source_hash(self._own_files()),
             limit=self.limit,
             releases=self.scheduler.releases,
-            hot=named,
+            racing=named,
             program=calls,
             schedule=schedule,
             prints=[step.print for step in steps if step.point],
@@ -283,9 +283,9 @@ class Session:
         self.scheduler.releases = token.releases
         self.watcher.frozen = True
         by_name = {_short(file): file for file in self._files}
-        for name, sites in token.hot:
+        for name, sites in token.racing:
             numbers = code_patcher.sites_of(by_name[name])
-            self.watcher.heat([numbers[0] + site for site in sites])
+            self.watcher.mark([numbers[0] + site for site in sites])
 
 
 def _short(filename: str) -> str:

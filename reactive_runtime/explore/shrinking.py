@@ -104,7 +104,7 @@ class _Shrinking:
         self._session.show(self._program, self.schedule)
         accesses = self._session.accesses
         watcher.learn()
-        steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.hot[site])]
+        steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.racing[site])]
         found = self._try(self._program, steps)
         if found is None:
             raise ExploreError(

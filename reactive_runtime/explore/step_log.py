@@ -1,4 +1,4 @@
-"""Writes down one run, step by step: who did what, where in the source, and what became of the values."""
+"""Writes down one run, step by step: which thread did what, where in the source, and what became of the values."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class StepLog:
         step.value = before if after == before else f"{before} → {after}"
 
     def finish(self) -> None:
-        """The run has ended. What only one thread touched, or nobody changed, need not be shown."""
+        """The run has ended. What only one thread touched, or none changed, need not be shown."""
         self._settle()
         threads: dict[Any, set[int]] = {}
         changed = set()
@@ -206,7 +206,7 @@ class StepLog:
         ]
 
     def period(self) -> str | None:
-        """Whether the run repeats itself: who does the same few steps again and again."""
+        """Whether the run repeats itself: which threads do the same few steps again and again."""
         last = [(item.thread, item.what, item.line) for item in self.steps if item.point][-3 * _PERIOD :]
         for length in range(1, len(last) // 3 + 1):
             if last[-length:] == last[-2 * length : -length] == last[-3 * length : -2 * length]:
@@ -218,7 +218,7 @@ class StepLog:
         return None
 
     def stuck(self) -> None:
-        """Nobody can go on: where does each thread wait?"""
+        """No thread can go on: note where each of them waits."""
         self._settle()
         frames = sys._current_frames()
         for thread in self._scheduler.threads[1:]:

@@ -1,15 +1,15 @@
-"""Who goes next: strategies that sample.
+"""Which thread goes next: strategies that sample.
 
-A strategy is told of each schedule's beginning and end, and asked at each point where there is a choice. All draw
-from one seeded generator, so the same seed gives the same schedules.
+The explorer calls a strategy at the beginning and the end of each schedule, and at each point where there is a choice.
+All draw from one seeded generator, so the same seed gives the same schedules.
 
-- *random*: anybody, with the same chance. Finds what needs several switches close together.
+- *random*: any thread, with the same chance. Finds what needs several switches close together.
 - *PCT(d)* (Burckhardt and others, 2010): threads have random priorities, and d - 1 times in a schedule the one that
   runs drops to the lowest. Finds a bug that needs d orderings with a chance that is known beforehand, and switches
   rarely.
 - *POS* (Yuan and others, 2018): each operation has a random priority, drawn again when a competing one went first.
   Even over the orders of competing operations, not over the switches.
-- *URW*: anybody, in proportion to the steps that are left to do. Even over whole schedules.
+- *URW*: any thread, in proportion to the steps that are left to do. Even over whole schedules.
 - *portfolio*: each in turn, and with them the search by preemption bound. What one is blind to another sees.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
 
 
 class Strategy(Protocol):
-    """Chooses who goes next."""
+    """Chooses which thread goes next."""
 
     @property
     def name(self) -> str:
@@ -54,13 +54,15 @@ class Random:
         self._random = rng.random
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """There is always a schedule left."""
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """Any of them, with the same chance."""
         return ready[int(self._random() * len(ready))]
 
     def end(self, scheduler: Scheduler) -> None:
-        pass
+        """It learns nothing from a schedule."""
 
 
 class PCT:
@@ -77,6 +79,7 @@ class PCT:
         self._lowest = 0.0
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """Draw at which steps of the schedule priorities change."""
         self._scheduler = scheduler
         random_ = self._rng.random
         self._changes = sorted((1 + int(random_() * self._longest) for _ in range(self._depth - 1)), reverse=True)
@@ -85,6 +88,7 @@ class PCT:
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """The one with the highest priority; where priorities change, the one that ran drops to the lowest first."""
         if self._scheduler.steps >= self._next:
             self._lowest -= 1.0
             me.priority = self._lowest
@@ -100,6 +104,7 @@ class PCT:
         return best
 
     def end(self, scheduler: Scheduler) -> None:
+        """Remember the length: the changes of later schedules are spread over it."""
         self._longest = max(self._longest, scheduler.steps)
 
 
@@ -112,9 +117,11 @@ class POS:
         self._random = rng.random
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """There is always a schedule left."""
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """The one whose operation has the highest priority; operations that compete with it get new ones."""
         random_ = self._random
         best, highest = ready[0], -1.0
         for task in ready:
@@ -133,7 +140,7 @@ class POS:
         return best
 
     def end(self, scheduler: Scheduler) -> None:
-        pass
+        """It learns nothing from a schedule."""
 
 
 class URW:
@@ -147,10 +154,12 @@ class URW:
         self._schedule: list[int] = []
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """There is always a schedule left."""
         self._schedule = scheduler.schedule
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """Any of them, in proportion to the steps that it is expected to have left."""
         schedule, expected = self._schedule, self._expected
         weights = [max(1.0, expected.get(task.index, 10.0) - schedule.count(task.index)) for task in ready]
         at = self._random() * sum(weights)
@@ -161,6 +170,7 @@ class URW:
         return ready[-1]
 
     def end(self, scheduler: Scheduler) -> None:
+        """Remember how many steps each thread took: three parts of what was expected, and one of what was seen."""
         for thread in scheduler.threads[1:]:
             steps = scheduler.schedule.count(thread.index)
             before = self._expected.get(thread.index, float(steps))
@@ -184,12 +194,14 @@ class Replayed:
         self.preemptions: int = 0
 
     def begin(self, scheduler: Scheduler) -> bool:
+        """Follow the schedule from its beginning."""
         self._scheduler = scheduler
         self.diverged = None
         self.preemptions = 0
         return True
 
     def choose(self, ready: list[Task], me: Task) -> Task:
+        """The thread that the schedule says; where that can't go on, see the class."""
         at = len(self._scheduler.schedule)
         if at < len(self._schedule):
             wanted = self._schedule[at]
@@ -205,4 +217,4 @@ class Replayed:
         return min(ready, key=lambda item: item.index)
 
     def end(self, scheduler: Scheduler) -> None:
-        pass
+        """Nothing is left to do: `diverged` and `preemptions` say how it went."""

@@ -89,4 +89,4 @@ class Task:
         self.children: int = 0
         self.vc: list[int] = []  # vector clock, by index
         self.rights: int = 0  # how often it may pass through after its run was aborted
-        self.said: Any = None  # about its next step, for who shows it
+        self.said: Any = None  # about its next step, for the one that shows it

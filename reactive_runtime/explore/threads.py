@@ -226,8 +226,10 @@ def pause() -> None:
 
 
 class AcquiredFutures:
-    """Stands in for what `wait` and `as_completed` hold futures by: in the order they were made, not of their
-    addresses."""
+    """Stands in for what `wait` and `as_completed` hold futures by.
+
+    They are acquired in the order they were made, not of their addresses.
+    """
 
     def __init__(self, futures: Iterable[Future[Any]]) -> None:
         self._futures = sorted(futures, key=lambda future: getattr(future._condition, "number", 0))
@@ -279,6 +281,7 @@ class Pool(ThreadPoolExecutor):
         return scheduler, me
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """As `ThreadPoolExecutor.submit`: a point of choice, and a new thread where fewer than the most are busy."""
         scheduler, me = self._enter("submit")
         if self._shutdown:
             raise RuntimeError("cannot schedule new futures after shutdown")
@@ -325,6 +328,7 @@ class Pool(ThreadPoolExecutor):
                     self._waiting.clear()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As `ThreadPoolExecutor.shutdown`: a point of choice, and a wait for the threads that are busy."""
         scheduler, me = self._enter("shutdown") if _running() else (None, None)
         self._shutdown = True
         if cancel_futures:

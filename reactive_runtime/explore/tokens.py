@@ -1,8 +1,8 @@
-"""The text that stands for a schedule, and has it again.
+"""The text that stands for a schedule, and replays it.
 
 It is JSON, packed and in letters that any shell leaves alone; nothing in it can be run. It says what was explored and
-how, who did each step, and for each step a short print of what was done, so that a replay that goes another way is
-noticed at the step where it does.
+how, which thread did each step, and for each step a short print of what was done, so that a replay that goes another
+way is noticed at the step where it does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reactive_runtime.explore.scenario import Scenario
 
 __all__ = ["Token", "source_hash"]
 
-_PREFIX: Final = "rr1-"
+_PREFIX: Final = "rr2-"
 _LARGEST: Final = 16 << 20
 """Bytes that a token may unpack to."""
 
@@ -37,13 +37,13 @@ class Token:
     strategy: str
     seed: int
     index: int
-    """It was the so-many-eth schedule of that strategy and seed."""
+    """It was the schedule of that number, of that strategy and seed."""
     points: str
     python: str
     source: str
     limit: int
     releases: bool
-    hot: Sequence[tuple[str, Sequence[int]]]
+    racing: Sequence[tuple[str, Sequence[int]]]
     """Which loads and stores were points, by file."""
     program: Sequence[tuple[str, Sequence[int]]]
     """Actors, and the numbers of the calls they make."""
@@ -71,7 +71,7 @@ class Token:
             data: dict[str, Any] = json.loads(unpacked)
             data["schedule"] = [int(datum) for datum, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
             data["prints"] = list(base64.b64decode(data["prints"]))
-            data["hot"] = [(str(file), [int(site) for site in sites]) for file, sites in data["hot"]]
+            data["racing"] = [(str(file), [int(site) for site in sites]) for file, sites in data["racing"]]
             data["program"] = [(str(name), [int(call) for call in calls]) for name, calls in data["program"]]
             return Token(**data)
         except (binascii.Error, zlib.error, ValueError, TypeError, KeyError) as error:

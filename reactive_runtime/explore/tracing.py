@@ -1,10 +1,10 @@
 """Makes points of lines, or of instructions, by watching the interpreter.
 
-For programs whose accesses can't be had as calls (`rewriting`), and to see what happens between them. On CPython 3.11 a
+For programs whose accesses can't be made calls (`rewriting`), and to see what happens between them. On CPython 3.11 a
 thread is traced by `sys.settrace`; from 3.12 on `sys.monitoring` serves, since there `settrace` misses the instructions
 of a function's first call.
 
-An instruction that touches its own frame only, a local name, a constant, a jump, is no point: nobody can tell.
+An instruction that touches its own frame only, a local name, a constant, a jump, is no point: no other thread sees it.
 """
 
 from __future__ import annotations

@@ -14,15 +14,17 @@ __all__ = ["Condition", "Event", "Semaphore", "bounded"]
 
 
 class Condition(Location):
-    """Stands in for `threading.Condition`. Wakes in the order of waiting, as the original does, and never
-    spuriously."""
+    """Stands in for `threading.Condition`.
+
+    Wakes in the order of waiting, as the original does, and never spuriously.
+    """
 
     __slots__ = ("_lock", "acquire", "number", "release", "waiting")
 
     def __init__(self, lock: Any = None) -> None:
         if lock is not None and not isinstance(lock, Lock):
             raise ForeignThreadError(
-                "a condition on a lock that was made outside of the scenario, which nobody controls"
+                "a condition on a lock that was made outside of the scenario, which is not controlled"
             )
         self.w = self.r = 0
         self.vc: list[int] = []
@@ -42,10 +44,11 @@ class Condition(Location):
         self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
+        """As `threading.Condition.wait`, in virtual time."""
         me = instrumented.caller()
         scheduler = instrumented._scheduler
         if me is None or scheduler is None:
-            raise RuntimeError("nobody can wait here: this is outside of a run")
+            raise RuntimeError("no thread can wait here: this is outside of a run")
         if scheduler.aborting:
             raise Aborted
         lock = self._lock
@@ -76,6 +79,7 @@ class Condition(Location):
         return woken
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        """As `threading.Condition.wait_for`, in virtual time."""
         scheduler = instrumented._scheduler
         end = None if scheduler is None else instrumented._until(scheduler, timeout)
         result = predicate()
@@ -91,6 +95,7 @@ class Condition(Location):
         return result
 
     def notify(self, n: int = 1) -> None:
+        """As `threading.Condition.notify`: the threads that are woken go on when the lock is free."""
         me = instrumented.caller()
         scheduler = instrumented._scheduler
         if me is None or scheduler is None or scheduler.aborting:
@@ -109,6 +114,7 @@ class Condition(Location):
             lock.wanted.append(thread)  # ready when the lock is free, which this thread still has
 
     def notify_all(self) -> None:
+        """As `threading.Condition.notify_all`."""
         self.notify(len(self.waiting))
 
 
@@ -126,6 +132,7 @@ class Semaphore(Location):
         self.wanted: list[Task] = []  # those that wait for it, or are about to take one
 
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """As `threading.Semaphore.acquire`: a point of choice, and a wait in virtual time."""
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
         me = instrumented.caller()
@@ -135,7 +142,7 @@ class Semaphore(Location):
                 self._value -= 1
                 return True
             if blocking:
-                raise RuntimeError("nobody can wait here: this is outside of a run")
+                raise RuntimeError("no thread can wait here: this is outside of a run")
             return False
         if scheduler.aborting:
             scheduler.pass_through(me)
@@ -174,6 +181,7 @@ class Semaphore(Location):
     __enter__ = acquire
 
     def release(self, n: int = 1) -> None:
+        """As `threading.Semaphore.release`: a point of choice; `bound` is kept."""
         if n < 1:
             raise ValueError("n must be one or more")
         me = instrumented.caller()
@@ -229,12 +237,14 @@ class Event(Location):
         return scheduler
 
     def is_set(self) -> bool:
+        """As `threading.Event.is_set`: a point of choice."""
         self._at("is_set", writes=False)
         return self._flag
 
     isSet = is_set  # noqa: N815
 
     def set(self) -> None:
+        """As `threading.Event.set`: a point of choice; all threads that wait are woken."""
         scheduler = self._at("set", writes=True)
         self._flag = True
         if scheduler is not None:
@@ -243,17 +253,19 @@ class Event(Location):
             self.waiting.clear()
 
     def clear(self) -> None:
+        """As `threading.Event.clear`: a point of choice."""
         self._at("clear", writes=True)
         self._flag = False
 
     def wait(self, timeout: float | None = None) -> bool:
+        """As `threading.Event.wait`: a point of choice, and a wait in virtual time."""
         scheduler = self._at("wait", writes=False)
         if self._flag:
             return True
         if scheduler is None:
             if instrumented._scheduler is not None and instrumented._scheduler.aborting:
                 raise Aborted
-            raise RuntimeError("nobody can wait here: this is outside of a run")
+            raise RuntimeError("no thread can wait here: this is outside of a run")
         me = scheduler.current
         if timeout is not None and timeout <= 0:
             return False

@@ -1,4 +1,4 @@
-"""Notices a thread that neither comes to a point nor ends: blocked by something nobody controls, or in a loop."""
+"""Notices a thread that neither comes to a point nor ends: blocked by something not controlled, or in a loop."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Every access of rewritten code comes by here. Two accesses of one location, by two threads, one of them a store, that
 no primitive puts in order, are a race: from the next run on, all sites that accessed it are points of choice. What is
 always guarded by a lock never becomes one: the order of the guarded pieces is chosen where the lock is acquired, and
-no other order can be told apart. So a schedule has few points, and those are where threads can disagree.
+no other order can be distinguished. So a schedule has few points, and those are where threads can disagree.
 
 Order is kept by vector clocks: a release leaves the clock of its thread behind, an acquire takes it over. A race that
 one schedule hides, because a lock happened to be taken in between, is seen in another; an exhaustive search begins
@@ -94,7 +94,7 @@ class Watcher:
     def __init__(self, scheduler: Scheduler, files: Iterable[str] = ()) -> None:
         self._scheduler = scheduler
         self._files = frozenset(files)
-        self.hot: bytearray = bytearray(len(SITES) + 1024)
+        self.racing: bytearray = bytearray(len(SITES) + 1024)
         """Which sites are points."""
         self.found: int = 0
         """How many sites are; more of them: what was seen before does not hold any more."""
@@ -107,7 +107,7 @@ class Watcher:
         self._pending: set[int] = set()  # sites that are points from the next run on
         self.last = self.turns = 0  # how often a loop has gone round since that step
         self._by_site: dict[int, _Location] = {}  # where a load was last
-        self._racing: set[_Location] = set()  # seen in this run
+        self._raced: set[_Location] = set()  # seen in this run
 
     def prepare(self) -> None:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
@@ -116,30 +116,30 @@ class Watcher:
         }
 
     def forget(self) -> None:
-        """After the last run: let go of what the program made, while its functions still are what they were."""
+        """After the last run: drop what the program made, while its functions still are what they were."""
         self._locations.clear()
         self._by_site.clear()
 
     def begin(self) -> None:
         """Before each run."""
         self.forget()
-        for entry in self._racing:
+        for entry in self._raced:
             self._pending |= entry.sites
-        self._racing.clear()
+        self._raced.clear()
         if not self.frozen:
             self.learn()
-        if len(self.hot) < len(SITES):
-            self.hot.extend(bytes(len(SITES) - len(self.hot) + 1024))
+        if len(self.racing) < len(SITES):
+            self.racing.extend(bytes(len(SITES) - len(self.racing) + 1024))
 
     @property
     def has_more(self) -> bool:
         """Whether there is something to learn."""
-        self._pending = {site for site in self._pending if not self.hot[site]}
+        self._pending = {site for site in self._pending if not self.racing[site]}
         return bool(self._pending or self._new)
 
     def learn(self) -> None:
         """Make points of what has raced, or waited in a loop, since."""
-        self.heat(sorted(self._pending))
+        self.mark(sorted(self._pending))
         self._pending.clear()
         self._written |= self._new
         self.found += len(self._new)
@@ -149,11 +149,11 @@ class Watcher:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
         self._new.add(name)
 
-    def heat(self, sites: list[int]) -> None:
+    def mark(self, sites: list[int]) -> None:
         """Make points of these."""
         for site in sites:
-            if not self.hot[site]:
-                self.hot[site] = 1
+            if not self.racing[site]:
+                self.racing[site] = 1
                 self.found += 1
                 self._written.add(SITES[site].what.rpartition(".")[2])
 
@@ -161,12 +161,12 @@ class Watcher:
         """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
         if yes:
             self._written |= {name for site in SITES if (name := site.stores)}
-        self.hot[:] = bytes((entry or SHOWN) if yes else (entry % SHOWN) for entry in self.hot)
+        self.racing[:] = bytes((entry or SHOWN) if yes else (entry % SHOWN) for entry in self.racing)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
         scheduler, watcher = self._scheduler, self
-        locations, hot = self._locations, self.hot
+        locations, racing = self._locations, self.racing
         reached, touched = self._reached, self._touched
 
         by_site, written, methods = self._by_site, self._written, self._methods
@@ -180,7 +180,7 @@ class Watcher:
                 location = by_site[site] = find(entry, name)
                 location.sites.add(site)
             me = scheduler.current
-            if hot[site]:
+            if racing[site]:
                 if scheduler.step_log is None:  # `reached`, written out
                     me.location, me.writes, me.what = location, False, site
                     scheduler.step(me)
@@ -197,7 +197,7 @@ class Watcher:
             return getattr(entry, name)
 
         def call(entry: Any, name: str, site: int) -> Any:
-            """An attribute that is called: mostly a method, which nobody stores."""
+            """An attribute that is called: mostly a method, which is never stored."""
             kind = type(entry)
             if methods.get(site) is kind:
                 return getattr(entry, name)
@@ -247,7 +247,7 @@ class Watcher:
 
         def access(entry: Any, name: str, value: Any, site: int, writes: bool) -> None:
             location = find(entry, name)
-            if hot[site]:
+            if racing[site]:
                 reached(location, site, writes, entry, name, value)
             location.sites.add(site)
             touched(location, writes)
@@ -278,7 +278,7 @@ class Watcher:
                 location = locations.get(key)
                 if location is None:
                     location = locations[key] = _Location(key)
-                if hot[site]:
+                if racing[site]:
                     reached(location, site, writes, None, key)
                 location.sites.add(site)
                 touched(location, writes)
@@ -287,8 +287,8 @@ class Watcher:
             """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
             if not scheduler.watching:
                 return
-            if hot[site]:
-                if hot[site] != SHOWN:
+            if racing[site]:
+                if racing[site] != SHOWN:
                     me = scheduler.current
                     me.location, me.writes, me.what = None, False, site
                     scheduler.pause(me)
@@ -332,7 +332,7 @@ class Watcher:
         """A point, before a racing access."""
         scheduler = self._scheduler
         me = scheduler.current
-        if self.hot[site] == SHOWN:
+        if self.racing[site] == SHOWN:
             scheduler.step_log.access(me, entry, name, site, writes, value)
             return
         me.location, me.writes, me.what = location, writes, site
@@ -348,12 +348,12 @@ class Watcher:
         index, vc = me.index, me.vc
         by = location.stored_by
         if by >= 0 and by != index and (by >= len(vc) or vc[by] < location.stored):
-            self._racing.add(location)
+            self._raced.add(location)
         looked = location.looked
         if writes:
             for other, when in looked.items():
                 if other != index and (other >= len(vc) or vc[other] < when):
-                    self._racing.add(location)
+                    self._raced.add(location)
             looked.clear()
             location.stored_by, location.stored = index, vc[index]
         else:

@@ -50,10 +50,16 @@ SUBSCRIBER: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> None:
-    """Start the JVM of this process, with `classpath`: jars and folders. Does nothing where one is running.
+    """Start the JVM of this process. Does nothing where one is running.
 
-    A process has one JVM, and can't start it anew; a class path that is given later is added to it. Raises
-    ReactiveError where there is no JVM to start, or a path that is not there.
+    A process has one JVM, and can't start it anew; a class path that is given later is added to it.
+
+    Args:
+        classpath: Jars and folders.
+        *options: Options of the JVM, as on its command line. They have no effect where it is running.
+
+    Raises:
+        ReactiveError: There is no JVM to start, or a path is not there.
     """
     paths = [Path(path) for path in classpath]
     for path in paths:
@@ -76,10 +82,23 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
 
 
 def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
-    """A publisher, subscriber or processor of Python, as Java sees it: what it can do decides which.
+    """A publisher, subscriber or processor of Python, as Java sees it: its methods decide which.
 
-    `api` is whose interfaces: `org.reactivestreams`, whose jar has to be on the class path, or "flow",
-    `java.util.concurrent.Flow`. Raises TypeError for what is none of the three.
+    Args:
+        item: The publisher, subscriber or processor.
+        api: Whose interfaces: "reactive-streams" for `org.reactivestreams`, whose jar has to be on the class path, or
+            "flow" for `java.util.concurrent.Flow`.
+
+    Returns:
+        A Java object of the interface.
+
+    Raises:
+        TypeError: `item` is none of the three.
+        ValueError: `api` is none of the two.
+        ReactiveError: There is no JVM yet, or the jar is not on the class path.
+
+    Thread:
+        A signal runs to its end on the thread it came on.
     """
     _running()
     publishes, subscribes = callable(getattr(item, "subscribe", None)), all(hasattr(item, name) for name in SUBSCRIBER)
@@ -95,7 +114,18 @@ def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
 def from_java(item: Any, /) -> Any:
     """A publisher, subscriber or processor of Java, of either API, as Python sees it.
 
-    What was handed to Java by `to_java` comes back as a view of that. Raises TypeError for what is none of the three.
+    Args:
+        item: A Java object. What was handed to Java by `to_java` comes back as a view of that.
+
+    Returns:
+        An object with the methods of `Publisher`, `Subscriber` or `Processor`.
+
+    Raises:
+        TypeError: `item` is none of the three.
+        ReactiveError: There is no JVM yet.
+
+    Thread:
+        A signal runs to its end on the thread it came on.
     """
     _running()
     for api in PACKAGES:
@@ -157,17 +187,17 @@ class _JavaSubscriber:
     """A subscriber of Python behind the Java interface."""
 
     def __init__(self, subscriber: Subscriber[Any], api: Api) -> None:
-        # Strong until the stream has ended or was cancelled, weak from then on: what comes late still arrives, if there
-        # is anybody (2.8), but Java keeps nobody alive by it (3.13). `_let_go` sets the weak one first.
+        # Strong until the stream has ended or was cancelled, weak from then on: what comes late still arrives, if the
+        # subscriber is there (2.8), but Java does not keep it alive (3.13). `_release` sets the weak one first.
         self._subscriber: Subscriber[Any] | None = subscriber
-        self._weak: Callable[[], Subscriber[Any] | None] = _nobody
+        self._weak: Callable[[], Subscriber[Any] | None] = _gone
         self._api: Api = api
 
     def _receiver(self) -> Subscriber[Any] | None:
         subscriber = self._subscriber
         return self._weak() if subscriber is None else subscriber
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         with contextlib.suppress(TypeError):  # it can't be referred to weakly
             self._weak = weakref.ref(self._subscriber) if self._subscriber is not None else self._weak
         self._subscriber = None
@@ -179,7 +209,7 @@ class _JavaSubscriber:
             subscription.cancel()
             return
         with _Raising():
-            subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), self._let_go))
+            subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), self._release))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
         _not_null(element, "onNext(null)")
@@ -193,7 +223,7 @@ class _JavaSubscriber:
     def onError(self, error: Any) -> None:  # noqa: N802
         _not_null(error, "onError(null)")
         subscriber = self._receiver()
-        self._let_go()
+        self._release()
         if subscriber is None:
             hooks.error_dropped("an error of Java after its stream had ended", _exception_of(error))
             return
@@ -202,7 +232,7 @@ class _JavaSubscriber:
 
     def onComplete(self) -> None:  # noqa: N802
         subscriber = self._receiver()
-        self._let_go()
+        self._release()
         if subscriber is not None:
             with _Raising():
                 subscriber.on_complete()
@@ -211,7 +241,7 @@ class _JavaSubscriber:
         return repr(self._receiver())
 
 
-def _nobody() -> None:
+def _gone() -> None:
     """What a weak reference gives when its target is gone."""
 
 
@@ -222,7 +252,7 @@ class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
         _JavaPublisher.__init__(self, processor, api)
         _JavaSubscriber.__init__(self, processor, api)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """It is a publisher as well, and is released with that."""
 
 
@@ -307,9 +337,9 @@ class _ProcessorView(_PublisherView, _SubscriberView):
 class _SubscriptionView:
     """A subscription of Java behind the Python interface."""
 
-    def __init__(self, subscription: Any, let_go: Callable[[], None]) -> None:
+    def __init__(self, subscription: Any, release: Callable[[], None]) -> None:
         self._subscription = subscription
-        self._let_go = let_go
+        self._release = release
 
     def request(self, n: int, /) -> None:
         # 3.9: Java is asked for 0 instead of what is no int, and answers it with onError; 3.17: capped.
@@ -318,7 +348,7 @@ class _SubscriptionView:
 
     def cancel(self) -> None:
         self._subscription.cancel()
-        self._let_go()
+        self._release()
 
 
 # -- elements and errors --------------------------------------------------------------------------------------

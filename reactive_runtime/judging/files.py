@@ -91,7 +91,11 @@ class Plan:
         return sum(group.rows for group in self.groups)
 
     def explain(self) -> str:
-        """The plan in a line."""
+        """The plan in a line.
+
+        Returns:
+            How the files are judged, how many records they have, and what the other way would cost.
+        """
         unknown = sum((group.low, group.high) == (_LOWEST, _HIGHEST) for group in self.groups)
         files = {group.file for group in self.groups}
         found = f"{self.rows:,} records in {len(self.groups)} row groups of {len(files)} files"
@@ -142,8 +146,21 @@ def plan(
     way: Literal["ranges", "moved"] | None = None,
     little: int = 1,
 ) -> Plan:
-    """How to judge these files on so many cores: in ranges of up to `most` records, all cores busy to the end, unless
-    there are no more than `little` records for each. `way`: in that way, whatever it costs."""
+    """How to judge these files on so many cores, so that all of them are busy to the end.
+
+    Args:
+        files: Parquet files of traces.
+        cores: How many cores there are, 1 or more.
+        most: How many records a range has at most, as far as footers tell.
+        way: "ranges" or "moved", whatever it costs. None: the way that costs less.
+        little: How many records a core should have at least: where there are fewer, fewer cores are used.
+
+    Returns:
+        The plan, made from the footers alone.
+
+    Raises:
+        TraceError: Names a file that can't be read. A `ForeignError` names one whose columns the judge can't take.
+    """
     groups = footers(files)
     total = sum(group.rows for group in groups)
     cores = max(min(cores, total // little), 1)

@@ -39,10 +39,18 @@ _STRETCH: Final = 10_000
 
 
 class Gathered:
-    """Rows of whole subscriptions, added in parts. One thread; a context manager, which removes what is on disk."""
+    """Rows of whole subscriptions, added in parts. A context manager, which removes what is on disk.
+
+    Args:
+        late_signals: How many signals may follow a cancel from outside, where the records do not say.
+        upto: The ticket of each run that is judged as it was at that ticket. None: all runs are judged whole.
+        most: How many records are held in memory at once; more go to disk.
+
+    Thread:
+        One thread at a time.
+    """
 
     def __init__(self, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST) -> None:
-        """`late_signals` and `upto` as for `judge`; `most`: records held at once."""
         self._late_signals = late_signals
         self._upto = upto or {}
         self._most = most
@@ -71,7 +79,11 @@ class Gathered:
         return None if self._folder is None else Path(self._folder.name)
 
     def add(self, rows: Rows) -> None:
-        """Some more."""
+        """Add some more rows.
+
+        Args:
+            rows: Records in any order; a subscription may be added in several parts.
+        """
         if self._upto:
             rows = rows.upto(self._upto)
         for at in range(0, len(rows), self._most):
@@ -82,7 +94,11 @@ class Gathered:
             self._size += len(part)
 
     def judged(self) -> Iterator[Judged]:
-        """What is found in all that was added; once."""
+        """What is found in all that was added; once.
+
+        Yields:
+            The findings, a part of the subscriptions at a time.
+        """
         if self._files is None:
             rows, self._held = self._held, []
             if self._size:

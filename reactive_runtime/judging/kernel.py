@@ -111,13 +111,22 @@ class Judged(NamedTuple):
 
 
 def judge(rows: Rows, late_signals: int = 1, upto: Mapping[str, int] | None = None) -> Judged:
-    """Judge records that have whole subscriptions; runs in `upto` as they were at that ticket."""
+    """Judge records that have whole subscriptions.
+
+    Args:
+        rows: The records, in any order.
+        late_signals: How many signals may follow a cancel from outside, where the records do not say.
+        upto: The ticket of each run that is judged as it was at that ticket. None: all runs are judged whole.
+
+    Returns:
+        What was found, as Arrow tables.
+    """
     if upto:
         rows = rows.upto(upto)
     if not len(rows):
         return Judged(SUBSCRIPTIONS.empty_table(), VIOLATIONS.empty_table(), WAITS.empty_table())
     trace = _Trace(rows, late_signals)
-    return Judged(*_told(trace))
+    return Judged(*_tables(trace))
 
 
 # -- the order ------------------------------------------------------------------------------------------------
@@ -340,8 +349,11 @@ class _Trace:
         return found
 
     def most_before(self, rows: Array, counts: Array, number: Array) -> Array:
-        """For each of `rows` that of the earlier ones in its subscription that `counts` and has the largest number; of
-        equal ones the first. As a place in `rows`; -1 for none."""
+        """For each of `rows`, that of the earlier ones which has the largest number.
+
+        Only rows of its subscription that `counts` are looked at; of equal ones the first is taken. As a place in
+        `rows`; -1 for none.
+        """
         size = len(rows)
         order = np.lexsort((-np.arange(size), number))
         rank = np.empty(size, np.int64)
@@ -423,8 +435,10 @@ class _Trace:
 
     @cached_property
     def unordered(self) -> tuple[Array, Array, Array, Array]:
-        """The elements of ascending subscriptions whose values do not all rise: rows, their values, which of them are
-        ascending and have an earlier one, and the largest earlier value."""
+        """The elements of ascending subscriptions whose values do not all rise.
+
+        Their rows, their values, which of them are ascending and have an earlier one, and the largest earlier value.
+        """
         rows = self.marked(self.elements, VALUED)
         value = self.of("value", rows)
         places = np.flatnonzero(value[1:] <= value[:-1])
@@ -774,7 +788,7 @@ def _demand_is_met(trace: _Trace) -> Array:
 # -- what comes of it -----------------------------------------------------------------------------------------
 
 
-def _told(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _tables(trace: _Trace) -> tuple[pa.Table, pa.Table, pa.Table]:
     parts, broken = [], np.zeros(trace.groups, np.int32)
     for rule, judges in BREAKS.items():
         found = [rows for item in judges if len(rows := item(trace))]

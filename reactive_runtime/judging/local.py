@@ -21,10 +21,19 @@ __all__ = ["judge_range", "judge_runs", "shown", "together"]
 def judge_runs(
     folders: Sequence[Path | str], late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
 ) -> Judged:
-    """Judge all runs below the folders; memory is bounded by `most` records, and by what is found.
+    """Judge all runs below the folders, in this process; memory is bounded by `most` records, and by what is found.
 
-    `late_signals`: how many may follow a cancel from outside, where the trace does not say. `upto`: runs that are
-    judged as they were at that ticket. TraceError names what is no trace.
+    Args:
+        folders: As `testing.trace.check_files` takes each.
+        late_signals: How many signals may follow a cancel from outside, where the trace does not say.
+        upto: The ticket of each run that is judged as it was at that ticket. None: all runs are judged whole.
+        most: How many records are held in memory at once.
+
+    Returns:
+        What was found, as Arrow tables, in order of run.
+
+    Raises:
+        TraceError: Names what is no trace.
     """
     files = [file for folder in folders for file in check_files(folder)]
     ranges = plan(files, way="ranges", most=most // 2 or 1).ranges
@@ -63,7 +72,20 @@ _SHOWN: Final = 3
 def shown(
     folders: Sequence[Path | str], judged: Judged, late_signals: int = 1, upto: Mapping[str, int] | None = None
 ) -> list[Violation]:
-    """The first few violations, each of another rule, with the signals around them."""
+    """The first few violations, each of another rule, with the signals around them.
+
+    Args:
+        folders: The folders that were judged.
+        judged: What was found in them.
+        late_signals: As for `judge_runs`.
+        upto: As for `judge_runs`.
+
+    Returns:
+        At most three violations.
+
+    Raises:
+        TraceError: Names what is no trace.
+    """
     rows = {row["rule"]: row for row in reversed(judged.violations.to_pylist())}
     chosen = sorted(rows.values(), key=lambda row: (row["run"], row["first"]))[:_SHOWN]
     files = [file for folder in folders for file in check_files(folder)]

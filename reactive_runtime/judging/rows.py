@@ -128,9 +128,16 @@ class Rows:
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Rows:
-        """A table with the columns of `Record`, of any layout; those that older traces lack may be missing.
+        """The rows of a table with the columns of `Record`, of any layout.
 
-        TraceError where a column is missing, is of another type, or has nulls that it must not have.
+        Args:
+            table: The table; columns that older traces lack may be missing.
+
+        Returns:
+            Its rows, in its order.
+
+        Raises:
+            TraceError: A column is missing, is of another type, or has nulls that it must not have.
         """
         try:
             return cls._of_table(table)
@@ -183,7 +190,14 @@ class Rows:
 
     @classmethod
     def of_packed(cls, batch: pa.RecordBatch | pa.Table) -> Rows:
-        """The inverse of `packed`."""
+        """The inverse of `packed`.
+
+        Args:
+            batch: What `packed` gave.
+
+        Returns:
+            The rows.
+        """
         table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
         runs, run = _names(table, "run")
         scenarios, scenario = _names(table, "scenario")
@@ -192,7 +206,14 @@ class Rows:
 
     @classmethod
     def together(cls, parts: Sequence[Rows]) -> Rows:
-        """All of them, one after the other."""
+        """The rows of all parts, one part after the other.
+
+        Args:
+            parts: The parts; one at least.
+
+        Returns:
+            The rows.
+        """
         if len(parts) == 1:
             return parts[0]
         runs, run = _joined([(part.runs, part.run) for part in parts])
@@ -203,7 +224,11 @@ class Rows:
     # -- made from --------------------------------------------------------------------------------------------
 
     def packed(self) -> pa.RecordBatch:
-        """As one Arrow batch."""
+        """The rows as one Arrow batch.
+
+        Returns:
+            A batch of the schema `PACKED`.
+        """
         names = [(self.runs, self.run), (self.scenarios, self.scenario)]
         words = [
             pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(of, pa.string())) for of, codes in names
@@ -213,12 +238,26 @@ class Rows:
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
     def where(self, chosen: Array | slice) -> Rows:
-        """Some of them: a mask, places, or a stretch."""
+        """Some of the rows.
+
+        Args:
+            chosen: A mask, places, or a slice.
+
+        Returns:
+            The rows that are chosen.
+        """
         columns = {name: getattr(self, name)[chosen] for name in ("run", "scenario", *_NUMBERS)}
         return replace(self, **columns)
 
     def upto(self, tickets: Mapping[str, int]) -> Rows:
-        """As `cut` of the reference has it, for the runs that are named there."""
+        """The rows as they were known at a ticket, as `cut` of the reference has it.
+
+        Args:
+            tickets: The ticket of each run that was cut off; the others are whole.
+
+        Returns:
+            The rows.
+        """
         known = np.array([tickets.get(run, 0) for run in self.runs], np.int64)[self.run]
         is_cut = np.array([run in tickets for run in self.runs], bool)[self.run]
         if not is_cut.any():
@@ -232,7 +271,14 @@ class Rows:
         return replace(rows, flags=flags | cancels * np.int16(UNCLOCKED), end=np.where(open_, CUT, rows.end))
 
     def records(self, places: Array | slice) -> Iterator[Record]:
-        """What the judge knows of some of them, for the reference: the same in all that decides."""
+        """What the judge knows of some rows, for the reference: the same in all that decides.
+
+        Args:
+            places: Places, or a slice.
+
+        Yields:
+            A record for each.
+        """
         columns = [getattr(self, name)[places].tolist() for name in ("run", "scenario", *_NUMBERS)]
         for run, scenario, subscription, flags, elements, thread, n, begin, end, ns, value, late in zip(
             *columns, strict=True
@@ -350,12 +396,12 @@ def _raised(table: pa.Table, kind: Array) -> Array:
     column = table.column("error")
     if column.null_count == len(column):
         return np.zeros(0, np.int64)
-    told = np.flatnonzero(~_nulls(table, "error"))
-    texts = _taken(table, "error", told)
+    erring = np.flatnonzero(~_nulls(table, "error"))
+    texts = _taken(table, "error", erring)
     if pa.types.is_dictionary(texts.type):
         texts = texts.cast(texts.type.value_type)
     says: Array = pc.starts_with(texts, "raised ").to_numpy()
-    found: Array = told[(kind[told] != KINDS.index(Signal.ON_ERROR)) | says]
+    found: Array = erring[(kind[erring] != KINDS.index(Signal.ON_ERROR)) | says]
     return found
 
 
@@ -369,8 +415,10 @@ def _late(table: pa.Table) -> Array:
 
 
 def flags_in_sql(columns: Collection[str]) -> str:
-    """`flags` of the records that have these columns, as an expression of Spark's SQL; above them, the number of the
-    first column of REQUIRED that is null, counted from 1."""
+    """`flags` of the records that have these columns, as an expression of Spark's SQL.
+
+    Above the flags is the number of the first column of REQUIRED that is null, counted from 1.
+    """
     kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
     conditions = {
         RAISED: f"error is not null and (not signal <=> '{Signal.ON_ERROR.value}' or startswith(error, 'raised '))",

@@ -14,7 +14,7 @@ from reactive_runtime.testing.reference import Reference
 __all__ = ["judge_in_order"]
 
 
-class _Told:
+class _Watched:
     """A subscription so far."""
 
     def __init__(self, first: Record, late_signals: int) -> None:
@@ -33,24 +33,24 @@ def judge_in_order(records: Iterable[Record], late_signals: int = 1) -> Judged:
 
     What is kept is what is known of each subscription, whatever the number of its records.
     """
-    told: dict[tuple[str, int], _Told] = {}
+    watched: dict[tuple[str, int], _Watched] = {}
     for record in records:
         key = (record.run, record.subscription)
-        if key not in told:
-            told[key] = _Told(record, late_signals)
-        told[key].feed(record)
+        if key not in watched:
+            watched[key] = _Watched(record, late_signals)
+        watched[key].feed(record)
     subscriptions: list[dict[str, Any]] = []
     violations: list[dict[str, Any]] = []
     waits: dict[tuple[str, str, str, int], tuple[int, int]] = {}
-    for (run, subscription), message in told.items():
-        whose = {"run": run, "scenario": message.scenario, "subscription": subscription}
-        past = message.reference.past
-        subscriptions.append({**whose, **past.amounts()._asdict(), "broken": len(message.broken)})
+    for (run, subscription), item in watched.items():
+        whose = {"run": run, "scenario": item.scenario, "subscription": subscription}
+        past = item.reference.past
+        subscriptions.append({**whose, **past.amounts()._asdict(), "broken": len(item.broken)})
         violations += (
-            {**whose, "rule": rule, "count": count, "first": first} for rule, (count, first) in message.broken.items()
+            {**whose, "rule": rule, "count": count, "first": first} for rule, (count, first) in item.broken.items()
         )
         for (what, bucket), (count, longest) in past.all_waits().items():
-            place = (run, message.scenario, what, bucket)
+            place = (run, item.scenario, what, bucket)
             before, most = waits.get(place, (0, 0))
             waits[place] = (before + count, max(most, longest))
     counted = [dict(zip(WAITS.names, (*place, *counts), strict=True)) for place, counts in waits.items()]

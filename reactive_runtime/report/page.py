@@ -19,12 +19,21 @@ BUCKETS: Final = 8  # an octave, as the pipeline counts them
 
 
 def write_report(folder: Path | str, to: Path | str) -> Report:
-    """Write the report on the runs judged below `folder`, as `load` has it, and return what is in it.
+    """Write the report on the runs judged below `folder`, and return what is in it.
 
     By the ending of the file's name, it is a page (.html), Markdown (.md) or JSON (.json), which are summaries for the
     pages of a CI server. The file is replaced in one rename.
 
-    TraceError where there is nothing to report, or the file can't be written; MissingDependencyError without Jinja2.
+    Args:
+        folder: As `load` takes it.
+        to: The file to write. Folders above it are made.
+
+    Returns:
+        What the report shows.
+
+    Raises:
+        TraceError: There is nothing to report, or the file can't be written.
+        MissingDependencyError: There is no Jinja2, which the page needs, or no pyarrow.
     """
     report = load(folder)
     file = Path(to)

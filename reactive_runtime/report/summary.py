@@ -16,7 +16,7 @@ WORDS: Final = {"broken": "Broken", "given up": "Given up", "not judged": "Not a
 
 def json_of(report: Report) -> str:
     """What came of the runs that were judged together, and of the nights before."""
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "verdict": report.verdict,
         "runs": [{name: item.get(name) for name in _OF_RUN} for item in report.together],
         "unable": report.unable,
@@ -47,7 +47,7 @@ def json_of(report: Report) -> str:
             for night in nights
         ],
     }
-    return json.dumps(told, indent=2, ensure_ascii=True, default=str) + "\n"
+    return json.dumps(shown, indent=2, ensure_ascii=True, default=str) + "\n"
 
 
 _OF_RUN: Final = ("run", "started", "complete", "version", "commit", "python", "machine", "seed", "seconds", "records")

@@ -152,7 +152,15 @@ DEMAND: Final = "demand → element"
 def load(folder: Path | str) -> Report:
     """The report on the runs whose verdict is in `folder`, or in `folder`/verdict.
 
-    TraceError where there is none, or a table can't be read.
+    Args:
+        folder: A folder of traces that were judged, or of a verdict.
+
+    Returns:
+        What the report shows.
+
+    Raises:
+        TraceError: There is no verdict, or a table can't be read.
+        MissingDependencyError: There is no pyarrow.
     """
     folder = Path(folder)
     tables = folder / "verdict" if (folder / "verdict").is_dir() else folder
@@ -220,15 +228,15 @@ def _load(tables: Path) -> Report:
 
 def _given_up(run: Cells) -> dict[str, Any]:
     try:
-        told = json.loads(run["given_up"] or "{}")
+        reasons = json.loads(run["given_up"] or "{}")
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return reasons if isinstance(reasons, dict) else {}
 
 
-def _loads(told: str | None) -> dict[str, Cells]:
+def _loads(text: str | None) -> dict[str, Cells]:
     """What each scenario had of the load, as far as the run says something that can be shown."""
-    loads = json.loads(told or "{}")
+    loads = json.loads(text or "{}")
     found = {}
     for scenario, had in loads.items() if isinstance(loads, dict) else ():
         counts = [had.get(item) for item in ("rounds", "signals", "seconds")] if isinstance(had, dict) else []
@@ -296,7 +304,7 @@ def _by_rule(broken: Iterable[Cells]) -> list[Cells]:
 def _rows(table: Path, run: str | None = None, counted: tuple[str, ...] = ()) -> list[Cells]:
     """The rows of a table, of one run or of all; none where there is no such table.
 
-    `counted`: only how many there are of each kind, told apart by these columns, and the sum of their `count`: a bad
+    `counted`: only how many there are of each kind, distinguished by these columns, and the sum of their `count`: a bad
     night has a row for each of a million subscriptions.
     """
     try:

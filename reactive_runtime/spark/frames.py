@@ -91,13 +91,13 @@ class _Partitions:
 
 
 def _taken(batches: deque[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """All of them, each let go as it is taken: the future that brought them may be on a stack further down."""
+    """All of them, each dropped as it is taken: the future that brought them may be on a stack further down."""
     while batches:
         yield batches.popleft()
 
 
 class _Messages:
-    """Reads what Spark serves into Arrow's own memory, which is given back as soon as nobody needs it."""
+    """Reads what Spark serves into Arrow's own memory, which is given back as soon as it is not needed."""
 
     def load_stream(self, stream: Any) -> Iterator[Any]:
         import pyarrow as pa

@@ -29,7 +29,7 @@ class Jobs:
         self._session = session
         self._what = what
         self.tag: str = f"reactive-runtime-{uuid.uuid4().hex}"
-        # One more for whoever goes on, on the thread on which a call ended, and one to cancel. They begin when used.
+        # One more for what goes on, on the thread on which a call ended, and one to cancel. They begin when used.
         self.pool: primitives.ThreadPoolExecutor = primitives.ThreadPoolExecutor(most + 2, what)
         self._changed = primitives.Condition()
         self._over = False  # _changed
@@ -38,7 +38,7 @@ class Jobs:
         self._arrived = False  # _changed; whether any result has
 
     def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
-        """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over, and nobody wants to know.
+        """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over.
 
         What it raises becomes a SparkError with Spark's reason first.
         """
@@ -66,10 +66,10 @@ class Jobs:
             return self._over
 
     def hold(self, most: int, *, first: bool) -> bool:
-        """Wait until fewer than `most` results are there that nobody is done with, and add one. False: it is over.
+        """Wait until fewer than `most` results are there that are still in use, and add one. False: it is over.
 
-        The `first` is fetched alone, to be there sooner. (Who calls, `map_parallel`, takes a result for done when it is
-        delivered; here it is done with when its last row is.) For a thread of the pool, with nothing better to do.
+        The `first` is fetched alone, to be there sooner. (`map_parallel`, which calls this, takes a result for done
+        when it is delivered; here it is in use until its last row was taken.) For a thread of the pool that may wait.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._over or (self._held < most and (first or self._arrived)))
@@ -84,17 +84,17 @@ class Jobs:
                 self._changed.notify_all()
 
     def done_with(self) -> Iterator[Any]:
-        """An iterator without elements, to chain to those of a result: at its end, somebody is done with it."""
+        """An iterator without elements, to chain to those of a result: at its end, the result is released."""
         return _End(self)
 
-    def let_go(self) -> None:
-        """Somebody is done with a result."""
+    def release(self) -> None:
+        """A result is not in use any more."""
         with self._changed:
             self._held -= 1
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], seconds: float) -> bool:
-        """Wait for what nobody tells of, looking again every `seconds`; False when it is over."""
+        """Wait for what no call reports, looking again every `seconds`; False when it is over."""
         while not ready():
             with self._changed:
                 if self._changed.wait_for(lambda: self._over, seconds):
@@ -155,5 +155,5 @@ class _End:
         return self
 
     def __next__(self) -> Any:
-        self._jobs.let_go()
+        self._jobs.release()
         raise StopIteration

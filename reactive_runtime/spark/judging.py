@@ -7,7 +7,7 @@
 The first two are for files that this process and the tasks see at one path, with columns as they are judged; the plan
 (`reactive_runtime.judging.files`) says by its cost which it is. Other files are left to Spark to read: those of a file
 system of Spark's, those the tasks do not see, columns of other types, in other letters, or in the names of folders.
-`explain` tells which way it is, and why. All are plain DataFrames, of
+`explain` says which way it is, and why. All are plain DataFrames, of
 descriptions of tasks or of packed columns, and so work with Spark Connect too. A task holds a bounded number of
 records, and keeps others on its disk; a subscription that is larger is judged a record at a time, slowly and exactly.
 """
@@ -45,7 +45,7 @@ _LITTLE: Final = 100_000
 """Records that are not worth a task of their own."""
 
 _PARTS: Final = 4
-"""For each core, the tasks that judge what was moved, where nobody has counted it."""
+"""For each core, the tasks that judge what was moved, where it was not counted."""
 
 _BLOB: Final = 500_000
 """Records that are read before they are sorted to their tasks."""
@@ -75,7 +75,11 @@ class Found:
     """How, in a line."""
 
     def kept(self) -> Found:
-        """Computed once, now, and planned from here on without how it came about."""
+        """Computed once, now, and planned from here on without how it came about.
+
+        Returns:
+            The same findings.
+        """
         return Found(self.frame.localCheckpoint(), self.plan)
 
     @cached_property
@@ -121,9 +125,21 @@ def judge_files(
     """Judge all records of these trace files, or of the Parquet files in these folders.
 
     What this process or the tasks can't read as it lies, Spark reads: `s3a://…`, columns of other types, partitions of
-    folders (docs/traces.md). `late_signals`: how many may follow a cancel from outside, where the trace does not say.
-    `upto`: runs that are judged as they were at that ticket. `way`: whatever it costs. `most`: records that a task
-    holds at once. TraceError names what is no trace, or can't be read in any way.
+    folders (docs/traces.md).
+
+    Args:
+        spark: The session.
+        files: Parquet files, or folders of such; paths or URIs.
+        late_signals: How many signals may follow a cancel from outside, where the trace does not say.
+        upto: The ticket of each run that is judged as it was at that ticket. None: all runs are judged whole.
+        way: "ranges", "moved" or "frame", whatever it costs. None: the way that costs least.
+        most: How many records a task holds at once.
+
+    Returns:
+        What was found, as DataFrames; Spark computes them at an action.
+
+    Raises:
+        TraceError: Names what is no trace, or can't be read in any way.
     """
     how = planned(spark, files, way, most)
     if isinstance(how, LeftToSpark):
@@ -140,10 +156,20 @@ def judge_files(
 def judge_frame(
     signals: DataFrame, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
 ) -> Found:
-    """Judge the rows of any DataFrame with the columns of a trace; those of newer schemas may be missing.
+    """Judge the rows of any DataFrame with the columns of a trace; docs/traces.md has the columns.
 
-    docs/traces.md has the columns. Arguments as of `judge_files`. TraceError names columns that are missing; one that
-    must not have nulls, and has some, fails the job, by name.
+    Args:
+        signals: The records; columns of newer schemas may be missing.
+        late_signals: As for `judge_files`.
+        upto: As for `judge_files`.
+        most: How many records a task holds at once.
+
+    Returns:
+        What was found, as DataFrames. An action on them fails where a column has nulls that must not have some, by
+        name.
+
+    Raises:
+        TraceError: Names the columns that are missing.
     """
     parts = _PARTS * _cores(signals.sparkSession)
     sent = _packed(signals).mapInArrow(_SendRows(parts), _schema(_SENT))
@@ -172,9 +198,17 @@ def planned(
 
 
 def explain(spark: SparkSession, folders: Sequence[Path | str]) -> str:
-    """How what is in these folders is judged, and why, in a line: their runs, or else all their Parquet files.
+    """How what is in these folders is judged, and why, in a line.
 
-    TraceError as of `judge_files`, and where a run does not hold what it says.
+    Args:
+        spark: The session.
+        folders: Folders of runs, or else of Parquet files; paths or URIs.
+
+    Returns:
+        The line.
+
+    Raises:
+        TraceError: As of `judge_files`, and where a run does not hold what its metadata says.
     """
     files: list[Path | str] = []
     for item in map(_local, map(str, folders)):
@@ -270,7 +304,7 @@ def _read(spark: SparkSession, left: LeftToSpark) -> DataFrame:
 
 
 def _cores(spark: SparkSession) -> int:
-    """Tasks that run side by side, where Spark tells."""
+    """How many tasks run side by side, where Spark says so."""
     return 8 if is_connected(spark) else int(spark.sparkContext.defaultParallelism)
 
 

@@ -21,7 +21,8 @@ beginning, a night at a time, and each night is held against what was usual by t
    is neither usual itself, nor does it raise what the next is held against. When it is over, it is named for a night
    or two more.
 
-`python benchmarks/regressions.py` prints, on made-up histories, how often this cries wolf, and what it finds when.
+`python benchmarks/regressions.py` prints, on made-up histories, how often this raises a false alarm, and
+when it finds what.
 """
 
 from __future__ import annotations
@@ -255,8 +256,8 @@ def regressions(tables: Path, latency: pyarrow.Table, runs: pyarrow.Table) -> py
         *_, last = gone_through((run, medians[run]) for run in [*history, newest["run"]])
         for (scenario, what), one in last.items():
             now = int(one.now * (1_000 if scenario == ALL else 1))
-            told = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
-            rows.append(dict(zip(_COLUMNS, (*told, one.nights, one.slower, one.since), strict=True)))
+            values = (newest["run"], scenario, what, now, int(now / one.ratio), one.ratio, one.spread)
+            rows.append(dict(zip(_COLUMNS, (*values, one.nights, one.slower, one.since), strict=True)))
     if not rows:
         return None
     rows.sort(key=lambda item: (not item["slower"], -item["ratio"]))

@@ -250,16 +250,16 @@ class Elements:
                     pa.array([value], field.type)
                 except (pa.ArrowException, TypeError, ValueError, OverflowError) as misfit:
                     kind = type(value).__name__
-                    told = f"{_shown(value)} ({kind}) is no {field.type}: {_first_line(misfit)}"
-                    raise self._misfit(place, field.name, told) from misfit
+                    why = f"{_shown(value)} ({kind}) is no {field.type}: {_first_line(misfit)}"
+                    raise self._misfit(place, field.name, why) from misfit
             raise SparkError(f"{self._what}: field {field.name!r}: {_first_line(error)}") from error
         if column.null_count and not field.nullable:
             place = next(at for at, value in enumerate(values) if value is None)
             raise self._misfit(place, field.name, "None, in a field that is required")
         return column
 
-    def _misfit(self, place: int, name: str, told: str) -> SparkError:
-        return SparkError(f"{self._what}: element {self._seen + place}, field {name!r}: {told}")
+    def _misfit(self, place: int, name: str, why: str) -> SparkError:
+        return SparkError(f"{self._what}: element {self._seen + place}, field {name!r}: {why}")
 
 
 def _is_series(kind: type) -> bool:

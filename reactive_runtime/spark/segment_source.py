@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark.segments import READY, bounds, told
+from reactive_runtime.spark.segments import READY, bounds, position_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,9 +26,11 @@ class SegmentSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """The name of the format, for `readStream.format`."""
         return "reactive_runtime_segments"
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
+        """The reader of the folder that the option `path` names."""
         return _Reader(Path(self.options["path"]))
 
 
@@ -41,9 +43,11 @@ class _Segment(InputPartition):
 
 
 class _Reader(DataSourceStreamReader):
+    """Finds the segments that a query has not read, and removes those that it has committed."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._feed: str = told(folder)["feed"]
+        self._feed: str = position_of(folder)["feed"]
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._offset(0)
@@ -77,7 +81,7 @@ class _Reader(DataSourceStreamReader):
             yield from file.iter_batches()
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What comes before `end` was committed."""
+        """Remove the segments before `end`, which was committed."""
         elements = self._elements(end)
         for segment in self._segments():
             if bounds(segment.name)[1] <= elements:
@@ -88,7 +92,7 @@ class _Reader(DataSourceStreamReader):
         return {"feed": self._feed, "elements": elements}
 
     def _elements(self, offset: dict[str, Any]) -> int:
-        """Of an offset of this feed."""
+        """The number of elements of an offset; SparkError where it is of another feed."""
         if offset["feed"] != self._feed:
             raise SparkError(
                 f"{self._folder}: the checkpoint is of a query that read another feed: use the folder of that feed, or"

@@ -7,9 +7,9 @@
                                                      which feed: no other folder ever has the same name of its own
 
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
-the position takes it in, in one rename; the file is moved to where Spark looks. Who comes after a kill finds either no
-mention of it, and throws the file away, or the position, and moves the file. So an element that the position counts is
-in one segment, once.
+the position takes it in, in one rename; the file is moved to where Spark looks. A feed that begins after a kill finds
+either no mention of it, and throws the file away, or the position, and moves the file. So an element that the position
+counts is in one segment, once.
 
 Spark reads them as a data source of its own, whose offset is a number of elements of this feed. It keeps that in its
 checkpoint, and whenever it plans a batch says where the last one that it has committed came to an end: what lies before
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["READY", "Segments", "bounds", "elements_fed", "told"]
+__all__ = ["READY", "Segments", "bounds", "elements_fed", "position_of"]
 
 READY: Final = "segments"
 """Where Spark looks, below the folder."""
@@ -48,8 +48,8 @@ def bounds(name: str) -> tuple[int, int]:
     return int(first), int(first) + int(rows)
 
 
-def told(folder: Path) -> dict[str, Any]:
-    """What a feed says of itself: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
+def position_of(folder: Path) -> dict[str, Any]:
+    """The position file of a feed: its `feed`, its `schema`, its `elements`. Empty where it has not begun."""
     position = folder / _POSITION
     known: dict[str, Any] = json.loads(position.read_text()) if position.exists() else {}
     return known
@@ -58,13 +58,20 @@ def told(folder: Path) -> dict[str, Any]:
 def elements_fed(folder: str | Path) -> int:
     """How many elements the feed in `folder` has ever taken: a flow that is begun again should skip as many.
 
-    0 where there is none yet. What it counts survives the end of either process, and comes to the query once.
+    What it counts survives the end of either process, and comes to the query once.
 
-    >>> from reactive_runtime import Flow
-    >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
-    5
+    Args:
+        folder: The folder of the feed, as `SparkSink.stream` takes it.
+
+    Returns:
+        The number of elements; 0 where there is no feed yet.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
+        5
     """
-    elements: int = told(Path(folder)).get("elements", 0)
+    elements: int = position_of(Path(folder)).get("elements", 0)
     return elements
 
 
@@ -86,7 +93,7 @@ class Segments:
         try:
             for place in (self._ready, self._next):
                 place.mkdir(parents=True, exist_ok=True)
-            known = told(self._folder)
+            known = position_of(self._folder)
             if not known:
                 self._tell(0)
         except (OSError, ValueError) as error:

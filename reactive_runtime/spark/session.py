@@ -48,9 +48,17 @@ _DEFAULTS: Final = {
 def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process, made if there is none yet.
 
-    `master` is Spark's own (`local[2]`, `spark://…`); `conf` holds any `spark.*` settings, which win over ours.
-    Workers use this very interpreter. Raises MissingDependencyError, in one line, where there is no pyspark or
-    no Java of version 17 or newer.
+    Workers use this very interpreter.
+
+    Args:
+        master: Spark's own: `local[2]`, `spark://…`.
+        conf: Any `spark.*` settings, which win over those of this package.
+
+    Returns:
+        The session.
+
+    Raises:
+        MissingDependencyError: In one line, where there is no pyspark, or no Java of version 17 or newer.
     """
     try:
         from pyspark.sql import SparkSession
@@ -103,8 +111,8 @@ def java_home() -> str:
     how = "install it (Debian: apt-get install openjdk-17-jre-headless), or point JAVA_HOME at it"
     if java is None or not Path(java).exists():
         raise MissingDependencyError(f"Spark needs Java {_LEAST_JAVA} or newer, and there is none: {how}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', answer)
     if found is None or int(found[1]) < _LEAST_JAVA:
         version = found[1] if found else "of unknown version"
         raise MissingDependencyError(f"Spark needs Java {_LEAST_JAVA} or newer, and {java} is {version}: {how}")

@@ -26,7 +26,7 @@ __all__ = ["SparkFeed", "SparkSink"]
 T = TypeVar("T")
 
 _LOOK: Final = 0.05
-"""Seconds after which the folder is looked at again, where it has no room: Spark tells nobody that it removed one."""
+"""Seconds after which the folder is looked at again, where it has no room: Spark does not say that it removed one."""
 
 
 class SparkSink(Generic[T]):
@@ -46,22 +46,58 @@ class SparkSink(Generic[T]):
         self._seconds = seconds
 
     def parquet(self, path: str | Path, *, mode: str = "append", **options: Any) -> primitives.Future[int]:
-        """Append to a folder of Parquet files; see `format`."""
+        """Run the flow, and append its elements to a folder of Parquet files.
+
+        Args:
+            path: The folder, which is made if there is none.
+            mode: As for `format`.
+            **options: As for `format`.
+
+        Returns:
+            As of `format`.
+        """
         return self.format("parquet", path, mode=mode, **options)
 
     def table(self, name: str, *, mode: str = "append", **options: Any) -> primitives.Future[int]:
-        """Append to a table of Spark's catalogue, which is made if there is none; see `format`."""
+        """Run the flow, and append its elements to a table of Spark's catalogue, which is made if there is none.
+
+        Args:
+            name: The name of the table.
+            mode: As for `format`.
+            **options: As for `format`.
+
+        Returns:
+            As of `format`.
+        """
         return self._written(lambda writer: writer.mode(mode).options(**options).saveAsTable(name))
 
     def format(
         self, format: str, path: str | Path | None = None, *, mode: str = "append", **options: Any
     ) -> primitives.Future[int]:
-        """Run the flow, and write its elements in any format of Spark; the future has the number of elements written.
+        """Run the flow, and write its elements in any format of Spark.
 
         Each micro-batch is one job of Spark, whose rows are there when it is committed, or not at all. One that fails
         is written once more, and the error goes to the hook; when that fails too, the flow is cancelled, and the future
-        has the error. Cancelling the future cancels the flow and the job that runs. `mode` and `options` are those of
-        Spark's `DataFrameWriter`; a mode that replaces ("overwrite") does so with every batch.
+        has the error.
+
+        Args:
+            format: The name of a format of Spark.
+            path: Where to write. None: the format needs no path.
+            mode: The mode of Spark's `DataFrameWriter`; one that replaces ("overwrite") does so with every batch.
+            **options: The options of Spark's `DataFrameWriter`.
+
+        Returns:
+            A future, which has the number of elements written, or the error. Cancelling it cancels the flow and the job
+            that runs.
+
+        Demand:
+            A batch is gathered, and one waits, while one is written.
+
+        Cancellation:
+            A cancel of the future passes upstream, and cancels the job that runs.
+
+        Thread:
+            Batches are written on threads of the sink; the flow runs on one of them where it has no executor.
         """
         to = None if path is None else str(path)
         return self._written(lambda writer: writer.format(format).mode(mode).options(**options).save(to))
@@ -69,11 +105,25 @@ class SparkSink(Generic[T]):
     def stream(self, folder: str | Path, *, segments: int = 4) -> SparkFeed:
         """Run the flow, and keep its elements in `folder` until a streaming query has taken them.
 
-        Each micro-batch is a segment, a Parquet file; at most `segments` (2 or more) are there at once. When there is
-        no room the flow is not asked for more, until Spark has committed a batch and removed what it was made of. What
-        is in the folder survives the end of either process: `elements_fed(folder)` says how many elements a flow that
-        is begun again should skip. One flow at a time feeds a folder, and one query empties it. SparkError where the
-        folder holds segments of another schema.
+        Each micro-batch is a segment, a Parquet file. What is in the folder survives the end of either process:
+        `elements_fed(folder)` says how many elements a flow that is begun again should skip. One flow at a time feeds a
+        folder, and one query empties it.
+
+        Args:
+            folder: The folder, which is made if there is none.
+            segments: How many segments are there at once, at most; 2 or more.
+
+        Returns:
+            The DataFrame for the query, and the future of the flow.
+
+        Raises:
+            TypeError: `segments` is no int.
+            ValueError: `segments` is below 2.
+            SparkError: The folder holds segments of another schema, or the session was stopped.
+
+        Demand:
+            When there is no room, the flow is not asked for more until Spark has committed a batch and removed what it
+            was made of.
         """
         at_least("to_spark", "segments", 2, segments)
         not_stopped("to_spark", self._spark)
@@ -114,7 +164,7 @@ class SparkSink(Generic[T]):
             batches = self._source.batch(self._batch_rows)
         else:
             batches = self._source.batch_by(self._batch_rows, self._seconds)
-        # On a thread of ours, where nobody has chosen one: a batch is gathered, and one waits, while one is written.
+        # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
         return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]
@@ -134,5 +184,9 @@ class SparkFeed:
         self._kept = kept
 
     def outstanding(self) -> int:
-        """Segments that are there now."""
+        """How many segments are there now.
+
+        Returns:
+            The number of files.
+        """
         return self._kept.outstanding()

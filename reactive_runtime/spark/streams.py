@@ -56,14 +56,14 @@ def flow_of_stream(
 
 
 class _NotTakenError(Exception):
-    """Raised into Spark, so that it does not commit a batch that nobody has taken."""
+    """Raised into Spark, so that it does not commit a batch that was not taken."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], _NotTakenError))
 
 
-logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it tells of all that a callback raises
+logging.getLogger("py4j.clientserver").addFilter(_is_news)  # it logs all that a callback raises
 
 
 class _Batch:
@@ -82,7 +82,7 @@ class _Batch:
         return Flow.empty()
 
     def refuse(self) -> None:
-        """Nobody takes it any more."""
+        """It will not be taken any more."""
         if self._first():
             self._settled.set_exception(_NotTakenError("this batch was not taken: the flow is over"))
 
@@ -168,7 +168,7 @@ class _Query:
             batch, query = self._batch, self._query
         if batch is not None:
             batch.refuse()
-        if query is not None:  # stopping waits for Spark, and who cancels should not
+        if query is not None:  # stopping waits for Spark, and a cancel should not
             primitives.Thread(target=_quietly_stopped, args=(query,), name="from_stream: stop", daemon=True).start()
 
 

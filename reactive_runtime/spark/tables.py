@@ -6,9 +6,9 @@
     <verdict>/verdict.json   which runs were judged together the last time, and which could not be
     <verdict>/.lock       held by the one verifier there may be
 
-A verdict takes the place of the one before in one rename, of `.next` to `.commit`. Who comes after a kill moves what is
-left there (`settled`), and does it as often as it takes: what has been moved is no longer there, and what was to be
-removed stays removed.
+A verdict takes the place of the one before in one rename, of `.next` to `.commit`. A verifier that comes after a kill
+moves what is left there (`settled`), and does it as often as it takes: what has been moved is no longer there, and what
+was to be removed stays removed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def one_verifier(to: Path) -> Iterator[None]:
 
 
 def _lock(file: int) -> None:
-    if sys.platform != "win32":  # there, it is for who calls to have one verifier
+    if sys.platform != "win32":  # there, the caller has to see that there is one verifier
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -124,8 +124,8 @@ def settled(to: Path) -> None:
 def together(to: Path) -> Together | None:
     """What was judged together the last time; None where that is not known."""
     try:
-        told = json.loads((to / _WORD).read_text(encoding="utf-8"))
-        return Together([str(message) for message in told["runs"]], [str(message) for message in told["unable"]])
+        word = json.loads((to / _WORD).read_text(encoding="utf-8"))
+        return Together([str(run) for run in word["runs"]], [str(why) for why in word["unable"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -239,11 +239,11 @@ def facts(found: Collection[Held], runs: Collection[str]) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     for run in sorted(runs):
         held = known.get(run)
-        told = (metadata_of(held.folder) if held else None) or {}
+        metadata = (metadata_of(held.folder) if held else None) or {}
         for name in ("given_up", "load"):
-            said = told.get(name)
-            told[name] = json.dumps(said if isinstance(said, dict) else {})
-        rows.append({**told, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
+            said = metadata.get(name)
+            metadata[name] = json.dumps(said if isinstance(said, dict) else {})
+        rows.append({**metadata, "run": run} | ({"records": held.rows, "complete": held.complete} if held else {}))
     return [{name: _fitting(row.get(name), kind) for name, kind in RUNS.items()} for row in rows]
 
 

@@ -44,18 +44,36 @@ def map_flow(
 ) -> DataFrame:
     """The DataFrame through a flow: `fn` is called in each task of Spark, with the rows of a partition as a flow.
 
-    `form` is what an element is: "dicts", "tuples", or "batches" of Arrow. What `fn` makes of them becomes rows of
-    `schema`: mappings, sequences, objects, or Arrow batches; see `reactive_runtime.spark.schemas`. Of streaming
-    DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them: `flat_map_sequential` and
-    `map_parallel` keep that of the partition, `flat_map` does not.
+    Of streaming DataFrames likewise, batch by batch. Rows are in the order in which the flow gives them:
+    `flat_map_sequential` and `map_parallel` keep that of the partition, `flat_map` does not. An error of the flow fails
+    the task, and names the operator, the partition and the row.
 
     `fn` travels to the executors, so all it names has to be picklable: use `Threads` and `Timers` for its executors.
     They begin in the task, and have ended when it ends, in whichever way: a limit, a cancel, another attempt that was
-    faster. The flow is then cancelled, and its iterators are closed. At most 256 rows ahead are asked for, plus
-    `batch_rows` (1 or more) which go on as one batch.
+    faster.
 
-    An error of the flow fails the task, and names the operator, the partition and the row. SparkError at once where
-    `fn` can't be pickled (naming what can't), or the schema is none.
+    Args:
+        df: The DataFrame.
+        fn: Is given the rows of a partition as a flow, and returns a flow of what becomes rows: mappings, sequences,
+            objects, or Arrow batches; see `reactive_runtime.spark.schemas`.
+        schema: Of the rows that the flow gives; as `reactive_runtime.spark.schemas` takes it.
+        form: What an element is: "dicts", "tuples", or "batches" of Arrow.
+        batch_rows: How many rows go on as one batch, 1 or more.
+        metrics: Is added to by each task. None: nothing is counted.
+
+    Returns:
+        A DataFrame of `schema`. Nothing runs before Spark asks for its rows.
+
+    Raises:
+        TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or `batch_rows` is no int.
+        ValueError: `form` is none of the three, or `batch_rows` is below 1.
+        SparkError: `fn` can't be pickled (it names what can't), Spark has no such type, or the session was stopped.
+
+    Demand:
+        At most 256 rows ahead are asked for, plus `batch_rows` which go on as one batch.
+
+    Cancellation:
+        When the task ends before the flow does, the flow is cancelled, and its iterators are closed.
     """
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
@@ -73,10 +91,15 @@ class TaskMetrics:
     """What the tasks of `map_flow` did, added up in accumulators of Spark: read it in the driver, after an action.
 
     A task that Spark ran twice is counted twice, as accumulators are.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        RuntimeError: The session is one of Spark Connect, which has no accumulators.
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        """RuntimeError for a session of Spark Connect, which has no accumulators."""
         if is_connected(spark):
             raise RuntimeError("TaskMetrics: Spark Connect has no accumulators: leave `metrics` out")
         from pyspark.accumulators import AccumulatorParam
@@ -114,7 +137,14 @@ class TaskMetrics:
         return int(self._in_flight.value)
 
     def add(self, taken: int, given: int, retries: int, in_flight: int) -> None:
-        """For a task."""
+        """Add what one task did. `map_flow` calls it, in the task.
+
+        Args:
+            taken: Rows that its flow took.
+            given: Rows that its flow gave.
+            retries: Attempts of `retry` and its like, after the first.
+            in_flight: The most calls that were in flight on `Threads`.
+        """
         self._taken.add(taken)
         self._given.add(given)
         self._retries.add(retries)
@@ -155,7 +185,7 @@ class _Task:
             except GeneratorExit:
                 raise
             except Exception as error:
-                raise SparkError(f"map_flow: {_where()}{taken.blamed(error)}: {_told(error)}") from error
+                raise SparkError(f"map_flow: {_where()}{taken.located(error)}: {_with_notes(error)}") from error
         if self._metrics is not None:
             self._metrics.add(taken.count, given, retries.count, scope.most)
 
@@ -198,7 +228,7 @@ class _Taken:
         """How many were taken."""
         return self._before + len(self._rows) - length_hint(self._left)
 
-    def blamed(self, error: BaseException) -> str:
+    def located(self, error: BaseException) -> str:
         """Which row the error is about: the one that a frame of its traceback had in hand."""
         first = self._before - len(self._earlier)
         numbers = {id(row): first + place for place, row in enumerate([*self._earlier, *self._rows])}
@@ -225,7 +255,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _told(error: BaseException) -> str:
+def _with_notes(error: BaseException) -> str:
     notes = "; ".join(getattr(error, "__notes__", ()))
     return f"{type(error).__name__}: {error}" + (f" ({notes})" if notes else "")
 

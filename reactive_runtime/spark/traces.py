@@ -66,7 +66,18 @@ _SCHEMA: Final = (
 
 
 def read_runs(spark: SparkSession, folders: Sequence[Path | str]) -> DataFrame:
-    """The records of all runs below the folders; TraceError names a folder or a file that is none."""
+    """The records of all runs below the folders.
+
+    Args:
+        spark: The session.
+        folders: As `testing.trace.check_files` takes each.
+
+    Returns:
+        A DataFrame with the columns of a trace.
+
+    Raises:
+        TraceError: Names a folder that has no runs, or a file that is no trace.
+    """
     return _read(spark, [file for folder in folders for file in check_files(folder)])
 
 
@@ -81,6 +92,12 @@ def summary(found: DataFrame) -> DataFrame:
     `late_*` counts the signals that began after a `cancel` had returned, `late_inside_max` of cancels from inside a
     signal, on the subscriber's own thread; `silence_ns_*` is the time from the return of the cancel to the beginning
     of the last of them, 0 where there was none. All over the cancelled subscriptions.
+
+    Args:
+        found: The subscriptions of a judge, as `Found.subscriptions` has them.
+
+    Returns:
+        A DataFrame.
     """
     from pyspark.sql import functions as F
 
@@ -132,10 +149,21 @@ def verify(
 ) -> Verdict:
     """Judge all runs below `folders`, write the tables below `out`, and return the verdict.
 
-    A run that is found twice is judged once. `late_signals`: how many may follow a cancel that came from outside.
-    `unreadable` is called for each run that can't be judged, and the others are; without it, the first is raised.
-    TraceError names a run that does not hold what it says, a file that is no trace, of a newer schema, or can't be
-    read, a table that can't be written, or another verifier at work below `out`.
+    A run that is found twice is judged once.
+
+    Args:
+        spark: The session.
+        folders: Folders of runs.
+        out: The folder of the tables.
+        late_signals: How many signals may follow a cancel that came from outside, where the trace does not say.
+        unreadable: Called for each run that can't be judged; the others are. None: the first such run is an error.
+
+    Returns:
+        The verdict on all these runs.
+
+    Raises:
+        TraceError: Names a run that does not hold what its metadata says; a file that is no trace, of a newer schema,
+            or can't be read; a table that can't be written; or another verifier at work below `out`.
     """
     runs = [run for folder in folders for run in run_folders(folder)]
     with one_verifier(Path(out)):
@@ -157,16 +185,30 @@ def follow(
     once: bool = False,
     runs_at_once: int = 16,
 ) -> None:
-    """Judge each run below `folder` when it is complete, until interrupted; `once`: what is there by now, and return.
+    """Judge each run below `folder` when it is complete, until interrupted.
 
-    A Structured Streaming job: it takes note of which runs it has judged below `out` (`checkpoint`), and goes on from
+    A Structured Streaming job: it writes down below `out` (`checkpoint`) which runs it has judged, and goes on from
     there when it is started again, however it ended. Each run is judged once; a batch that was cut off is judged again
-    from its beginning, and replaces what it had written. `judged` is called with the verdict of each batch of up to
-    `runs_at_once` runs, on a thread of its own, and `unreadable` for a run that can't be judged: the others are. A run
-    whose metadata have come before its files is told as well, and waited for (`waiting.json` names it), however long
-    that takes; with `once`, until the next time. A run that was killed has no end, and is left to `verify`. TraceError
-    where the folder is none, or another verifier is at work below `out`; what a batch raises ends the job, and is
-    raised here.
+    from its beginning, and replaces what it had written. A run whose metadata have come before its files is reported to
+    `unreadable` as well, and waited for (`waiting.json` names it), however long that takes; with `once`, until the next
+    time. A run that was killed has no end, and is left to `verify`.
+
+    Args:
+        spark: The session.
+        folder: Where runs appear.
+        out: The folder of the tables.
+        judged: Called with the verdict of each batch.
+        unreadable: Called for each run that can't be judged; the others are.
+        late_signals: How many signals may follow a cancel that came from outside, where the trace does not say.
+        once: Whether to judge what is there by now, and return.
+        runs_at_once: The most runs of a batch.
+
+    Raises:
+        TraceError: `folder` is none, or another verifier is at work below `out`.
+        Exception: What a batch raises ends the job, and is raised here.
+
+    Thread:
+        `judged` and `unreadable` are called on threads of the job, one batch at a time.
     """
     if not Path(folder).is_dir():
         raise TraceError(f"{folder}: is no folder")
@@ -189,7 +231,7 @@ class _Followed:
         self._spark = spark
         self._folder = folder
         self._out = out
-        self._told = judged
+        self._on_judged = judged
         self._unreadable = unreadable
         self._late_signals = late_signals
         self._once = False
@@ -256,7 +298,7 @@ class _Followed:
             if there:
                 verdict = _judged(self._spark, there, self._out, self._late_signals, self._unreadable, follows=True)
                 if verdict.summary:
-                    self._told(verdict)
+                    self._on_judged(verdict)
                 self._waiting.remove(there)  # last: what is killed before is judged again
 
 

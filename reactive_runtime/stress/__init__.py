@@ -1,4 +1,4 @@
-"""Publishers under fire: scenarios, the load, and broken subscriptions to try the harness on."""
+"""Publishers under load: scenarios, the load, and broken subscriptions to try the harness on."""
 
 from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
 from reactive_runtime.stress.harness import Failure, Load, Result, run

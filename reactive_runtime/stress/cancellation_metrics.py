@@ -83,7 +83,7 @@ class Opened:
 
 
 PATIENCE: Final = 10.0
-"""Seconds that a thread is given which is not the scenario's: that of the event loop may be at its last words."""
+"""Seconds that a thread is given which is not the scenario's: that of the event loop may be about to end."""
 
 
 @contextmanager

@@ -35,8 +35,9 @@ NO_ANSWER: Final = "its executor stops, and the textbook's subscription does not
 class TextbookSubscription:
     """The textbook's last version, which is right; each fault below replaces one of its steps.
 
-    Unmet demand is in `_demand`: who raises it from 0 sees to it that the drain runs. Who finds `_calls` at 0 drains;
-    all others leave a call there, and the drain looks again before it leaves. So one thread signals at a time.
+    Unmet demand is in `_demand`: the thread that raises it from 0 sees to it that the drain runs. The one that finds
+    `_calls` at 0 drains; all others leave a call there, and the drain looks again before it leaves. So one thread
+    signals at a time.
 
     It is right where its executor takes and runs every task: for one that is shut down it has no answer.
     """
@@ -68,6 +69,7 @@ class TextbookSubscription:
     # -- the subscriber's side: any thread ---------------------------------------------------------------------
 
     def request(self, n: int, /) -> None:
+        """Add to the demand, and wake the drain where there was none; 3.9: `on_error` answers what is no demand."""
         if type(n) is not int or n < 1:
             self._fault.compare_and_set(None, invalid_demand(n))
             self._wake()
@@ -75,6 +77,7 @@ class TextbookSubscription:
             self._serve()
 
     def cancel(self) -> None:
+        """Stop, as soon as the drain looks (3.12)."""
         self._cancelled.set(True)
         self._wake()
 
@@ -99,9 +102,10 @@ class TextbookSubscription:
     # -- the drain's side: its owner only ----------------------------------------------------------------------
 
     def start(self) -> None:
+        """Signal `on_subscribe`, then let the drain look at what was requested in it."""
         subscriber = self._subscriber
         assert subscriber is not None
-        self._told(subscriber.on_subscribe, self)
+        self._signalled(subscriber.on_subscribe, self)
         self._somewhere(self._drain)
 
     def _drain(self) -> None:
@@ -130,7 +134,7 @@ class TextbookSubscription:
             if element is _END:
                 self._end(subscriber, None)
                 return
-            self._told(subscriber.on_next, element)
+            self._signalled(subscriber.on_next, element)
             self._demand.update_and_get(lambda demand: demand if demand == MAX_DEMAND else demand - 1)
 
     def _over(self) -> bool:
@@ -146,16 +150,16 @@ class TextbookSubscription:
     def _end(self, subscriber: Subscriber[Any], error: Exception | None) -> None:
         self._close()
         if error is None:
-            self._told(subscriber.on_complete)
+            self._signalled(subscriber.on_complete)
         else:
-            self._told(subscriber.on_error, error)
+            self._signalled(subscriber.on_error, error)
 
     def _close(self) -> None:
         self._subscriber = self._elements = None
         self._pollable.close()
 
-    def _told(self, signal: Callable[..., object], *what: Any) -> None:
-        """2.13: who raises out of a signal has cancelled."""
+    def _signalled(self, signal: Callable[..., object], *what: Any) -> None:
+        """2.13: a subscriber that raises out of a signal has cancelled."""
         try:
             signal(*what)
         except Exception as error:
@@ -193,7 +197,7 @@ class Overflow(TextbookSubscription):
 
 
 class TwoDrains(TextbookSubscription):
-    summary = "who requests drains, whether or not another thread does already"
+    summary = "the thread that requests drains, whether or not another one does already"
     rule = "1.3"
     wake: ClassVar[Mapping[str, str]] = {
         "1.1": "both find the same demand",
@@ -245,10 +249,10 @@ class TwoDrains(TextbookSubscription):
 
 
 class SignalAfterCompletion(TextbookSubscription):
-    summary = "who requests after the end gets the end again"
+    summary = "a request after the end is answered with the end again"
     rule = "1.7"
     wake: ClassVar[Mapping[str, str]] = {
-        "1.3": "two who request after the end get it at the same time",
+        "1.3": "two requests after the end are answered at the same time",
         "1.8": "each of them gets it, though a third has cancelled meanwhile, and one such signal is allowed",
     }
 
@@ -296,13 +300,31 @@ def fault_of(name: str) -> type[TextbookSubscription]:
 
 
 def answered(scenarios: Iterable[Scenario]) -> tuple[list[Scenario], list[Scenario]]:
-    """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`."""
+    """The scenarios that the textbook's subscription is right in, and those that are left out: see `NO_ANSWER`.
+
+    Args:
+        scenarios: The scenarios.
+
+    Returns:
+        Two lists, those in which no executor stops, and the others.
+    """
     there = list(scenarios)
     return [item for item in there if not item.executor_stops], [item for item in there if item.executor_stops]
 
 
 def verdict_on(name: str, broken: Iterable[str]) -> str:
-    """In words, whether the rules that were broken name the fault; ScenarioError if there is none of that name."""
+    """In words, whether the rules that were broken name the fault.
+
+    Args:
+        name: The name of a planted fault: one of `FAULTS`.
+        broken: The rules that were broken.
+
+    Returns:
+        A line.
+
+    Raises:
+        ScenarioError: There is no fault of that name.
+    """
     fault, rules = fault_of(name), set(broken)
     named = f"{name} is {'named by its' if fault.rule in rules else 'NOT named: nothing broke its'} rule {fault.rule}"
     wake = sorted(rules & fault.wake.keys())
@@ -316,7 +338,17 @@ def verdict_on(name: str, broken: Iterable[str]) -> str:
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
-    """Let every cold source that is judged have the subscription of that name; ScenarioError if there is none."""
+    """Let every cold source that is judged have the subscription of that name, within the block.
+
+    Args:
+        name: The name of a planted fault: one of `FAULTS`.
+
+    Yields:
+        None.
+
+    Raises:
+        ScenarioError: There is no fault of that name.
+    """
     with swapped(fault_of(name)):
         yield
 

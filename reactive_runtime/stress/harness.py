@@ -52,7 +52,13 @@ INTERVALS: Final = (5e-5, 1e-4, 5e-4, 5e-3)
 
 @dataclass(frozen=True)
 class Load:
-    """How much, how long, and from which seed."""
+    """How much load, for how long, and from which seed.
+
+    Args:
+        threads: How many actors fire at each subscription.
+        seconds: How long rounds are begun.
+        seed: Of all random numbers.
+    """
 
     threads: int
     seconds: float
@@ -94,17 +100,37 @@ class Result:
     _lock: Any = field(default_factory=primitives.Lock, repr=False)  # of `dropped`
 
     def note(self, dropped: hooks.Dropped) -> None:
-        """Count it. Any thread."""
+        """Count what went to the hook.
+
+        Args:
+            dropped: What was dropped.
+
+        Thread:
+            Any.
+        """
         what = "an element" if dropped.error is None else f"{type(dropped.error).__name__}, {dropped.reason}"
         with self._lock:
             self.dropped[what] += 1
 
 
 def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress: Callable[[Result], object]) -> Result:
-    """Put the scenarios under load in turn; `progress` is called after each round, on this thread: True ends the load.
+    """Put the scenarios under load in turn.
 
     A scenario whose factory or feeder raises, or hangs, or whose round does not come to its end within `PATIENCE`, is
-    given up, with a word in `Result.failures`; what it has left running stays behind, and the others go on.
+    given up, with a line in `Result.failures`; what it has left running stays behind, and the others go on.
+
+    Args:
+        scenarios: The scenarios.
+        load: How much, how long, and from which seed.
+        recorder: Records all signals.
+        progress: Called after each round; True ends the load.
+
+    Returns:
+        What the run amounted to.
+
+    Thread:
+        `progress` is called on this thread; actors, feeders and scenarios run on threads of their own. The handler of
+        dropped signals, which the process has one of, is the run's own meanwhile.
     """
     interval = sys.getswitchinterval()
     _timer_slack(1)  # of this thread, and of those it starts
@@ -172,7 +198,7 @@ def _stacks() -> str:
 
 
 def _timer_slack(ns: int) -> None:
-    """Let the kernel wake this thread `ns` late at most (0: as by default), where it can be told: on Linux."""
+    """Let the kernel wake this thread `ns` late at most (0: as by default), where that can be set: on Linux."""
     if sys.platform == "linux":
         set_timer_slack = 29  # PR_SET_TIMERSLACK of prctl(2)
         ctypes.CDLL(None).prctl(set_timer_slack, ns, 0, 0, 0)
@@ -229,7 +255,7 @@ class _Stage:
             return self._round(workers, rng, leaves)
 
     def _round(self, workers: _Workers, rng: random.Random, leaves: bool) -> int:
-        first = len(self.recorder.facts)
+        first = len(self.recorder.subscriptions)
         publisher = self._publisher()
         targets = [_Target(rng, self.scenario.subscribers) for _ in range(self.scenario.live)]
         _subscribe(publisher, targets)
@@ -242,12 +268,12 @@ class _Stage:
         del burst, more, targets
         if leaves:
             self._leave(staying)
-            staying = []  # nobody but the publisher may have them
+            staying = []  # only the publisher may have them
             self._look_for_the_kept()
         if not self.context.wait_until_idle(PATIENCE):
             raise _GivenUpError(self.scenario.name, f"a pool is still busy after {PATIENCE:g} s", stuck=True)
         self.context.next_round()
-        last = len(self.recorder.facts)
+        last = len(self.recorder.subscriptions)
         if not leaves:
             if self.scenario.settles:
                 self.recorder.settle(range(first, last))
@@ -287,7 +313,7 @@ def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
 
 
 class _Target:
-    """A subscriber whose subscription is under fire; its random numbers decide how it behaves itself."""
+    """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
 
     __slots__ = (
         "__weakref__",
@@ -306,10 +332,10 @@ class _Target:
         self._slow = kind == "slow"
         self._raises_at = rng.choice((1, 2, 5, 20)) if kind == "raising" else 0
         self._first = rng.choice((0, 0, 0, 1, 5))  # requested in on_subscribe
-        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every so-manieth on_next
-        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every so-manieth
+        self._yields = rng.choice((0, 1, 1, 3))  # gives way in every n-th on_next
+        self._asks = rng.choice((0, 0, 1, 2, 5))  # requests one more in every n-th
         self._cancels_at = rng.choice((0, 0, 0, 0, 0, 0, 0, 3, 20))  # cancels in that one
-        self._left = 0  # owned by whoever signals; a broken publisher may well break it
+        self._left = 0  # owned by the thread that signals; a broken publisher may well break it
         self._ended = False  # likewise
         self.subscription: Subscription | None = None
 

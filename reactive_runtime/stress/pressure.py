@@ -38,7 +38,7 @@ _OUTSIDE: Final = (
 """Folders whose lines are passed without a stop: the standard library, the harness, the recorder."""
 
 _PLANTED: Final = os.path.join(_HERE, "faults.py")
-"""In the harness's folder, and what is under fire."""
+"""In the harness's folder, and what is under load."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Load in processes of their own: one for each scenario, or one for each interpreter.
 
-What crashes or hangs for good takes its process with it, and no other scenario. Each process records to a pipe; here
+A crash or a hang ends its own process, and no other scenario. Each process records to a pipe; here
 the records of all are put together to one run, their subscriptions numbered anew.
 """
 
@@ -56,10 +56,10 @@ def version_of(python: str) -> str:
         " + ('' if getattr(sys, '_is_gil_enabled', lambda: True)() else 't'), *sys.version_info[:2])"
     )
     try:
-        told = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=True).stdout
+        answer = subprocess.run([python, "-c", ask], capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ReactiveError(f"--python {python}: can't be started: {error}") from error
-    version, major, minor = told.split()
+    version, major, minor = answer.split()
     if (int(major), int(minor)) < (3, 11):
         raise ReactiveError(f"--python {python}: is {version}, and 3.11 or newer is needed")
     return version
@@ -92,7 +92,7 @@ def run_in_processes(
 
 
 class Processes:
-    """The processes at work, which can be told to come to an end."""
+    """The processes at work, which can be stopped."""
 
     def __init__(self) -> None:
         self._lock = primitives.RLock()  # `stop` is called by a handler of signals, in the midst of anything
@@ -100,7 +100,7 @@ class Processes:
         self._stopped = False  # _lock
 
     def stopped(self) -> bool:
-        """Whether they were told to come to an end."""
+        """Whether `stop` was called."""
         with self._lock:
             return self._stopped
 
@@ -159,10 +159,10 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
 
     primitives.Thread(target=watch, name="watchdog", daemon=True).start()
     processes.add(process)
-    facts: dict[int, SubscriptionMetadata] = {}
-    source = writer.source(facts)
+    subscriptions: dict[int, SubscriptionMetadata] = {}
+    source = writer.source(subscriptions)
     given: dict[int, int] = {}
-    told: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     try:
         with suppress(BrokenPipeError):  # then its end says why
             process.stdin.write(_line(order))
@@ -170,17 +170,17 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         for text in process.stdout:
             try:
                 line = json.loads(text)
-            except ValueError:  # it was cut off; and if it was not, nobody reads on
+            except ValueError:  # it was cut off; and if it was not, it is not read on
                 process.kill()
                 break
-            if "facts" not in line:
-                told = line
+            if "metadata" not in line:
+                answer = line
                 source.end()
                 continue
-            first = numbers.take(len(line["facts"]))
-            for at, item in enumerate(line["facts"]):
+            first = numbers.take(len(line["metadata"]))
+            for at, item in enumerate(line["metadata"]):
                 given[item["subscription"]] = first + at
-                facts[first + at] = replace(SubscriptionMetadata(**item), subscription=first + at)
+                subscriptions[first + at] = replace(SubscriptionMetadata(**item), subscription=first + at)
             if "rows" in line:
                 source.write(Chunk(line["thread"], [(given[row[0]], *row[1:]) for row in line["rows"]]))
             else:
@@ -193,19 +193,19 @@ def _carried_out(order: Order, writer: TraceWriter, numbers: _Numbers, processes
         process.kill()
         processes.remove(process)
         process.stdout.close()
-    if "unable" in told:
-        raise ReactiveError(told["unable"])
-    if "failures" in told:
-        failures = [Failure(**message) for message in told["failures"]]
-        left = {name: CancellationMetrics(**message) for name, message in told["leaving"].items()}
+    if "unable" in answer:
+        raise ReactiveError(answer["unable"])
+    if "failures" in answer:
+        failures = [Failure(**fields) for fields in answer["failures"]]
+        left = {name: CancellationMetrics(**fields) for name, fields in answer["leaving"].items()}
         return Result(
             failures,
-            told["rounds"],
-            told["subscriptions"],
-            told["seconds"],
-            Counter(told["dropped"]),
-            told["signals"],
-            {name: Share(**message) for name, message in told["load"].items()},
+            answer["rounds"],
+            answer["subscriptions"],
+            answer["seconds"],
+            Counter(answer["dropped"]),
+            answer["signals"],
+            {name: Share(**fields) for name, fields in answer["load"].items()},
             cancellation_metrics=left,
         )
     if processes.stopped() and ended == -signal.SIGTERM:  # it had not begun

@@ -2,7 +2,7 @@
 
 A scenario file holds functions under `@scenario`. For each round one makes a publisher, with the pools and the clock
 that the harness lends it; the harness subscribes many times, and lets many threads fire `request` and `cancel` at each
-subscription. A hot source, or a processor, says besides who feeds it: `context.feed(function)` is a thread of its own.
+subscription. A hot source, or a processor, also says what feeds it: `context.feed(function)` is a thread of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEEDERS: Final = 3
 
 @dataclass(frozen=True)
 class Workload:
-    """What an actor fires at a subscription: how many shots, and of which kind, in percent; the rest is giving way."""
+    """What an actor calls on a subscription: how often, and what, in percent; the rest is giving way."""
 
     operations: tuple[int, ...]
     """One is drawn for each subscription."""
@@ -66,7 +66,14 @@ WORKLOADS: Final[dict[str, Workload]] = {
 
 
 class Context:
-    """What the harness lends to a scenario: pools, a clock, feeders, and recorders for the links inside a pipeline."""
+    """What the harness lends to a scenario: pools, a clock, feeders, and recorders for the links inside a pipeline.
+
+    The harness makes it, and gives it to the scenario's function in each round.
+
+    Args:
+        recorder: Records the links.
+        scenario: The name of the scenario, for the records of its links.
+    """
 
     def __init__(self, recorder: Recorder, scenario: str) -> None:
         self._recorder = recorder
@@ -81,40 +88,103 @@ class Context:
         self.iterators: Opened = Opened()
 
     def opened(self, iterable: Callable[[], Iterable[T]]) -> Callable[[], Iterator[T]]:
-        """`iterable`, a function, with each iterator counted while it is open: for `Flow.defer` and its like."""
+        """An iterable whose iterators are counted while they are open: for `Flow.defer` and its like.
+
+        Args:
+            iterable: Makes an iterable.
+
+        Returns:
+            A function that makes an iterator over it, which is counted until it is closed or at its end.
+        """
         return self.iterators.counted(iterable)
 
     def pool(self, workers: int = 1, name: str = "pool") -> Executor:
-        """A thread pool of `workers` threads (1 or more), which lasts; the same for the same arguments."""
+        """A thread pool, which lasts; the same for the same arguments.
+
+        Args:
+            workers: How many threads, 1 or more.
+            name: The name of the threads.
+
+        Returns:
+            The pool, which is shut down after the run.
+
+        Raises:
+            ValueError: `workers` is below 1.
+
+        Thread:
+            Any.
+        """
         with self._lock:
             if (workers, name) not in self._pools:
                 self._pools[workers, name] = _CountingPool(workers, name, self._running)
             return self._pools[workers, name]
 
     def pool_of_this_round(self, workers: int = 1) -> Executor:
-        """A thread pool that the scenario may shut down, and that is shut down after the round."""
+        """A thread pool that the scenario may shut down, and that is shut down after the round.
+
+        Args:
+            workers: How many threads, 1 or more.
+
+        Returns:
+            A new pool.
+
+        Raises:
+            ValueError: `workers` is below 1.
+
+        Thread:
+            That of the scenario's function.
+        """
         pool = _CountingPool(workers, "passing", self._running)
         self._passing.append(pool)
         return pool
 
     def clock(self) -> ScheduledExecutor:
-        """A clock, in real time."""
+        """A clock, in real time.
+
+        Returns:
+            The same clock each time.
+
+        Thread:
+            Any.
+        """
         with self._lock:
             if self._clock is None:
                 self._clock = _CountingClock(self._running)
             return self._clock
 
     def feed(self, feeder: Callable[[], object]) -> None:
-        """Call `feeder` in this round, on a thread of its own, while the actors fire. Up to `FEEDERS` of them."""
+        """Call `feeder` in this round, on a thread of its own, while the actors fire.
+
+        Args:
+            feeder: Feeds the publisher. There are up to `FEEDERS` of them in a round.
+
+        Thread:
+            That of the scenario's function.
+        """
         self.feeders.append(feeder)
 
     def link(self, flow: Flow[T], elements: int | None = None) -> Flow[T]:
-        """`flow`, recorded here inside the pipeline, where our own subscribers have to keep 2.7."""
+        """`flow`, recorded here inside the pipeline, where our own subscribers have to keep 2.7.
+
+        Args:
+            flow: A flow of ascending ints.
+            elements: How many elements each subscription has. None: that is not known.
+
+        Returns:
+            A flow, for the scenario to go on with.
+        """
         name = f"{self._scenario}, link"
         return Flow.from_publisher(self._recorder.wrap(flow, name, ascending=True, elements=elements))
 
     def wait_until_idle(self, seconds: float) -> bool:
-        """Wait until no task is running or waiting on any pool; whether that came about. Only tasks may submit."""
+        """Wait until no task is running or waiting on any pool. Only tasks may submit meanwhile.
+
+        Args:
+            seconds: Seconds to wait.
+
+        Returns:
+            Whether that came about.
+        """
         return self._running.wait_for_zero(seconds)
 
     def next_round(self) -> None:
@@ -125,7 +195,7 @@ class Context:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
-        """Shut the pools down. Threads that are stuck in a task are left behind."""
+        """Shut the pools down. Threads that are stuck in a task stay behind."""
         idle = self._running.wait_for_zero(1.0)
         with self._lock:
             lasting, clock = list(self._pools.values()), self._clock
@@ -210,14 +280,14 @@ class _CountingClock(ScheduledExecutor):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A publisher under fire."""
+    """A publisher under load, as `scenario` declares it."""
 
     name: str
     factory: Callable[[Context], Publisher[int]]
     elements: int | None
     """How many elements each subscription has; None: unbounded or unknown."""
     live: int
-    """How many subscriptions are under fire at once."""
+    """How many subscriptions are under load at once."""
     ascending: bool
     """Each element is larger than the one before."""
     settles: bool
@@ -258,18 +328,38 @@ def scenario(
     executor_stops: bool = False,
     tags: Iterable[str] = (),
 ) -> Callable[[Callable[[Context], Publisher[int]]], Declared]:
-    """Declare a scenario: the function makes a publisher of ints, `elements` of them for each subscriber (None: it is
-    not known how many), `ascending` unless it says otherwise.
+    """Declare a scenario: a function that makes a publisher of ints for each round.
 
-    `live` subscriptions (1 or more) are under fire at the same time. Each round has one of the `WORKLOADS`.
-    `settles=False` where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs on
-    threads that are not the context's.
-    `late_signals` (0 to 15) may begin after a cancel from outside has returned; None: 1, the one that may be under way.
-    `subscribers` are plain, or slow: each element takes them half a millisecond, or raise from one of their on_next.
-    `executor_stops` says that an executor that the publisher needs is shut down under load: a planted fault is not
-    tried there, since the subscription that it is made from has no answer to that.
-    `tags` are for choosing: `smoke` is what runs after every change, and all runs at night. Raises ScenarioError for a
-    workload that is none, and ValueError for a `live` out of its range.
+    Args:
+        elements: How many elements each subscriber has. None: that is not known.
+        live: How many subscriptions are under load at the same time, 1 or more.
+        ascending: Whether each element is larger than the one before.
+        settles: False where unmet demand is no loss: subscribers share a source that waits for the slowest, or it runs
+            on threads that are not the context's.
+        late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: 1, the one
+            that may be under way.
+        subscribers: "plain"; "slow": each element takes them half a millisecond; "raising": from one of their
+            `on_next`.
+        workload: A name of `WORKLOADS`, or several: each round has one of them.
+        executor_stops: Whether an executor that the publisher needs is shut down under load: a planted fault is not
+            tried there, since the subscription that it is made from has no answer to that.
+        tags: For choosing: `smoke` is what runs after every change. All have the tag `nightly`.
+
+    Returns:
+        A decorator, which returns the function as it is, with the scenario as its attribute.
+
+    Raises:
+        ValueError: `live` or `late_signals` is out of its range.
+        ScenarioError: There is no such workload.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.stress import scenario
+        >>> @scenario(elements=9, tags=["smoke"])
+        ... def nine(context):
+        ...     return Flow.range(9).publish_on(context.pool(2))
+        >>> nine.scenario.name, sorted(nine.scenario.tags)
+        ('nine', ['nightly', 'smoke'])
     """
     workloads = (workload,) if isinstance(workload, str) else tuple(workload)
     if live < 1:
@@ -312,9 +402,18 @@ def find(
 ) -> list[Scenario]:
     """The scenarios in a folder of files, or in a module or package of that name: all, or those that match.
 
-    `names` are names, or patterns as a shell has them: `range_*`. ScenarioError says what is wrong: no scenarios there,
-    a file that does not import, or a name or tag that nothing matches. With `skipped`, which is called for each such
-    file, those of the other files are found.
+    Args:
+        where: A folder, or the name of a module or package.
+        names: Names, or patterns as a shell has them: `range_*`. None given: all.
+        tag: A tag that they must have. None: any.
+        skipped: Called for each file that does not import, with the error; those of the other files are found. None:
+            such a file is an error.
+
+    Returns:
+        The scenarios, in the order of the names that were given, else of the files.
+
+    Raises:
+        ScenarioError: There are no scenarios there, a file does not import, or nothing matches a name or the tag.
     """
     found = {item.name: item for module in _modules(where, skipped) for item in _declared(module)}
     if not found:

@@ -1,4 +1,4 @@
-"""Who is next: each scenario gets its least load first, and then an equal part of the time that is left.
+"""Which is next: each scenario gets its least load first, and then an equal part of the time that is left.
 
 What a round costs is known only by its scenario: some do a hundred thousand signals in a second, others wait for a
 timer. With turns each, the slow ones would take nearly all of the time; with equal times, they would hardly get a

@@ -1,8 +1,8 @@
 """A process that puts scenarios under load, and hands what it records to the process that started it.
 
 It needs nothing but the standard library, so that any interpreter will do. It reads its order, a line of JSON, and
-writes lines of JSON: chunks as they fill, with the facts of the subscriptions that are new; every second, up to which
-ticket nothing is missing, with the calls under way; last, its result. A slow reader slows the load down: a full
+writes lines of JSON: chunks as they fill, with what is known of the subscriptions that are new; every second, up to
+which ticket nothing is missing, with the calls under way; last, its result. A slow reader slows the load down: a full
 pipe makes the writer wait. SIGTERM ends the load after the round; SIGINT is for the process that started this one.
 """
 
@@ -37,8 +37,8 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what scenarios print, and what they start, is not for the pipe
-    lock = primitives.Lock()  # of the pipe, and of `told`
-    told = 0
+    lock = primitives.Lock()  # of the pipe, and of `sent`
+    sent = 0
 
     def say(line: dict[str, Any]) -> None:
         pipe.write(json.dumps(line) + "\n")
@@ -49,11 +49,11 @@ def main() -> None:
         say_of({"thread": chunk.thread, "rows": rows})
 
     def say_of(line: dict[str, Any]) -> None:
-        nonlocal told
+        nonlocal sent
         with lock:
-            new = recorder.facts[told:]
-            told += len(new)
-            say({"facts": [asdict(item) for item in new], **line})
+            new = recorder.subscriptions[sent:]
+            sent += len(new)
+            say({"metadata": [asdict(item) for item in new], **line})
 
     over = primitives.Event()
 

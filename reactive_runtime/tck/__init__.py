@@ -6,7 +6,7 @@
         def create_publisher(self, elements): ...
 
 pytest finds the checks by themselves, under the names of the original kit for the JVM. The kit imports the interfaces,
-the rules and the standard library, so that it judges anybody's implementation.
+the rules and the standard library, so that it judges any implementation.
 """
 
 from reactive_runtime.tck.blackbox import SubscriberBlackboxVerification

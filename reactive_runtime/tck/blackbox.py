@@ -18,11 +18,19 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     """Checks of a subscriber as it is."""
 
     def create_subscriber(self) -> Subscriber[T]:
-        """A new subscriber, which requests by itself, or when `trigger_request` says so."""
+        """A new subscriber, which requests by itself, or when `trigger_request` makes it.
+
+        Returns:
+            The subscriber. It has to be defined by the subclass.
+        """
         raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self)")
 
     def trigger_request(self, subscriber: Subscriber[T]) -> None:
-        """Make `subscriber` request something; nothing, if it does so by itself."""
+        """Make `subscriber` request something. By default it does nothing: the subscriber requests by itself.
+
+        Args:
+            subscriber: What `create_subscriber` made.
+        """
 
     def _stage(self, env: TestEnvironment) -> Stage[T]:
         stage = Stage(env, self._elements(env))
@@ -36,6 +44,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.1")
     def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:
+        """The subscriber requests, and gets the elements, up to 512 of them."""
         stage, requested = self._triggered(env)
         for _ in range(min(requested, 512)):
             if stage.publisher.cancels:
@@ -51,12 +60,14 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
         self, env: TestEnvironment
     ) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside `on_complete`."""
         self._stage(env).publisher.send_completion()
 
     @check("2.3")
     def required_spec203_blackbox_must_not_call_methods_on_subscription_or_publisher_in_on_error(
         self, env: TestEnvironment
     ) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside `on_error`."""
         self._stage(env).publisher.send_error(TckError())
 
     untested_spec204_blackbox_must_consider_the_subscription_as_cancelled_in_after_recieving_on_complete_or_on_error: Skipped = not_seen(  # noqa: E501
@@ -67,6 +78,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec205_blackbox_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """A second subscription is cancelled."""
         stage = self._stage(env)
         stage.cancels_a_second_subscription()
         stage.publisher.send_completion()
@@ -85,6 +97,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_complete` after a request returns normally."""
         stage, _ = self._triggered(env)
         stage.publisher.send_completion()
 
@@ -92,12 +105,14 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_complete` without a request returns normally."""
         self._stage(env).publisher.send_completion()
 
     @check("2.10")
     def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error` after a request returns normally."""
         stage, _ = self._triggered(env)
         stage.publisher.send_error(TckError())
 
@@ -105,6 +120,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error` without a request returns normally."""
         self._stage(env).publisher.send_error(TckError())
 
     untested_spec211_blackbox_must_make_sure_that_all_calls_on_its_methods_happen_before_the_processing_of_the_respective_events: Skipped = not_seen(  # noqa: E501
@@ -121,6 +137,7 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec213_blackbox_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_subscribe(None)` raises TypeError."""
         stage = Stage[T](env, self._elements(env))
         stage.publisher.subscriber = created(env, "create_subscriber()", self.create_subscriber)
         stage.must_refuse_none("on_subscribe")
@@ -129,12 +146,14 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
     def required_spec213_blackbox_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_next(None)` raises TypeError."""
         self._stage(env).must_refuse_none("on_next")
 
     @check("2.13")
     def required_spec213_blackbox_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error(None)` raises TypeError."""
         self._stage(env).must_refuse_none("on_error")
 
     untested_spec301_blackbox_must_not_be_called_outside_subscriber_context: Skipped = not_seen(

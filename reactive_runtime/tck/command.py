@@ -32,7 +32,7 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
         )
     given = {name: value for name, value in settings.items() if value is not None}
     try:
-        verification.configure(**given).settings()  # a bad number is told before anything runs
+        verification.configure(**given).settings()  # a bad number is reported before anything runs
     except (TypeError, ValueError) as error:
         raise TargetError(f"{target}: {error}") from error
     return verification

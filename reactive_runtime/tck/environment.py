@@ -1,9 +1,9 @@
-"""One trial of one check: what happens in it is noted, waited for, and told if it is wrong.
+"""One trial of one check: what happens in it is noted, waited for, and reported if it is wrong.
 
 The body of a check runs on a thread of its own, under watch: a factory, `subscribe`, `request` or `cancel` that
 does not come back is named after `call_timeout`, the thread is left behind, and the next check goes on.
 
-Every signal takes the one lock of the trial, is noted, and wakes whoever waits; so a check waits exactly as long
+Every signal takes the one lock of the trial, is noted, and wakes the threads that wait; so a check waits as long
 as it has to. What is found wrong on a publisher's thread (a *fault*) fails the check on the thread of its body.
 """
 
@@ -96,7 +96,7 @@ class TestEnvironment:
             return f"{kind} {self._names}"
 
     def follow(self, subscriber: Any) -> None:
-        """Cancel what this one of ours is subscribed to when the trial is over. It is not kept alive by that."""
+        """Cancel the subscription of this subscriber when the trial is over. It is not kept alive by that."""
         with self.lock:
             self._subscribers.add(subscriber)
 
@@ -155,7 +155,7 @@ class TestEnvironment:
             return bool(condition())
 
     def wake(self) -> None:
-        """Have whoever waits look again."""
+        """Wake the threads that wait: they look again."""
         with self.lock:
             self.lock.notify_all()
 

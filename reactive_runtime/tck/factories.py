@@ -1,4 +1,4 @@
-"""How the kit is told to make a publisher, and what a check does with one before it begins."""
+"""How a subclass makes publishers for the kit, and what a check does with one before it begins."""
 
 from __future__ import annotations
 

@@ -14,9 +14,15 @@ T = TypeVar("T")
 
 
 class HelperPublisher(Generic[T]):
-    """A publisher of `create_element(0)`, `create_element(1)`, …; `elements` of MAX_DEMAND is an infinite stream.
+    """A publisher of `create_element(0)`, `create_element(1)`, and so on.
 
-    With a `failure` the stream ends with that.
+    Args:
+        elements: How many elements; MAX_DEMAND: the stream is infinite.
+        create_element: Makes an element of its number.
+        failure: What the stream ends with. None: it completes.
+
+    Thread:
+        Signals come on the thread that requests.
     """
 
     def __init__(self, elements: int, create_element: Callable[[int], T], failure: BaseException | None = None) -> None:
@@ -25,7 +31,14 @@ class HelperPublisher(Generic[T]):
         self._failure = failure
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Connect `subscriber`; raises TypeError for None."""
+        """Connect `subscriber`; each has a stream of its own.
+
+        Args:
+            subscriber: The subscriber to connect.
+
+        Raises:
+            TypeError: `subscriber` is None (1.9).
+        """
         if subscriber is None:
             raise TypeError("subscribe(None): a subscriber is needed (1.9)")
         subscription = _Counting(subscriber, self._elements, self._create_element, self._failure)
@@ -34,7 +47,7 @@ class HelperPublisher(Generic[T]):
 
 
 class _Counting:
-    """One owner at a time: whoever finds it idle signals, others leave what they want and go (1.3, 3.3)."""
+    """One owner at a time: the thread that finds it idle signals, others leave what they want and go (1.3, 3.3)."""
 
     def __init__(
         self,

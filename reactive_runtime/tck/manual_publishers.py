@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ManualPublisher(Generic[T]):
-    """A publisher for one subscriber, which signals what a check tells it to. The trial's lock owns what it notes."""
+    """A publisher for one subscriber, which signals what a check says. The trial's lock owns what it notes."""
 
     def __init__(self, env: TestEnvironment) -> None:
         self.env = env
@@ -25,6 +25,7 @@ class ManualPublisher(Generic[T]):
         self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
+        """Connect the subscriber; 1.9."""
         self.subscriber = subscriber
         self.env.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self))
 
@@ -101,7 +102,11 @@ class SubscriberPuppet:
     """The strings of a subscriber under a whitebox check: it does what the kit says."""
 
     def trigger_request(self, elements: int) -> None:
-        """Request `elements`, 1 or more, from the subscription the subscriber got."""
+        """Request from the subscription that the subscriber got.
+
+        Args:
+            elements: How many, 1 or more.
+        """
         raise NotImplementedError
 
     def signal_cancel(self) -> None:
@@ -110,7 +115,11 @@ class SubscriberPuppet:
 
 
 class WhiteboxSubscriberProbe(Generic[T]):
-    """A subscriber under a whitebox check tells this what it receives; any thread may."""
+    """A subscriber under a whitebox check registers here what it receives.
+
+    Thread:
+        The subscriber may register on any thread.
+    """
 
     def __init__(self, env: TestEnvironment) -> None:
         self._env = env
@@ -123,19 +132,31 @@ class WhiteboxSubscriberProbe(Generic[T]):
     # -- called by the subscriber ------------------------------------------------------------------------------
 
     def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
-        """In `on_subscribe`, with a puppet for the subscription it keeps; a later one is ignored."""
+        """Register `on_subscribe`. A later call has no effect.
+
+        Args:
+            puppet: Requests from and cancels the subscription that the subscriber keeps.
+        """
         with self._env.lock:
             self._env.note("probe: register_on_subscribe")
             self._puppet = self._puppet or puppet
 
     def register_on_next(self, element: T) -> None:
-        """In `on_next`."""
+        """Register `on_next`.
+
+        Args:
+            element: The element that came.
+        """
         with self._env.lock:
             self._env.note(f"probe: register_on_next({shown(element)})")
             self._elements.append(element)
 
     def register_on_error(self, error: BaseException) -> None:
-        """In `on_error`."""
+        """Register `on_error`. A second call is a fault (1.7).
+
+        Args:
+            error: The error that came.
+        """
         with self._env.lock:
             self._env.note(f"probe: register_on_error({shown(error)})")
             self._errors.append(error)
@@ -143,7 +164,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
                 self._env.fault("the subscriber registered on_error a second time (1.7)")
 
     def register_on_complete(self) -> None:
-        """In `on_complete`."""
+        """Register `on_complete`. A second call is a fault (1.7)."""
         with self._env.lock:
             self._env.note("probe: register_on_complete()")
             self._completions += 1
@@ -153,14 +174,25 @@ class WhiteboxSubscriberProbe(Generic[T]):
     # -- called by the kit -------------------------------------------------------------------------------------
 
     def puppet(self) -> SubscriberPuppet:
-        """Wait for the puppet."""
+        """Wait for the puppet.
+
+        Returns:
+            What the subscriber registered.
+
+        Raises:
+            ConformanceError: It did not call `register_on_subscribe` in time.
+        """
         self._env.happens(lambda: self._puppet)
         if self._puppet is None:
             self._env.fail("the subscriber did not call probe.register_on_subscribe in on_subscribe")
         return self._puppet
 
     def trigger_request(self, n: int) -> None:
-        """Have the subscriber request `n`."""
+        """Have the subscriber request `n`.
+
+        Args:
+            n: How many, 1 or more.
+        """
         self._env.call(f"puppet.trigger_request({n})", self.puppet().trigger_request, n)
 
     def signal_cancel(self) -> None:
@@ -168,7 +200,14 @@ class WhiteboxSubscriberProbe(Generic[T]):
         self._env.call("puppet.signal_cancel()", self.puppet().signal_cancel)
 
     def expect_next(self, expected: T) -> None:
-        """Wait for the subscriber to say that it got `expected`."""
+        """Wait for the subscriber to register an element.
+
+        Args:
+            expected: What it is equal to.
+
+        Raises:
+            ConformanceError: No element was registered in time, or another one.
+        """
         came = self._env.happens(lambda: len(self._elements) > self._taken)
         self._env.check(came, f"the subscriber did not register on_next({shown(expected)})")
         got = self._elements[self._taken]
@@ -176,17 +215,32 @@ class WhiteboxSubscriberProbe(Generic[T]):
         self._env.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
 
     def expect_none(self) -> None:
-        """The subscriber registers no further element."""
+        """The subscriber registers no further element.
+
+        Raises:
+            ConformanceError: It registered one.
+        """
         more = self._env.silence(lambda: len(self._elements))
         self._env.check(not more, "the subscriber registered an element that was not sent")
 
     def expect_completion(self) -> None:
-        """Wait for the subscriber to say that the stream completed."""
+        """Wait for the subscriber to register `on_complete`.
+
+        Raises:
+            ConformanceError: It did not in time.
+        """
         came = self._env.happens(lambda: self._completions)
         self._env.check(came, "the subscriber did not register on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
-        """Wait for the subscriber to say that the stream failed with `expected`."""
+        """Wait for the subscriber to register `on_error`.
+
+        Args:
+            expected: The very error.
+
+        Raises:
+            ConformanceError: No error was registered in time, or another one.
+        """
         came = self._env.happens(lambda: self._errors)
         self._env.check(came, f"the subscriber did not register on_error({shown(expected)})")
         got = self._errors[0]

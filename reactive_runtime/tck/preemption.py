@@ -2,8 +2,8 @@
 
 A race that is lost once in a million runs is lost every time if the thread is stopped in the right place. So a
 call under test runs on a thread that is traced, instruction by instruction, and is held before the n-th one that
-touches an object or calls something, for n = 0, 1, 2, … to its last. What it does with locks is its own affair: a
-thread that is held inside of one makes the other wait, for as long as the kit has patience, and goes on.
+touches an object or calls something, for n = 0, 1, 2, … to its last. A thread that is held inside of a
+lock makes the other one wait, up to a time limit, and goes on.
 
 Only Python code outside the standard library and outside of the kit is stepped through. A publisher in C, or
 behind a bridge, has no steps, and is raced by chance.
@@ -33,7 +33,7 @@ _KIT = os.path.dirname(__file__) + os.sep
 
 
 class HeldCall:
-    """`function()` on a thread of its own, held before step `at` (0 is the first) until it is let go; None: never.
+    """`function()` on a thread of its own, held before step `at` (0 is the first) until `release`; None: never.
 
     `wake` is called when it is held, and when it has come to its end.
     """
@@ -44,7 +44,7 @@ class HeldCall:
         self._wake = wake
         self._step = 0  # the traced thread's
         self._go = threading.Event()
-        # Written by the traced thread before it calls `wake`, read by who was woken:
+        # Written by the traced thread before it calls `wake`, read by the thread that was woken:
         self.reached: bool = False
         self.ended: bool = False
         self.error: BaseException | None = None
@@ -54,7 +54,7 @@ class HeldCall:
         """Set it going."""
         self._thread.start()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Go on; also where it is not held yet, or was never started."""
         self._go.set()
 

@@ -24,7 +24,7 @@ FLOOD_AFTER_CANCEL = 100_000
 class ManualSubscriber(Generic[T]):
     """A subscriber that a check drives by hand. What it receives is owned by the trial's lock.
 
-    A signal before `on_subscribe`, a second `on_subscribe` or an `on_error` that nobody expects is a fault.
+    A signal before `on_subscribe`, a second `on_subscribe` or an `on_error` that is not expected is a fault.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class ManualSubscriber(Generic[T]):
     # -- signals: any thread -----------------------------------------------------------------------------------
 
     def on_subscribe(self, subscription: Subscription | None, /) -> None:
+        """Keep the first subscription; None, or a second one, is a fault (2.12)."""
         with self.env.lock:
             self.env.note(f"{self.name}: on_subscribe({type(subscription).__name__})")
             self.subscriptions += 1
@@ -69,6 +70,7 @@ class ManualSubscriber(Generic[T]):
             self.subscribed(self)
 
     def on_next(self, element: T, /) -> None:
+        """Keep the element; None, or one before `on_subscribe` or after the end, is a fault (2.13, 1.9, 1.7)."""
         with self.env.lock:
             self.env.note(f"{self.name}: on_next({shown(element)})")
             self._must_be_subscribed("on_next")
@@ -96,6 +98,7 @@ class ManualSubscriber(Generic[T]):
         raise Over
 
     def on_error(self, error: BaseException, /) -> None:
+        """Keep the error; one before `on_subscribe`, after an end, or not expected, is a fault (1.9, 1.7)."""
         with self.env.lock:
             self.env.note(f"{self.name}: on_error({shown(error)})")
             self._must_be_subscribed("on_error")
@@ -105,6 +108,7 @@ class ManualSubscriber(Generic[T]):
                 self.env.fault(f"an unexpected on_error({shown(error)})")
 
     def on_complete(self) -> None:
+        """Count it; before `on_subscribe`, or after an end, it is a fault (1.9, 1.7)."""
         with self.env.lock:
             self.env.note(f"{self.name}: on_complete()")
             self._must_be_subscribed("on_complete")
@@ -248,15 +252,19 @@ class SerialSubscriber(ManualSubscriber[T]):
             self.inside.remove(thread)
 
     def on_subscribe(self, subscription: Any, /) -> None:
+        """As above; it is a fault while another signal runs (1.3)."""
         self._alone("on_subscribe", super().on_subscribe, subscription)
 
     def on_next(self, element: T, /) -> None:
+        """As above; it is a fault while another signal runs (1.3)."""
         self._alone("on_next", super().on_next, element)
 
     def on_error(self, error: BaseException, /) -> None:
+        """As above; it is a fault while another signal runs (1.3)."""
         self._alone("on_error", super().on_error, error)
 
     def on_complete(self) -> None:
+        """As above; it is a fault while another signal runs (1.3)."""
         self._alone("on_complete", super().on_complete)
 
 

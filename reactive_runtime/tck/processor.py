@@ -35,7 +35,14 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     """Whether an element goes out only when every subscriber has requested one."""
 
     def create_identity_processor(self, buffer_size: int) -> Processor[T, T]:
-        """A new processor that passes on each element as it is, and buffers at most `buffer_size`."""
+        """A new processor that passes on each element as it is.
+
+        Args:
+            buffer_size: The most elements that it may buffer: `processor_buffer_size`.
+
+        Returns:
+            The processor. It has to be defined by the subclass.
+        """
         raise NotImplementedError(f"{type(self).__name__} has to define create_identity_processor(self, buffer_size)")
 
     def create_publisher(self, elements: int) -> Publisher[T]:
@@ -55,9 +62,9 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return processor
 
     def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
-        """A new processor, with a subscriber that tells the probe what comes through."""
+        """A new processor, with a subscriber that registers with the probe what comes through."""
         processor = self._processor()
-        processor.subscribe(_Telling(probe))
+        processor.subscribe(_Registering(probe))
         return processor
 
     def _processor(self) -> Processor[T, T]:
@@ -78,6 +85,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def required_spec104_must_call_on_error_on_all_its_subscribers_if_it_encounters_a_non_recoverable_error(
         self, env: TestEnvironment
     ) -> None:
+        """An error of the upstream reaches both subscribers, as it is."""
         self._needs_two_subscribers(env)
         bench = _Bench(self, env)
         one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
@@ -104,6 +112,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream(
         self, env: TestEnvironment
     ) -> None:
+        """An error of the upstream reaches a subscriber that has requested nothing."""
         bench = _Bench(self, env)
         self._both_fail(env, bench, bench.subscribe(may_fail=True))
 
@@ -111,6 +120,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago(
         self, env: TestEnvironment
     ) -> None:
+        """The processor goes on requesting for 20 elements of the first subscriber, also when a second one comes."""
         self._needs_two_subscribers(env)
         bench = _Bench(self, env)
         one = bench.subscribe()
@@ -170,8 +180,8 @@ class _Bench(Generic[T]):
         self.env.check(got == element, f"{subscriber.name} got {shown(got)}, where {shown(element)} was sent")
 
 
-class _Telling:
-    """Tells a probe what comes out of a processor."""
+class _Registering:
+    """A subscriber that registers with a probe what comes out of a processor."""
 
     def __init__(self, probe: WhiteboxSubscriberProbe[Any]) -> None:
         self._probe = probe
@@ -185,11 +195,11 @@ class _Telling:
             subscription.cancel()
             return
         self._subscribed = True
-        self._probe.register_on_subscribe(_Strings(subscription))
+        self._probe.register_on_subscribe(_SubscriptionPuppet(subscription))
 
 
-class _Strings(SubscriberPuppet):
-    """Pulls at a subscription."""
+class _SubscriptionPuppet(SubscriberPuppet):
+    """The puppet of a subscription: it requests and cancels as the kit says."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription

@@ -28,6 +28,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.4")
     def extra_spec104_must_signal_on_error_when_a_stream_fails_midway(self, env: TestEnvironment) -> None:
+        """A stream that fails after three elements signals `on_error`, after three elements at most."""
         subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
         subscriber.request(10)
         subscriber.expect_error()
@@ -35,10 +36,12 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.6")
     def extra_spec106_must_consider_subscription_cancelled_after_on_complete(self, env: TestEnvironment) -> None:
+        """After `on_complete`, requests and a cancel have no effect, and the subscriber can be collected."""
         self._cancelled_at_the_end(env, self._publisher(env, 1, completes=True))
 
     @check("1.6")
     def extra_spec106_must_consider_subscription_cancelled_after_on_error(self, env: TestEnvironment) -> None:
+        """After `on_error`, requests and a cancel have no effect, and the subscriber can be collected."""
         self._cancelled_at_the_end(env, self._failed_publisher(env))
 
     def _cancelled_at_the_end(self, env: TestEnvironment, publisher: Publisher[T]) -> None:
@@ -64,6 +67,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec107_must_not_emit_further_signals_once_a_failed_publisher_has_signalled_on_error(
         self, env: TestEnvironment
     ) -> None:
+        """After the `on_error` of a publisher that fails at once, requests are answered with no signal."""
         subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         if not subscriber.ends:
             subscriber.request(10)
@@ -71,6 +75,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.7")
     def extra_spec107_must_not_emit_further_signals_once_a_stream_has_failed_midway(self, env: TestEnvironment) -> None:
+        """After the `on_error` of a stream that fails after three elements, requests are answered with no signal."""
         subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
         subscriber.request(10)
         self._nothing_after_on_error(env, subscriber)
@@ -79,6 +84,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec107_must_not_emit_further_signals_once_an_invalid_request_was_answered(
         self, env: TestEnvironment
     ) -> None:
+        """After the `on_error` that answers `request(0)`, requests are answered with no signal."""
         subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(0)
         self._nothing_after_on_error(env, subscriber)
@@ -94,6 +100,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec108_cancelled_subscription_must_stop_being_signalled_whatever_was_requested(
         self, env: TestEnvironment
     ) -> None:
+        """After a cancel inside the fifth `on_next` a long stream, all of which was requested, stops before its end."""
         subscriber = self._subscribe(
             env,
             self._publisher(env, LONG),
@@ -111,6 +118,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.8")
     def extra_optional_spec108_a_cancel_inside_the_last_on_next_should_be_the_end(self, env: TestEnvironment) -> None:
+        """After a cancel inside the last `on_next` no terminal signal comes."""
         subscriber = self._subscribe(
             env,
             self._publisher(env, 3, completes=True),
@@ -123,6 +131,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("1.10")
     def extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called(self, env: TestEnvironment) -> None:
+        """Each of ten subscribers gets an element, an end or a refusal."""
         publisher = self._publisher(env, 1)
         for number in range(1, 11):
             subscriber = self._subscribe(env, publisher, may_fail=True)
@@ -136,6 +145,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription(
         self, env: TestEnvironment
     ) -> None:
+        """A subscriber that subscribes twice gets from its first subscription what it requests, or an end."""
         publisher = self._publisher(env, 2)
         subscriber = _TwiceSubscriber[T](env, may_fail=True)
         self._connect(env, publisher, subscriber)
@@ -151,10 +161,12 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     @check("3.4")
     def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        """A request returns while `on_next` runs on another thread."""
         self._returns_while_busy(env, "request", lambda subscription: subscription.request(1))
 
     @check("3.5")
     def extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
+        """A cancel returns while `on_next` runs on another thread."""
         self._returns_while_busy(env, "cancel", lambda subscription: subscription.cancel())
 
     def _returns_while_busy(self, env: TestEnvironment, name: str, call: Callable[[Any], object]) -> None:
@@ -194,7 +206,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.wait(lambda: item.held.reached or item.held.ended)
             item.gate.set()
             item.wait(lambda: item.first.ended and (item.first.thread in item.subscriber.threads or item.delivered()))
-            item.held.let_go()
+            item.held.release()
 
         self._race(env, race, 2, "request(1) came while request(2) was being served")
 
@@ -207,7 +219,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.wait(lambda: item.held.reached or item.held.ended)
             item.first.start()
             item.wait(lambda: item.settled(item.first))
-            item.held.let_go()
+            item.held.release()
             item.wait(lambda: item.settled(item.first) and item.settled(item.held))
             item.gate.set()
 
@@ -227,7 +239,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
                 race(item)
             finally:
                 gate.set()
-                item.held.let_go()
+                item.held.release()
             env.happens(item.returned, env.settings.call_timeout)
             env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
             for call in (item.first, item.held):
@@ -286,17 +298,19 @@ class _Race(Generic[T]):
         self.first = HeldCall(functools.partial(request, first), None, env.wake, "tck-first")
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait for what happens soon, if nobody is in its way: the thread that is held may hold a lock."""
+        """Wait for what happens soon, if nothing is in its way: the thread that is held may hold a lock."""
         self.env.happens(condition, self.env.settings.default_poll_timeout)
 
     def settled(self, call: HeldCall) -> bool:
-        """It has ended, or is inside a signal, and will move no further."""
+        """Whether it has ended, or is inside a signal, and will move no further."""
         return call.ended or call.thread in self.subscriber.inside
 
     def returned(self) -> bool:
+        """Whether both requests have returned."""
         return self.held.ended and self.first.ended
 
     def delivered(self) -> bool:
+        """Whether all elements that were requested have come."""
         return len(self.subscriber.elements) >= self.due
 
 

@@ -19,16 +19,18 @@ T = TypeVar("T")
 
 
 class OriginalPublisherChecks(PublisherFactory[T]):
-    """The 38 checks; seven of them can't be made there, and say which of the extra ones here does it."""
+    """The 38 checks; seven of them can't be made there, and say which of the extra ones here makes it."""
 
     STOCHASTIC_RUNS: ClassVar[int] = 100
 
     @check("1.5")
     def required_create_publisher_1_must_produce_a_stream_of_exactly_1_element(self, env: TestEnvironment) -> None:
+        """One element is requested and comes; then the stream completes."""
         self._exactly(env, 1)
 
     @check("1.5")
     def required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements(self, env: TestEnvironment) -> None:
+        """Three elements are requested one by one and come; then the stream completes."""
         self._exactly(env, 3)
 
     def _exactly(self, env: TestEnvironment, elements: int) -> None:
@@ -39,12 +41,14 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.5")
     def required_validate_max_elements_from_publisher(self, env: TestEnvironment) -> None:
+        """The setting `max_elements_from_publisher` is an int from 0 to MAX_DEMAND."""
         most: Any = self.max_elements_from_publisher
         valid = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MAX_DEMAND
         env.check(valid, f"max_elements_from_publisher is {most!r}, and has to be an int from 0 to MAX_DEMAND")
 
     @check("3.3")
     def required_validate_bounded_depth_of_on_next_and_request_recursion(self, env: TestEnvironment) -> None:
+        """The setting `bounded_depth_of_on_next_and_request_recursion` is an int from 1."""
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion
         valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
         env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {depth!r}, and has to be an int from 1")
@@ -53,6 +57,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(
         self, env: TestEnvironment
     ) -> None:
+        """No element comes before a request, and after requests of 1, 1 and 2 as many as that."""
         subscriber = self._subscribe(env, self._publisher(env, 5))
         subscriber.expect_none("nothing was requested yet")
         subscriber.request_next()
@@ -64,6 +69,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.2")
     def required_spec102_may_signal_less_than_requested_and_terminate_subscription(self, env: TestEnvironment) -> None:
+        """A stream of three elements of which ten are requested gives three, and completes."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         subscriber.request(10)
         subscriber.next_elements(3)
@@ -71,6 +77,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.3")
     def stochastic_spec103_must_signal_on_methods_sequentially(self, env: TestEnvironment) -> None:
+        """In 100 streams, each element of which is requested inside the signal before, no two signals overlap."""
         if self.skip_stochastic_tests:
             raise NotVerified("rule 1.3: skip_stochastic_tests is set")
         elements = 10
@@ -87,6 +94,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.4")
     def optional_spec104_must_signal_on_error_when_fails(self, env: TestEnvironment) -> None:
+        """A publisher that fails signals `on_error`, once."""
         publisher = self._failed_publisher(env)
         subscriber = self._subscribe(env, publisher, may_fail=True)
         subscriber.expect_error()
@@ -95,6 +103,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.5")
     def required_spec105_must_signal_on_complete_when_finite_stream_terminates(self, env: TestEnvironment) -> None:
+        """After the last of three elements `on_complete` comes, and nothing after it."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         for _ in range(3):
             subscriber.request_next()
@@ -103,6 +112,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.5")
     def optional_spec105_empty_stream_must_terminate_by_signalling_on_complete(self, env: TestEnvironment) -> None:
+        """An empty stream completes, at the latest when an element is requested."""
         subscriber = self._subscribe(env, self._publisher(env, 0, completes=True))
         if not subscriber.ends:
             subscriber.request(1)
@@ -121,6 +131,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec107_must_not_emit_further_signals_once_on_complete_has_been_signalled(
         self, env: TestEnvironment
     ) -> None:
+        """After `on_complete`, a request of ten elements is answered with no signal."""
         subscriber = self._subscribe(env, self._publisher(env, 1, completes=True))
         subscriber.request(10)
         subscriber.next()
@@ -151,6 +162,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.9")
     def required_spec109_subscribe_throw_npe_on_null_subscriber(self, env: TestEnvironment) -> None:
+        """`subscribe(None)` raises TypeError."""
         publisher = self._publisher(env, 0)
         with env.calling("subscribe(None)"):
             try:
@@ -163,6 +175,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.9")
     def required_spec109_must_issue_on_subscribe_for_non_null_subscriber(self, env: TestEnvironment) -> None:
+        """`subscribe` calls `on_subscribe`, once."""
         subscriber = self._subscribe(env, self._publisher(env, 0), may_fail=True)
         env.check(subscriber.subscriptions == 1, f"on_subscribe came {subscriber.subscriptions} times")
 
@@ -170,6 +183,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec109_may_reject_calls_to_subscribe_if_publisher_is_unable_or_unwilling_to_serve_them_rejection_must_trigger_on_error_after_on_subscribe(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """A publisher that fails calls `on_subscribe` first, and then `on_error`, once."""
         subscriber = self._subscribe(env, self._failed_publisher(env), may_fail=True)
         subscriber.expect_error()
         env.check(len(subscriber.errors) == 1, f"on_error came {len(subscriber.errors)} times")
@@ -182,6 +196,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("1.11")
     def optional_spec111_may_support_multi_subscribe(self, env: TestEnvironment) -> None:
+        """A second subscriber is accepted, and nothing is signalled to either without a request."""
         publisher = self._publisher(env, 1)
         first, second = self._subscribe(env, publisher), self._subscribe(env, publisher)
         env.silence(lambda: first.count + second.count)
@@ -191,6 +206,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def optional_spec111_registered_subscribers_must_receive_on_next_or_on_complete_signals(
         self, env: TestEnvironment
     ) -> None:
+        """Each of two subscribers gets an element or an end."""
         publisher = self._publisher(env, 1)
         both = self._subscribe(env, publisher), self._subscribe(env, publisher)
         for subscriber in both:
@@ -203,6 +219,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_one_by_one(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """Three subscribers that request at different times get the same elements in the same order."""
         publisher = self._publisher(env, 5, completes=True)
         one, two, three = (self._subscribe(env, publisher) for _ in range(3))
         for subscriber, n in (
@@ -226,12 +243,14 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """Three subscribers that request all elements at once get the same ones in the same order."""
         self._all_got_the_same(env, *self._many_upfront(env, self._publisher(env, 3)))
 
     @check("1.11")
     def optional_spec111_multicast_must_produce_the_same_elements_in_the_same_sequence_to_all_of_its_subscribers_when_requesting_many_upfront_and_complete_as_expected(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """Three subscribers that request all elements at once get the same ones in the same order, and then the end."""
         subscribers = self._many_upfront(env, self._publisher(env, 3, completes=True))
         for subscriber in subscribers:
             subscriber.expect_completion()
@@ -257,6 +276,8 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe(
         self, env: TestEnvironment
     ) -> None:
+        """Elements that are requested inside `on_subscribe` and inside `on_next` come."""
+
         def three(subscriber: ManualSubscriber[T]) -> None:
             for _ in range(3):
                 ask(subscriber, 1)
@@ -269,6 +290,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.3")
     def required_spec303_must_not_allow_unbounded_recursion(self, env: TestEnvironment) -> None:
+        """`on_next` does not run inside `on_next` on one thread, deeper than the setting allows."""
         bound = self.bounded_depth_of_on_next_and_request_recursion
         depth = threading.local()
 
@@ -302,6 +324,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.6")
     def required_spec306_after_subscription_is_cancelled_request_must_be_nops(self, env: TestEnvironment) -> None:
+        """After a cancel, requests are answered with no signal."""
         subscriber = self._subscribe(env, self._publisher(env, 3))
         subscriber.cancel()
         for _ in range(3):
@@ -312,6 +335,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops(
         self, env: TestEnvironment
     ) -> None:
+        """Three cancels return normally, and are answered with no signal."""
         subscriber = self._subscribe(env, self._publisher(env, 1))
         for _ in range(3):
             subscriber.cancel()
@@ -319,18 +343,21 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.9")
     def required_spec309_request_zero_must_signal_illegal_argument_exception(self, env: TestEnvironment) -> None:
+        """`request(0)` is answered with `on_error(ValueError)`."""
         self._refused(env, 0)
 
     @check("3.9")
     def required_spec309_request_negative_number_must_signal_illegal_argument_exception(
         self, env: TestEnvironment
     ) -> None:
+        """A request of a negative number is answered with `on_error(ValueError)`."""
         self._refused(env, -random.randrange(1, 2**31))
 
     @check("3.9")
     def optional_spec309_request_negative_number_may_signal_illegal_argument_exception_with_specific_message(
         self, env: TestEnvironment
     ) -> None:
+        """The message of that error names rule 3.9."""
         error = self._refused(env, -random.randrange(1, 2**31))
         wanted = ("3.9", "non-positive subscription request", "negative subscription request")
         env.check(any(item in str(error) for item in wanted), f"the message {str(error)!r} says none of {wanted}")
@@ -344,6 +371,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling(
         self, env: TestEnvironment
     ) -> None:
+        """After a cancel the signals stop, with no more elements than were requested."""
         subscriber = self._subscribe(env, self._publisher(env, 20))
         subscriber.request(10)
         subscriber.request(5)
@@ -360,6 +388,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec313_cancel_must_make_the_publisher_eventually_drop_all_references_to_the_subscriber(
         self, env: TestEnvironment
     ) -> None:
+        """After a cancel the subscriber can be collected while the publisher is kept."""
         publisher = self._publisher(env, 3)
         reference = self._cancelled(env, publisher)
         env.check(env.collected(reference), f"{shown(publisher)} still refers to the subscriber that has cancelled")
@@ -372,6 +401,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.17")
     def required_spec317_must_support_a_pending_element_count_up_to_long_max_value(self, env: TestEnvironment) -> None:
+        """After `request(MAX_DEMAND)` all elements come, and `on_complete`."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         subscriber.request(MAX_DEMAND)
         subscriber.next_elements(3)
@@ -381,6 +411,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
     def required_spec317_must_support_a_cumulative_pending_element_count_up_to_long_max_value(
         self, env: TestEnvironment
     ) -> None:
+        """After requests whose sum is MAX_DEMAND all elements come, and `on_complete`."""
         subscriber = self._subscribe(env, self._publisher(env, 3, completes=True))
         for n in (MAX_DEMAND // 2, MAX_DEMAND // 2, 1):
             subscriber.request(n)
@@ -389,6 +420,7 @@ class OriginalPublisherChecks(PublisherFactory[T]):
 
     @check("3.17")
     def required_spec317_must_not_signal_on_error_when_pending_above_long_max_value(self, env: TestEnvironment) -> None:
+        """Requests whose sum is beyond MAX_DEMAND are not answered with `on_error`."""
         left = [10]
 
         def more(subscriber: ManualSubscriber[T], element: T) -> None:

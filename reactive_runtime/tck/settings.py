@@ -32,7 +32,7 @@ class Settings:
     """How long nothing may come, before it is believed that nothing will. Default: `default_timeout`."""
 
     default_poll_timeout: float = 0.01
-    """How often the kit looks where nobody can wake it: for a dropped reference, for a call that hangs."""
+    """How often the kit looks where no signal can wake it: for a dropped reference, for a call that hangs."""
 
     publisher_reference_gc_timeout: float = 0.3
     """For a publisher to drop a subscriber that has cancelled (3.13)."""
@@ -42,9 +42,17 @@ class Settings:
 
     @classmethod
     def of(cls, attributes: Mapping[str, float | None], environment: Mapping[str, str] | None = None) -> Settings:
-        """`attributes` where they are not None, then `environment` (default: the process's), then the defaults.
+        """The first that is given of an attribute, an environment variable and the default, for each setting.
 
-        Raises ValueError for what is no number above 0; it names the setting.
+        Args:
+            attributes: By name, in seconds; None: not given.
+            environment: Variables by name, in milliseconds. None: those of the process.
+
+        Returns:
+            The settings.
+
+        Raises:
+            ValueError: A value is no number above 0; it names the setting.
         """
         environment = os.environ if environment is None else environment
         found: dict[str, float] = {}

@@ -17,7 +17,7 @@ __all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen"]
 T = TypeVar("T")
 
 NOT_SEEN = {
-    "2.2": "whether a subscriber is slow, and for whom, is not to be seen from outside",
+    "2.2": "whether a subscriber is slow is not to be seen from outside",
     "2.4": "a subscription that counts as cancelled looks like one that is not used",
     "2.6": "only the subscriber knows whether it still needs its subscription",
     "2.7": "the order of calls from inside a subscriber is its own; RuleChecker judges it on recorded signals",
@@ -36,13 +36,14 @@ NOT_SEEN = {
 
 
 class TckError(RuntimeError):
-    """What the kit fails a stream with."""
+    """The error that the kit fails a stream with."""
 
     def __init__(self) -> None:
         super().__init__("the kit's own error: a stream fails on purpose")
 
 
 def not_seen(name: str) -> Skipped:
+    """A check of a subscriber that can't be made, by its name, with the reason."""
     digits = name.split("_")[1].removeprefix("spec")
     rule = f"{digits[0]}.{int(digits[1:])}"
     return untested(rule, name, NOT_SEEN[rule])
@@ -61,7 +62,7 @@ class ElementFactory(Verification, Generic[T]):
         return HelperPublisher(elements, self.create_element)
 
     def _elements(self, env: TestEnvironment) -> ManualSubscriber[T]:
-        """One of ours, to take elements from."""
+        """A subscriber of the kit, to take elements from."""
         subscriber = ManualSubscriber[T](env)
         subscriber.name = "elements"
         env.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
@@ -69,7 +70,7 @@ class ElementFactory(Verification, Generic[T]):
 
 
 class Stage(Generic[T]):
-    """A subscriber under test, subscribed to a publisher of ours."""
+    """A subscriber under test, subscribed to a publisher of the kit."""
 
     def __init__(self, env: TestEnvironment, elements: ManualSubscriber[T]) -> None:
         self.env = env
@@ -77,14 +78,17 @@ class Stage(Generic[T]):
         self._elements = elements
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Subscribe the subscriber under test."""
         self.publisher.subscribe(subscriber)
 
     @property
     def subscriber(self) -> Subscriber[T]:
+        """The subscriber under test."""
         assert self.publisher.subscriber is not None
         return self.publisher.subscriber
 
     def signal_next(self) -> T:
+        """Signal a new element, and return it."""
         element = self._elements.request_next()
         self.publisher.send_next(element)
         return element
@@ -102,6 +106,7 @@ class Stage(Generic[T]):
         self.env.fail(f"{method}(None) did not raise TypeError")
 
     def cancels_a_second_subscription(self) -> None:
+        """2.5: a second `on_subscribe` is answered with `cancel`, and nothing is requested from it."""
         second = _SecondSubscription(self.env)
         self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second)
         self.env.happens(lambda: second.cancelled)

@@ -83,7 +83,17 @@ class Verification:
                 function.check, function.__test__ = marked.check, True
 
     def configure(self: V, **settings: Any) -> V:
-        """Set attributes by argument, before those of the class; what is None is left as it is. Returns itself."""
+        """Set attributes by argument, before those of the class.
+
+        Args:
+            **settings: The attributes by name; what is None is left as it is.
+
+        Returns:
+            This verification.
+
+        Raises:
+            TypeError: The verification has no such attribute.
+        """
         for name, value in settings.items():
             if not hasattr(self, name):
                 raise TypeError(f"{name} is no setting of {type(self).__name__}")
@@ -93,17 +103,32 @@ class Verification:
 
     @classmethod
     def checks(cls) -> list[Check]:
-        """All checks, by rule, and for each rule those of the original kit before those of this one."""
+        """All checks, by rule, and for each rule those of the original kit before those of this one.
+
+        Returns:
+            The checks.
+        """
         found = (cast(_Marked, getattr(cls, name)) for name in dir(cls) if hasattr(getattr(cls, name), "check"))
         return sorted((finding.check for finding in found), key=_order)
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Run every check, and give each outcome as it comes."""
+        """Run every check, and give each outcome as it comes.
+
+        Yields:
+            The outcome of each check.
+        """
         for item in self.checks():
             yield self.outcome(item)
 
     def outcome(self, item: Check) -> Outcome:
-        """Run one check."""
+        """Run one check.
+
+        Args:
+            item: One of `checks()`.
+
+        Returns:
+            Whether it passed, failed or was skipped, and why.
+        """
         try:
             getattr(self, item.name)()
         except SkipTest as skip:
@@ -117,7 +142,14 @@ class Verification:
         return Outcome(item, "passed", "")
 
     def settings(self) -> Settings:
-        """The timeouts in force."""
+        """The timeouts in force.
+
+        Returns:
+            The settings.
+
+        Raises:
+            ValueError: An attribute or an environment variable is no number above 0.
+        """
         return Settings.of({name: getattr(self, name) for name in self._settings})
 
 

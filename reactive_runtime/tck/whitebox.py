@@ -16,10 +16,18 @@ T = TypeVar("T")
 
 
 class SubscriberWhiteboxVerification(ElementFactory[T]):
-    """Checks of a subscriber that can be told what to do, and tells what it received."""
+    """Checks of a subscriber that does what the kit says, and registers with a probe what it received."""
 
     def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:
-        """A new subscriber that tells `probe` each signal it gets, and gives it a puppet in `on_subscribe`."""
+        """A new subscriber that registers with `probe` each signal it gets.
+
+        Args:
+            probe: What the subscriber calls: `register_on_subscribe` with a puppet in its `on_subscribe`, and
+                `register_on_next`, `register_on_error` and `register_on_complete` in its other signals.
+
+        Returns:
+            The subscriber. It has to be defined by the subclass.
+        """
         raise NotImplementedError(f"{type(self).__name__} has to define create_subscriber(self, probe)")
 
     def _stage(self, env: TestEnvironment) -> tuple[Stage[T], WhiteboxSubscriberProbe[T]]:
@@ -30,6 +38,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.1")
     def required_exercise_whitebox_happy_path(self, env: TestEnvironment) -> None:
+        """The subscriber requests, gets two elements, and cancels, as the kit says."""
         stage, probe = self._stage(env)
         probe.trigger_request(1)
         probe.trigger_request(1)
@@ -44,6 +53,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.1")
     def required_spec201_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:
+        """The subscriber requests, and gets an element."""
         stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.expect_request("a subscriber without demand receives nothing")
@@ -57,6 +67,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_complete(
         self, env: TestEnvironment
     ) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside `on_complete`."""
         stage, _ = self._stage(env)
         stage.publisher.send_completion()
 
@@ -64,6 +75,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec203_must_not_call_methods_on_subscription_or_publisher_in_on_error(
         self, env: TestEnvironment
     ) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside `on_error`."""
         stage, _ = self._stage(env)
         stage.publisher.send_error(TckError())
 
@@ -77,6 +89,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec205_must_call_subscription_cancel_if_it_already_has_an_subscription_and_receives_another_on_subscribe_signal(  # noqa: E501
         self, env: TestEnvironment
     ) -> None:
+        """A second subscription is cancelled."""
         stage, _ = self._stage(env)
         stage.cancels_a_second_subscription()
 
@@ -91,6 +104,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel(
         self, env: TestEnvironment
     ) -> None:
+        """An element that comes after the cancel is taken without an error."""
         stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.expect_request()
@@ -105,6 +119,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_complete` after a request is registered."""
         stage, probe = self._stage(env)
         probe.trigger_request(1)
         stage.publisher.send_completion()
@@ -114,6 +129,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_complete` without a request is registered."""
         stage, probe = self._stage(env)
         stage.publisher.send_completion()
         probe.expect_completion()
@@ -122,6 +138,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec210_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error` after a request is registered."""
         stage, probe = self._stage(env)
         probe.trigger_request(1)
         probe.trigger_request(1)
@@ -133,6 +150,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec210_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error` without a request is registered."""
         stage, probe = self._stage(env)
         error = TckError()
         stage.publisher.send_error(error)
@@ -150,6 +168,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec213_on_subscribe_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_subscribe(None)` raises TypeError."""
         stage, _ = self._stage(env)
         stage.must_refuse_none("on_subscribe")
 
@@ -157,6 +176,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec213_on_next_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_next(None)` raises TypeError."""
         stage, _ = self._stage(env)
         stage.must_refuse_none("on_next")
 
@@ -164,6 +184,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def required_spec213_on_error_must_throw_null_pointer_exception_when_parameters_are_null(
         self, env: TestEnvironment
     ) -> None:
+        """`on_error(None)` raises TypeError."""
         stage, _ = self._stage(env)
         stage.must_refuse_none("on_error")
 
@@ -173,6 +194,7 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("3.8")
     def required_spec308_request_must_register_given_number_elements_to_be_produced(self, env: TestEnvironment) -> None:
+        """A request of two reaches the publisher, at once or in parts, and both elements are registered."""
         stage, probe = self._stage(env)
         probe.trigger_request(2)
         requested = stage.publisher.expect_request()

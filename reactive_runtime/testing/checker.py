@@ -61,13 +61,15 @@ class _Watched:
 
 
 class RuleChecker:
-    """Turns records into violations."""
+    """Turns records into violations.
+
+    Args:
+        late_signals: How many signals may follow a cancel that came from outside, 0 to 15, where the record does not
+            say.
+        context: How many records are shown of a breach: those before it, itself, and half as many that follow.
+    """
 
     def __init__(self, late_signals: int = 1, context: int = 6) -> None:
-        """`late_signals` (0 to 15): how many may follow a cancel that came from outside, where the record does not say.
-
-        `context`: records shown.
-        """
         self._late_signals = late_signals
         self._context = context
         self._watched: dict[tuple[str, int], _Watched] = {}
@@ -75,7 +77,12 @@ class RuleChecker:
         """What was found so far, one entry for each rule broken in each subscription."""
 
     def feed(self, record: Record) -> None:
-        """Judge one more record."""
+        """Judge one more record.
+
+        Args:
+            record: The next record of its subscription, in order of `begin`. Records of other subscriptions may come in
+                between.
+        """
         key = (record.run, record.subscription)
         watched = self._watched.get(key)
         if watched is None:
@@ -112,11 +119,20 @@ class RuleChecker:
 def check(
     records: Iterable[Record], late_signals: int = 1, context: int = 6, upto: int | None = None
 ) -> list[Violation]:
-    """The violations in a whole trace, its records in any order; the arguments are those of `RuleChecker`.
+    """The violations in a whole trace.
 
-    `upto`: judge what is known at this ticket (`reactive_runtime.testing.reference.cut`). More than 100,000 records are
-    judged by columns where numpy and pyarrow are installed, and what breaks no rule is not looked at again: the
-    violations are the same, in the same order.
+    More than 100,000 records are judged by columns where numpy and pyarrow are installed, and what breaks no rule is
+    not looked at again: the violations are the same, in the same order.
+
+    Args:
+        records: The records, in any order.
+        late_signals: How many signals may follow a cancel that came from outside, 0 to 15, where the record does not
+            say.
+        context: How many records are shown of a breach.
+        upto: Judge what is known at this ticket (`reactive_runtime.testing.reference.cut`). None: all of it.
+
+    Returns:
+        One entry for each rule that is broken in each subscription.
     """
     known = list(records) if upto is None else cut(records, upto)
     checker = RuleChecker(late_signals, context)

@@ -1,4 +1,4 @@
-"""A publisher in between, that knows what was asked of the one behind it."""
+"""A publisher in between, which counts what was asked of the one behind it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,20 @@ T = TypeVar("T")
 class Probe(Generic[T]):
     """Passes everything through, and notes each subscription, request and cancel, on any thread.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.testing import Probe
-    >>> probe = Probe(Flow.range(9))
-    >>> list(Flow.from_publisher(probe).take(2))
-    [0, 1]
-    >>> probe.requested, probe.cancelled
-    (2, 1)
+    Args:
+        publisher: The publisher behind it.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.testing import Probe
+        >>> probe = Probe(Flow.range(9))
+        >>> list(Flow.from_publisher(probe).take(2))
+        [0, 1]
+        >>> probe.requested, probe.cancelled
+        (2, 1)
+
+    Origin:
+        `PublisherProbe` of Reactor.
     """
 
     def __init__(self, publisher: Publisher[T], /) -> None:
@@ -39,7 +46,7 @@ class Probe(Generic[T]):
 
     @property
     def requested(self) -> int:
-        """Their sum, at most MAX_DEMAND."""
+        """The sum of all requests so far, at most MAX_DEMAND."""
         return min(sum(self.requests), MAX_DEMAND)
 
     @property
@@ -55,7 +62,11 @@ class Probe(Generic[T]):
             return self._cancelled
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """See `Publisher.subscribe`."""
+        """Subscribe `subscriber` to the publisher behind; see `Publisher.subscribe`.
+
+        Args:
+            subscriber: The subscriber. None is passed on, for the publisher to refuse.
+        """
         with self._lock:
             self._subscribed += 1
         self._publisher.subscribe(subscriber if subscriber is None else _Between(self, subscriber))

@@ -19,7 +19,7 @@ class TestPublisher(Generic[T]):
     """`emit`, `complete` and `fail` signal to every subscriber there is, on the calling thread.
 
     Keeping the rules, `emit` is an AssertionError where a subscriber has asked for no more, and a subscriber that has
-    cancelled, or has been told the end, gets nothing. `breaks` names one rule that is not kept:
+    cancelled, or has got the end, gets nothing. One rule may be broken:
 
     - "1.1": elements go out without demand.
     - "1.3": each element goes out twice at the same time, on two threads.
@@ -29,14 +29,24 @@ class TestPublisher(Generic[T]):
     - "2.13": each element is None.
     - "3.9": a request below 1 is taken for what it is.
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.testing import TestPublisher
-    >>> numbers = TestPublisher()
-    >>> _ = Flow.from_publisher(numbers).map(lambda n: n * n).subscribe(print, demand=2)
-    >>> numbers.demand
-    2
-    >>> numbers.emit(3)
-    9
+    Args:
+        breaks: The number of the one rule that is not kept. None: all are kept.
+
+    Raises:
+        ValueError: `breaks` is not one of these rules.
+
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.testing import TestPublisher
+        >>> numbers = TestPublisher()
+        >>> _ = Flow.from_publisher(numbers).map(lambda n: n * n).subscribe(print, demand=2)
+        >>> numbers.demand
+        2
+        >>> numbers.emit(3)
+        9
+
+    Origin:
+        `TestPublisher` of Reactor.
     """
 
     __test__ = False  # nothing for pytest to collect
@@ -50,7 +60,14 @@ class TestPublisher(Generic[T]):
         self._subscriptions: list[_Driven[T]] = []  # _lock
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
-        """Connect `subscriber`."""
+        """Connect `subscriber`, and call its `on_subscribe` (not where "1.9" is broken).
+
+        Args:
+            subscriber: The subscriber to connect.
+
+        Raises:
+            TypeError: `subscriber` is None (1.9).
+        """
         if subscriber is None:
             raise TypeError("subscribe(None): None is not allowed here (1.9)")
         subscription = _Driven(subscriber, self._breaks)
@@ -64,18 +81,39 @@ class TestPublisher(Generic[T]):
             return list(self._subscriptions)
 
     def emit(self, *elements: T) -> None:
-        """Signal each of `elements`."""
+        """Signal each of `elements`.
+
+        Args:
+            *elements: The elements, in their order.
+
+        Raises:
+            AssertionError: A subscriber has asked for no more (1.1), and that is not the rule that is broken.
+
+        Thread:
+            `on_next` is called on this thread; on two others where "1.3" is broken.
+        """
         for element in elements:
             for subscription in self._all():
                 subscription.emit(element)
 
     def complete(self) -> None:
-        """Signal the end."""
+        """Signal the end.
+
+        Thread:
+            `on_complete` is called on this thread.
+        """
         for subscription in self._all():
             subscription.end(None)
 
     def fail(self, error: BaseException, /) -> None:
-        """Signal the end, by failure."""
+        """Signal the end, by failure.
+
+        Args:
+            error: What `on_error` is called with.
+
+        Thread:
+            `on_error` is called on this thread.
+        """
         for subscription in self._all():
             subscription.end(error)
 
@@ -91,7 +129,7 @@ class TestPublisher(Generic[T]):
 
     @property
     def subscribers(self) -> int:
-        """How many there have been."""
+        """How many subscribers there have been."""
         return len(self._all())
 
 

@@ -118,25 +118,28 @@ PATIENCE: Final = 1.0
 
 
 class Recorder:
-    """Records a run."""
+    """Records a run.
+
+    Args:
+        run: The name of the run, in every record.
+        sink: Receives full chunks, on the threads that filled them, without a lock held. None: all is kept, for
+            `records`. What it raises is not for the publisher in mid-signal: the first is kept, nothing is handed to
+            the sink after it, and `flush` raises it.
+        pace: Called on a thread that has a full chunk, before that is taken from its buffer; it returns when there is
+            room for it.
+        subscriptions: A list that is filled with what is known of each subscription, at its number. None: a new one.
+    """
 
     def __init__(
         self,
         run: str = "run",
         sink: Sink | None = None,
         pace: Callable[[], object] | None = None,
-        facts: list[SubscriptionMetadata] | None = None,
+        subscriptions: list[SubscriptionMetadata] | None = None,
     ) -> None:
-        """`sink` receives full chunks, on the threads that filled them, without a lock held; without one all is kept.
-
-        What the sink raises is not for the publisher in mid-signal: the first is kept, nothing is handed to the sink
-        after it, and `flush` raises it. `run` names the run in every record. `pace` is called on a thread that has a
-        full chunk, before it is taken from its buffer, and returns when there is room for it. `facts` is a list that is
-        filled with what is known of each subscription.
-        """
         self.run = run
         # _lock for writing; index: the number of the subscription
-        self.facts: list[SubscriptionMetadata] = [] if facts is None else facts
+        self.subscriptions: list[SubscriptionMetadata] = [] if subscriptions is None else subscriptions
         self._lock = primitives.Lock()
         self._buffers: list[
             _Buffer
@@ -158,8 +161,22 @@ class Recorder:
         elements: int | None = None,
         late_signals: int | None = None,
     ) -> RecordedPublisher[T]:
-        """`publisher`, each subscription of which is recorded; the rest is `SubscriptionMetadata`'s."""
-        facts = SubscriptionMetadata(
+        """`publisher`, each subscription of which is recorded.
+
+        Args:
+            publisher: The publisher to record.
+            scenario: Its name, in every record.
+            shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
+            ascending: Whether the elements are ints, each larger than the one before: a repeat breaks conservation, a
+                smaller one the order.
+            elements: How many elements the publisher has for each subscription. None: that is not known.
+            late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
+                judge has it.
+
+        Returns:
+            A publisher, to which subscribers subscribe in its place.
+        """
+        metadata = SubscriptionMetadata(
             -1,
             scenario,
             shared_callers=shared_callers,
@@ -167,12 +184,16 @@ class Recorder:
             elements=elements,
             late_signals=late_signals,
         )
-        return RecordedPublisher(self, publisher, facts)
+        return RecordedPublisher(self, publisher, metadata)
 
     def settle(self, subscriptions: Iterable[int] | None = None) -> None:
-        """Record that nothing which could still signal these subscriptions (all, by default) is running."""
+        """Record that nothing which could still signal these subscriptions is running.
+
+        Args:
+            subscriptions: Their numbers. None: all.
+        """
         with self._lock:
-            numbers = range(len(self.facts)) if subscriptions is None else subscriptions
+            numbers = range(len(self.subscriptions)) if subscriptions is None else subscriptions
         for number in numbers:
             buffer = self._local.buffer
             drawing, buffer.drawing = buffer.drawing, True
@@ -183,23 +204,33 @@ class Recorder:
                 self._full(buffer)
 
     def flush(self) -> None:
-        """Hand what is left to the sink, and raise what the sink has raised, then or before.
+        """Hand what is left to the sink.
 
         A call that has not returned is recorded with an `end` of None, and stays so: its return is no longer
         recorded. Call this at the end of a run, or when the recorded threads are quiet.
+
+        Raises:
+            Exception: What the sink has raised, then or before.
         """
         for buffer in self._all_buffers():
-            self._hand_over(buffer, tell=True)
+            self._hand_over(buffer, final=True)
         with self._lock:
             failure = self._failure
         if failure is not None:
             raise failure
 
     def checkpoint(self, patience: float = PATIENCE) -> Checkpoint | None:
-        """Hand what there is to the sink, on this thread, and say up to which ticket that is all there was.
+        """Hand what there is to the sink, and say up to which ticket that is all there was.
 
-        Any thread that is not inside the sink; the recorded threads go on meanwhile. None where one of them was in the
-        middle of a row for all of `patience` (seconds): then nothing is known, and what was handed over stays so.
+        Args:
+            patience: Seconds to wait for threads that are in the middle of a row.
+
+        Returns:
+            The ticket, and the calls that were under way. None where a thread was in the middle of a row for all of
+            `patience`: then nothing is known, and what was handed over stays so.
+
+        Thread:
+            Any that is not inside the sink; the sink is called on it. The recorded threads go on meanwhile.
         """
         ticket = self._draw()
         over = primitives.monotonic() + patience
@@ -217,7 +248,9 @@ class Recorder:
     def records(self) -> list[Record]:
         """All that was recorded, in order of `begin`; for recorders without a sink.
 
-        Calls that have not returned are among them, with an `end` of None, which a later look may find to have one.
+        Returns:
+            The records. Calls that have not returned are among them, with an `end` of None; a later call of `records`
+            may find that they have one.
         """
         found: list[Record] = []
         for buffer in self._all_buffers():
@@ -231,16 +264,24 @@ class Recorder:
         return sorted(found, key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
-        """The record of a row."""
+        """The record of a row.
+
+        Args:
+            thread: The thread that recorded it: that of its chunk.
+            row: The fields of `Row`.
+
+        Returns:
+            The record.
+        """
         number, signal, n, begin, end, begin_ns, end_ns, value, error, depth = row
-        facts = self.facts[number]
+        metadata = self.subscriptions[number]
         return Record(
             self.run,
-            facts.scenario,
+            metadata.scenario,
             number,
-            facts.shared_callers,
-            facts.ascending,
-            facts.elements,
+            metadata.shared_callers,
+            metadata.ascending,
+            metadata.elements,
             thread,
             SIGNALS[signal].value,
             n,
@@ -251,11 +292,18 @@ class Recorder:
             fitting(value),
             error,
             depth,
-            facts.late_signals,
+            metadata.late_signals,
         )
 
     def drawn(self) -> int:
-        """A ticket: how many there have been. A signal draws one when it begins and one when it ends. Any thread."""
+        """A ticket: how many there have been. A signal draws one when it begins and one when it ends.
+
+        Returns:
+            The ticket, above all that were drawn before.
+
+        Thread:
+            Any.
+        """
         return self._draw()
 
     def _keep(self, chunk: Chunk) -> None:
@@ -267,11 +315,11 @@ class Recorder:
             self._pace()
         self._hand_over(buffer)
 
-    def _hand_over(self, buffer: _Buffer, tell: bool = False) -> list[tuple[Any, ...]]:
-        """Bring its rows to the sink; returns the calls under way. `tell`: those are final, and go there too."""
-        rows, under_way = buffer.take(tell)
+    def _hand_over(self, buffer: _Buffer, final: bool = False) -> list[tuple[Any, ...]]:
+        """Bring its rows to the sink; returns the calls under way. `final`: those go there too."""
+        rows, under_way = buffer.take(final)
         try:
-            self._deliver(buffer.thread, [*rows, *under_way] if tell else rows)
+            self._deliver(buffer.thread, [*rows, *under_way] if final else rows)
         finally:
             buffer.delivered()
         return under_way
@@ -302,10 +350,10 @@ class Recorder:
         with self._lock:
             return list(self._buffers)
 
-    def _number(self, facts: SubscriptionMetadata) -> SubscriptionMetadata:
+    def _number(self, metadata: SubscriptionMetadata) -> SubscriptionMetadata:
         with self._lock:
-            numbered = replace(facts, subscription=len(self.facts))
-            self.facts.append(numbered)
+            numbered = replace(metadata, subscription=len(self.subscriptions))
+            self.subscriptions.append(numbered)
         return numbered
 
 
@@ -319,7 +367,7 @@ def fitting(value: Any) -> int | None:
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_lock", "_owner", "_taken", "_told", "calls", "drawing", "rows", "thread")
+    __slots__ = ("_final", "_lock", "_owner", "_taken", "calls", "drawing", "rows", "thread")
 
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
@@ -329,14 +377,14 @@ class _Buffer:
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
         self._taken = 0  # _lock; how many have taken, and are on their way to the sink
-        self._told: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
+        self._final: set[int] = set()  # _lock; the `begin` of calls whose row, without an end, has been taken
 
     def ended(self) -> bool:
         """Whether the thread has ended."""
         return self._owner() is None
 
-    def take(self, tell: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
-        """The rows so far, which are taken away, and rows for the calls under way; `tell`: those are final."""
+    def take(self, final: bool = False) -> tuple[list[Packed], list[tuple[Any, ...]]]:
+        """The rows so far, which are taken away, and rows for the calls under way; `final`: those stay as they are."""
         with self._lock:
             self._taken += 1
             settled = len(self.rows)  # a call that returns from here on has its row behind these
@@ -344,19 +392,19 @@ class _Buffer:
             size = len(self.rows)
             rows = self.rows[:size]
             del self.rows[:size]
-            if self._told:
-                rows = [row for row in rows if _unpacked(row)[3] not in self._told]
+            if self._final:
+                rows = [row for row in rows if _unpacked(row)[3] not in self._final]
                 settled = 0
             if not calls:
                 return rows, []
-            known = self._told.union(_unpacked(row)[3] for row in rows[settled:])
+            known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
             under_way = [
                 (*call[:4], None, call[4], None, None, None, depth)
                 for depth, call in enumerate(calls)
                 if call[3] not in known
             ]
-            if tell:
-                self._told.update(row[3] for row in under_way)
+            if final:
+                self._final.update(row[3] for row in under_way)
             return rows, under_way
 
     def delivered(self) -> None:
@@ -436,17 +484,17 @@ class _Recorded:
 class RecordedPublisher(Generic[T]):
     """A publisher whose subscriptions are recorded, each under a number of its own."""
 
-    def __init__(self, recorder: Recorder, publisher: Publisher[T], facts: SubscriptionMetadata) -> None:
+    def __init__(self, recorder: Recorder, publisher: Publisher[T], metadata: SubscriptionMetadata) -> None:
         self._recorder = recorder
         self._publisher = publisher
-        self._facts = facts
+        self._metadata = metadata
 
     def subscribe(self, subscriber: Subscriber[T], /) -> int:
         """Subscribe through the recorder; returns the number of the subscription."""
         if subscriber is None:
             raise TypeError("subscribe(None): a Subscriber is needed (1.9)")
         on_next = subscriber.on_next  # what is no subscriber fails here, before it has a number
-        number = self._recorder._number(self._facts).subscription
+        number = self._recorder._number(self._metadata).subscription
         recorded = _RecordedSubscriber(self._recorder, number, subscriber, on_next)
         recorded._call(SUBSCRIBE, self._publisher.subscribe, None, None, recorded)
         return number

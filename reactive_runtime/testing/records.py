@@ -34,7 +34,7 @@ class Signal(StrEnum):
     SUBSCRIBE = "subscribe"
     """`publisher.subscribe` itself: `error` is set if it raised."""
     SETTLED = "settled"
-    """Written by who drives the run: nothing that could still signal this subscription is running."""
+    """Written by what drives the run: nothing that could still signal this subscription is running."""
 
 
 @dataclass(frozen=True, slots=True)

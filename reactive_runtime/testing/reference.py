@@ -55,8 +55,11 @@ def _valid(record: Record) -> bool:
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
-    """By `begin`. Two of a subscription never begin at one ticket; in a trace that says so, what else they say decides,
-    so that the verdict does not depend on the order in which they were found."""
+    """The records by `begin`.
+
+    Two of a subscription never begin at one ticket; in a trace that says so, what else they say decides, so that the
+    verdict does not depend on the order in which they were found.
+    """
     return sorted(records, key=rank)
 
 

@@ -33,24 +33,34 @@ class StepVerifier(Generic[T]):
     What happened, and was not expected, is an AssertionError that names the step and shows all signals. The end has to
     be expected too, or cancelled (`then_cancel`).
 
-    >>> from reactive_runtime import Flow
-    >>> from reactive_runtime.testing import StepVerifier
-    >>> StepVerifier(Flow.range(3)).expect_next(0, 1).expect_next(2).expect_complete().verify()
+    Args:
+        publisher: The publisher to verify.
+        demand: How many elements are requested at first, 0 or more.
+        clock: A virtual clock, which the steps that wait move. The steps are taken with it as the clock of the context,
+            so it is that of each operator that was given none, as with `executors.clock_of`.
 
-    Virtual time: the verifier's clock is that of each operator that was given none, as with `executors.clock_of`.
+    Raises:
+        TypeError: `demand` is no int.
+        ValueError: `demand` is below 0.
 
-    >>> from reactive_runtime.executors import VirtualTimeExecutor
-    >>> hourly = StepVerifier(Flow.interval(3600).take(1), clock=VirtualTimeExecutor())
-    >>> hourly.expect_no_event(3599).then_wait(1).expect_next(0).expect_complete().verify()
+    Example:
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.testing import StepVerifier
+        >>> StepVerifier(Flow.range(3)).expect_next(0, 1).expect_next(2).expect_complete().verify()
+
+        Virtual time:
+
+        >>> from reactive_runtime.executors import VirtualTimeExecutor
+        >>> hourly = StepVerifier(Flow.interval(3600).take(1), clock=VirtualTimeExecutor())
+        >>> hourly.expect_no_event(3599).then_wait(1).expect_next(0).expect_complete().verify()
+
+    Origin:
+        `StepVerifier` of Reactor.
     """
 
     def __init__(
         self, publisher: Publisher[T], *, demand: int = MAX_DEMAND, clock: VirtualTimeExecutor | None = None
     ) -> None:
-        """`demand` is requested at first (0 or more); `clock` is moved by the steps that wait.
-
-        The steps are taken with it as the clock of the context.
-        """
         self._publisher = publisher
         self._demand = at_least("StepVerifier", "demand", 0, demand)
         self._clock = clock
@@ -61,36 +71,101 @@ class StepVerifier(Generic[T]):
         return self
 
     def expect_next(self, *elements: T) -> Self:
-        """The next elements are these."""
+        """The next elements are these.
+
+        Args:
+            *elements: What the elements are equal to, in their order.
+
+        Returns:
+            This verifier.
+        """
         for element in elements:
             self._step(f"expect_next({element!r})", partial(_Run.expect, signal="on_next", value=element))
         return self
 
     def expect_next_matches(self, predicate: Callable[[T], object]) -> Self:
-        """The next element is one for which `predicate` is true."""
+        """The next element is one for which `predicate` is true.
+
+        Args:
+            predicate: Called with the element.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `predicate` cannot be called.
+
+        Thread:
+            `predicate` is called on the thread that verifies.
+        """
         check_callable("expect_next_matches", "predicate", predicate)
         return self._step("expect_next_matches()", lambda run: run.expect_match(predicate))
 
     def expect_next_count(self, n: int) -> Self:
-        """The next signals are `n` elements, whichever."""
+        """The next signals are `n` elements, whichever.
+
+        Args:
+            n: How many, 0 or more.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `n` is no int.
+            ValueError: `n` is below 0.
+        """
         at_least("expect_next_count", "n", 0, n)
         return self._step(f"expect_next_count({n})", lambda run: run.expect_count(n))
 
     def expect_complete(self) -> Self:
-        """The next signal is the end."""
+        """The next signal is the end.
+
+        Returns:
+            This verifier.
+        """
         return self._step("expect_complete()", lambda run: run.expect("on_complete", None))
 
     def expect_error(self, kind: type[BaseException] = Exception, *, match: str = "") -> Self:
-        """The next signal is the end, by an error of `kind` whose text has `match` in it."""
+        """The next signal is the end, by an error.
+
+        Args:
+            kind: The class of the error.
+            match: What its text has in it. "": any text.
+
+        Returns:
+            This verifier.
+        """
         return self._step(f"expect_error({kind.__name__})", lambda run: run.expect_error(kind, match=match))
 
     def expect_no_event(self, seconds: float) -> Self:
-        """Nothing is signalled for `seconds`; of the virtual clock, where there is one."""
+        """Nothing is signalled for `seconds`.
+
+        Args:
+            seconds: Seconds, from 0; of the virtual clock, where there is one.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `seconds` is no number.
+            ValueError: `seconds` is below 0, or not finite.
+        """
         seconds_of("expect_no_event", "seconds", seconds)
         return self._step(f"expect_no_event({seconds:g})", lambda run: run.expect_silence(seconds))
 
     def then_wait(self, seconds: float) -> Self:
-        """Move the virtual clock on by `seconds`."""
+        """Move the virtual clock on by `seconds`.
+
+        Args:
+            seconds: Seconds, from 0.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `seconds` is no number.
+            ValueError: `seconds` is below 0, or not finite, or the verifier has no virtual clock.
+        """
         seconds_of("then_wait", "seconds", seconds)
         clock = self._clock
         if clock is None:
@@ -98,20 +173,51 @@ class StepVerifier(Generic[T]):
         return self._step(f"then_wait({seconds:g})", lambda run: clock.advance(seconds))
 
     def then_request(self, n: int) -> Self:
-        """Ask for `n` more elements."""
+        """Ask for `n` more elements.
+
+        Args:
+            n: How many; it is passed on as it is, for the publisher to answer.
+
+        Returns:
+            This verifier.
+        """
         return self._step(f"then_request({n})", lambda run: _call(partial(run.subscription.request, n)))
 
     def then_cancel(self) -> Self:
-        """Cancel; nothing is expected after that."""
+        """Cancel; nothing is expected after that.
+
+        Returns:
+            This verifier.
+        """
         return self._step("then_cancel()", lambda run: run.cancel())
 
     def then(self, fn: Callable[[], object]) -> Self:
-        """Call `fn()`."""
+        """Call `fn()`.
+
+        Args:
+            fn: The function to call. What it raises, `verify` raises.
+
+        Returns:
+            This verifier.
+
+        Raises:
+            TypeError: `fn` cannot be called.
+
+        Thread:
+            `fn` is called on the thread that verifies.
+        """
         check_callable("then", "fn", fn)
         return self._step("then()", lambda run: _call(fn))
 
     def verify(self, *, timeout: float = PATIENCE) -> None:
-        """Subscribe, and take the steps; `timeout` seconds (of real time) for each signal that is waited for."""
+        """Subscribe, and take the steps.
+
+        Args:
+            timeout: Seconds (of real time) for each signal that is waited for.
+
+        Raises:
+            AssertionError: A step saw something else, or the end was neither expected nor cancelled.
+        """
         with nullcontext() if self._clock is None else clock_of(self._clock):
             self._verify(timeout)
 
@@ -211,7 +317,7 @@ def _text(signal: str, value: Any) -> str:
 
 
 class _Noting:
-    """The subscriber."""
+    """The subscriber, which notes each signal."""
 
     def __init__(self, run: _Run) -> None:
         self._run = run

@@ -106,7 +106,14 @@ def _compute() -> Any:
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a trace, which are the fields of `Record`."""
+    """The columns of a trace, which are the fields of `Record`.
+
+    Returns:
+        The Arrow schema, with the version of the columns in its metadata.
+
+    Raises:
+        MissingDependencyError: There is no pyarrow.
+    """
     pa, _ = _arrow()
     fields = [
         ("run", pa.string(), False),
@@ -133,7 +140,17 @@ def schema() -> pyarrow.Schema:
 
 
 def table_of(records: Sequence[Record]) -> pyarrow.Table:
-    """Records as an Arrow table."""
+    """Records as an Arrow table.
+
+    Args:
+        records: The records, whose order is kept.
+
+    Returns:
+        A table of the columns of `schema`.
+
+    Raises:
+        MissingDependencyError: There is no pyarrow.
+    """
     pa, _ = _arrow()
     known_as = schema()
     blocks = []
@@ -152,13 +169,18 @@ def _machine() -> str:
 
 
 class Source:
-    """What one recorder hands over. One whose tickets are its own line: that of this process, or of another."""
+    """What one recorder hands over: that of this process, or of another. Each has tickets of its own.
+
+    Args:
+        writer: Where its rows are written.
+        subscriptions: What is known of each subscription, by its number. It may grow; what is there does not change.
+    """
 
     def __init__(
-        self, writer: TraceWriter, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
+        self, writer: TraceWriter, subscriptions: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]
     ) -> None:
         self._writer = writer
-        self._facts = facts  # it grows, and what is there does not change
+        self._subscriptions = subscriptions  # it grows, and what is there does not change
         # What follows is owned by the lock of the writer:
         self.chunks: list[Chunk] = []  # as they came
         self.later: Any = None  # a table of rows that had not ended, or begun, at the ticket of the last file
@@ -166,11 +188,23 @@ class Source:
         self.under_way: list[tuple[int, tuple[Any, ...]]] = []  # calls that had not returned at that ticket
 
     def write(self, chunk: Chunk) -> None:
-        """Take a chunk, and no time: the caller is a publisher in mid-signal. Any thread."""
+        """Take a chunk, and no time: the caller is a publisher in mid-signal.
+
+        Args:
+            chunk: Rows of one thread.
+
+        Thread:
+            Any.
+        """
         self._writer._take(self, chunk)
 
     def passed(self, ticket: int, under_way: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
-        """All that began up to this ticket has been written here, but for the calls under way. Waits for room."""
+        """All that began up to this ticket has been written here, but for the calls under way. Waits for room.
+
+        Args:
+            ticket: A ticket of this source's recorder.
+            under_way: The calls that had not returned: thread and row of each.
+        """
         self._writer._pass(self, ticket, under_way)
         self._writer._make_room()
 
@@ -179,17 +213,25 @@ class Source:
         self._writer._pass(self, None, ())
 
     def _rows(self, table: Any) -> pyarrow.Table:
-        return _table(self._writer.run, self._facts, table)
+        return _table(self._writer.run, self._subscriptions, table)
 
 
 class TraceWriter:
-    """Writes what recorders hand over to the folder of a run."""
+    """Writes what recorders hand over to the folder of a run, on a thread of its own.
+
+    The folder is made at once, with what is known of the run at its beginning.
+
+    Args:
+        folder: Where folders of runs are; that of this run is `date=<day>/run=<run>` below it.
+        run: The name of the run.
+        metadata: What is known of the run, for its metadata. None: nothing.
+
+    Raises:
+        TraceError: The folder can't be made, or has a trace already.
+        MissingDependencyError: There is no pyarrow.
+    """
 
     def __init__(self, folder: Path | str, run: str, metadata: Mapping[str, Any] | None = None) -> None:
-        """Make the folder of the run, with what is known of it at its beginning.
-
-        TraceError where it can't be made, or has a trace already.
-        """
         _arrow()  # what is missing is said here, and not to a publisher in mid-signal
         _columns(())  # pyarrow imports what it converts with at the first conversion: not in the middle of a load
         now = datetime.now(UTC)
@@ -210,7 +252,7 @@ class TraceWriter:
         self._made = 0  # _writing; files so far
         self._recorder: Recorder | None = None
         self._own: Source | None = None
-        self._facts = {
+        self._metadata = {
             "run": run,
             "identity": {"host": platform.node(), "process": os.getpid(), "random": secrets.token_hex(8)},
             "schema": SCHEMA,
@@ -227,23 +269,34 @@ class TraceWriter:
         if taken:
             raise TraceError(f"{self.path}: has a trace already, which is not written over")
         self._tell(0)
-        # It lives as long as there is somebody to write for.
+        # It ends with the writer.
         primitives.Thread(
             target=_written_in_time, args=(ref(self), self._wake, self._over), name="trace writer", daemon=True
         ).start()
 
     def recorder(self) -> Recorder:
-        """The recorder of this process, which writes here."""
+        """The recorder of this process, which writes here.
+
+        Returns:
+            The same recorder each time.
+        """
         if self._recorder is None:
-            facts: list[SubscriptionMetadata] = []
-            own = self.source(facts)
-            self._recorder = Recorder(self.run, own.write, self._make_room, facts)
+            subscriptions: list[SubscriptionMetadata] = []
+            own = self.source(subscriptions)
+            self._recorder = Recorder(self.run, own.write, self._make_room, subscriptions)
             self._own = own
         return self._recorder
 
-    def source(self, facts: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
-        """For what is recorded elsewhere: `facts` has what is known of each subscription in it, and may grow."""
-        made = Source(self, facts)
+    def source(self, subscriptions: Sequence[SubscriptionMetadata] | Mapping[int, SubscriptionMetadata]) -> Source:
+        """A source for what is recorded elsewhere, in another process.
+
+        Args:
+            subscriptions: What is known of each subscription in it, by its number. It may grow.
+
+        Returns:
+            A new source, whose rows are written here.
+        """
+        made = Source(self, subscriptions)
         with self._lock:
             self._sources.append(made)
         return made
@@ -254,9 +307,13 @@ class TraceWriter:
         return self._failure is not None  # it is written once
 
     def flush(self) -> bool:
-        """Write all that is known to have no gap; what can't be written is kept for `close`. Any thread.
+        """Write all that is known to have no gap; what can't be written is kept for `close`.
 
-        False where a thread stayed in the middle of a row, so that nothing is known: it should be tried again.
+        Returns:
+            False where a thread stayed in the middle of a row, so that nothing is known; it should be tried again.
+
+        Thread:
+            Any.
         """
         with self._writing:
             if self._recorder is not None and self._own is not None:
@@ -268,7 +325,14 @@ class TraceWriter:
         return True
 
     def close(self, metadata: Mapping[str, Any] | None = None) -> None:
-        """Finish the last file, and write the metadata. TraceError if anything could not be written."""
+        """Finish the last file, and write the metadata.
+
+        Args:
+            metadata: What is known of the run at its end, for its metadata. None: nothing more.
+
+        Raises:
+            TraceError: Something could not be written, now or before.
+        """
         self._over.set()
         self._wake.set()
         with self._writing:
@@ -278,14 +342,14 @@ class TraceWriter:
             self._attempt(self._write_file)
             with self._lock:
                 failure = self._failure
-                facts = {
+                at_end = {
                     "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                     "recorder_waited": round(self.waited, 3),
                     **(metadata or {}),
                 }
             if failure is not None:
                 raise _unwritten(self._name("_signals"), failure)
-            self._facts |= facts
+            self._metadata |= at_end
             self._tell(None, complete=True)
             try:
                 (self.path / "_metadata.json").replace(self.path / "metadata.json")  # it is whole
@@ -397,7 +461,7 @@ class TraceWriter:
         """What the run is, and what it holds by now, in one rename."""
         held = {"records": sum(self._files.values()), "files": self._files, "complete": complete}
         cut_at = {"watermark": ticket} if ticket is not None else {}
-        _write(self.path / "_metadata.json", {**self._facts, **held, **cut_at})
+        _write(self.path / "_metadata.json", {**self._metadata, **held, **cut_at})
 
 
 def _written_in_time(writer: ref[TraceWriter], wake: primitives.Event, over: primitives.Event) -> None:
@@ -420,10 +484,10 @@ def _unwritten(path: Path, failure: Exception) -> TraceError:
     return error
 
 
-def _write(path: Path, facts: Mapping[str, Any]) -> None:
+def _write(path: Path, metadata: Mapping[str, Any]) -> None:
     draft = path.with_name("_metadata.next")
     try:
-        draft.write_text(json.dumps(facts, indent=2, default=str) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(metadata, indent=2, default=str) + "\n", encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         raise _unwritten(path, error) from error
@@ -522,7 +586,7 @@ def _table(
     size = len(rows)
     # What is known of a subscription is looked up once, and repeated by Arrow: there are many rows of few.
     subscriptions = rows["subscription"].combine_chunks().dictionary_encode()
-    facts = [known[number] for number in subscriptions.dictionary.to_pylist()]
+    metadata = [known[number] for number in subscriptions.dictionary.to_pylist()]
 
     def repeated(of_each: list[Any], kind: Any) -> Any:
         return pa.array(of_each, kind).take(subscriptions.indices)
@@ -530,16 +594,16 @@ def _table(
     def texts(indices: Any, values: list[str]) -> Any:
         return pa.DictionaryArray.from_arrays(indices, pa.array(values, pa.string()))
 
-    scenarios = {name: at for at, name in enumerate(dict.fromkeys(fact.scenario for fact in facts))}
+    scenarios = {name: at for at, name in enumerate(dict.fromkeys(entry.scenario for entry in metadata))}
     columns = {
         **{name: rows[name] for name in rows.schema.names},
         "run": texts(pa.repeat(pa.scalar(0, pa.int32()), size), [run]),
-        "scenario": texts(repeated([scenarios[fact.scenario] for fact in facts], pa.int32()), list(scenarios)),
-        "shared_callers": repeated([fact.shared_callers for fact in facts], pa.bool_()),
-        "ascending": repeated([fact.ascending for fact in facts], pa.bool_()),
-        "elements": repeated([fact.elements for fact in facts], pa.int64()),
+        "scenario": texts(repeated([scenarios[entry.scenario] for entry in metadata], pa.int32()), list(scenarios)),
+        "shared_callers": repeated([entry.shared_callers for entry in metadata], pa.bool_()),
+        "ascending": repeated([entry.ascending for entry in metadata], pa.bool_()),
+        "elements": repeated([entry.elements for entry in metadata], pa.int64()),
         "signal": texts(rows["signal"].combine_chunks().cast(pa.int32()), [signal.value for signal in SIGNALS]),
-        "late_signals": repeated([fact.late_signals for fact in facts], pa.int32()),
+        "late_signals": repeated([entry.late_signals for entry in metadata], pa.int32()),
     }
     known_as = schema()
     made = {name: columns[name] for name in known_as.names}
@@ -548,17 +612,27 @@ def _table(
 
 
 def run_folders(folder: Path | str) -> list[Path]:
-    """The folders of runs below `folder`, which may be one itself. TraceError where there is none."""
+    """The folders of runs below `folder`, which may be one itself.
+
+    Args:
+        folder: A folder of a run, or one that has some directly below it or in `date=<day>/run=<run>`.
+
+    Returns:
+        The folders, in order.
+
+    Raises:
+        TraceError: There is no run.
+    """
     folder = Path(folder)
     below = (folder, *sorted(folder.glob("*/")), *sorted(folder.glob("date=*/run=*/")))
-    found = [path for path in below if any(path.glob("signals-*.parquet")) or _told(path) is not None]
+    found = [path for path in below if any(path.glob("signals-*.parquet")) or _metadata_file(path) is not None]
     if not found:
         what = "is no folder" if not folder.is_dir() else "has no runs: no date=<day>/run=<run>/signals-*.parquet in it"
         raise TraceError(f"{folder}: {what}")
     return found
 
 
-def _told(run: Path) -> Path | None:
+def _metadata_file(run: Path) -> Path | None:
     """The metadata of the run in that folder: of all of it, where there are such."""
     for name in ("metadata.json", "_metadata.json"):
         if (run / name).is_file():
@@ -567,14 +641,22 @@ def _told(run: Path) -> Path | None:
 
 
 def metadata_of(run: Path | str) -> dict[str, Any] | None:
-    """What is known of the run in that folder; None where nothing is. One that was killed is not `complete`."""
+    """What is known of the run in that folder.
+
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        Its metadata; that of a run that was killed is not `complete`. None where there is none, or none that can be
+        read.
+    """
     for name in ("metadata.json", "_metadata.json"):
         try:
-            facts = json.loads((Path(run) / name).read_text(encoding="utf-8"))
+            metadata = json.loads((Path(run) / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):  # not there, or cut off
             continue
-        if isinstance(facts, dict):
-            return facts
+        if isinstance(metadata, dict):
+            return metadata
     return None
 
 
@@ -601,38 +683,47 @@ _FILE: Final = re.compile(r"(signals|open)-\d+\.parquet")
 
 
 def holds(run: Path | str) -> Held:
-    """What the run in that folder holds. TraceError, in a line, where it says so wrongly, or files are not there.
+    """What the run in that folder holds.
 
     A trace without metadata, from elsewhere, holds the files that there are. Files are counted, and not read: what is
     in them is compared with `rows` by `check_files`.
+
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        What its metadata counts.
+
+    Raises:
+        TraceError: The metadata is wrong, or files are not there; in one line.
     """
     folder = Path(run)
     there = sorted(folder.glob("signals-*.parquet"))
-    told = _told(folder)
-    if told is None:
+    path = _metadata_file(folder)
+    if path is None:
         return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
     try:
-        facts = json.loads(told.read_text(encoding="utf-8"))
+        metadata = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TraceError(f"{told}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
-    if not isinstance(facts, dict):
-        raise TraceError(f"{told}: is no metadata of a run: should be an object, not {type(facts).__name__}")
-    name = _of(told, facts, "run", str) or _name_of(folder)
-    complete = _of(told, facts, "complete", bool)
-    watermark = _of(told, facts, "watermark", int)
-    identity = _of(told, facts, "identity", dict)
-    files = _of(told, facts, "files", dict)
+        raise TraceError(f"{path}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
+    if not isinstance(metadata, dict):
+        raise TraceError(f"{path}: is no metadata of a run: should be an object, not {type(metadata).__name__}")
+    name = _of(path, metadata, "run", str) or _name_of(folder)
+    complete = _of(path, metadata, "complete", bool)
+    watermark = _of(path, metadata, "watermark", int)
+    identity = _of(path, metadata, "identity", dict)
+    files = _of(path, metadata, "files", dict)
     named = json.dumps(identity, sort_keys=True) if identity else ""
     if files is None:  # an earlier version has written it
         if complete is False:
             what = "was cut off, and does not say up to where its threads had come: it can't be judged"
             raise TraceError(f"{folder}: {what}")
-        rows = _of(told, facts, "records", int)
+        rows = _of(path, metadata, "records", int)
         return Held(folder, name, named or _footprint(there), there, rows, complete, None)
     for file, rows in files.items():
         if not _FILE.fullmatch(file) or type(rows) is not int or rows < 0:
             raise TraceError(
-                f"{told}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
+                f"{path}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
             )
         if not (folder / file).is_file():
             raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
@@ -647,10 +738,10 @@ def holds(run: Path | str) -> Held:
     )
 
 
-def _of(told: Path, facts: Mapping[str, Any], name: str, kind: type) -> Any:
-    value = facts.get(name)
+def _of(path: Path, metadata: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = metadata.get(name)
     if value is not None and type(value) is not kind:
-        raise TraceError(f"{told}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
+        raise TraceError(f"{path}: {name!r} should be {_KINDS[kind]}, and is {str(value)[:80]!r}")
     return value
 
 
@@ -679,19 +770,24 @@ def _name_within(files: Sequence[Path]) -> str | None:
 
 def _footprint(files: Iterable[Path]) -> str:
     """Of a trace that says nothing of itself: its footers, which have sizes and statistics of all there is."""
-    told = sha256()
+    digest = sha256()
     for file in files:
         with file.open("rb") as opened:
             opened.seek(0, os.SEEK_END)
             opened.seek(-min(opened.tell(), 1 << 16), os.SEEK_END)
-            told.update(file.name.encode() + opened.read())
-    return told.hexdigest()
+            digest.update(file.name.encode() + opened.read())
+    return digest.hexdigest()
 
 
 def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], object]) -> list[Held]:
     """What the runs in these folders hold, each run once, however many of the folders are copies of it.
 
-    `skipped` is called for each that can't be judged: what it says of itself is not so, or another run has its name.
+    Args:
+        folders: The folders of the runs.
+        skipped: Called for each run that can't be judged: its metadata is wrong, or another run has its name.
+
+    Returns:
+        What each run holds.
     """
     found: dict[str, Held] = {}
     for folder in dict.fromkeys(item.resolve() for item in folders):
@@ -714,14 +810,32 @@ def different_runs(folders: Iterable[Path], skipped: Callable[[TraceError], obje
 def check_files(folder: Path | str) -> list[Path]:
     """The trace files that the runs below `folder` hold.
 
-    TraceError names the first run that does not hold what it says, and the first file that can't be read or has another
-    schema.
+    Args:
+        folder: As `run_folders` takes it.
+
+    Returns:
+        The files of all runs.
+
+    Raises:
+        TraceError: Names the first run that does not hold what its metadata says, or the first file that can't be read
+            or has another schema.
     """
     return [file for run in run_folders(folder) for file in checked(holds(run))]
 
 
 def checked(held: Held) -> list[Path]:
-    """The files of that run. TraceError names the first that can't be read, has another schema, or a record too few."""
+    """The files of that run, whose footers have been read.
+
+    Args:
+        held: What the run holds, as `holds` says.
+
+    Returns:
+        Its files.
+
+    Raises:
+        TraceError: Names the first file that can't be read, or has another schema; or the run, where it has a record
+            too few or too many.
+    """
     rows = 0
     for file in held.files:
         rows += _check(file)
@@ -732,7 +846,14 @@ def checked(held: Held) -> list[Path]:
 
 
 def read_through(held: Held) -> None:
-    """Read all that a run holds, and keep nothing. TraceError names a file whose bytes have changed."""
+    """Read all that a run holds, and keep nothing.
+
+    Args:
+        held: What the run holds, as `holds` says.
+
+    Raises:
+        TraceError: Names a file whose bytes have changed.
+    """
     pa, parquet = _arrow()
     for file in held.files:
         try:
@@ -745,11 +866,15 @@ def read_through(held: Held) -> None:
 def arrived(run: Path) -> bool:
     """Whether all files are there, in their size, that the run says it holds: a run may be copied, last things first.
 
-    True as well where it says nothing, or something that can't be so: waiting would not help.
+    Args:
+        run: The folder of the run.
+
+    Returns:
+        True as well where it says nothing, or something that can't be so, since waiting would not help.
     """
-    facts = metadata_of(run)
-    files = (facts or {}).get("files")
-    if facts is not None and files is None and facts.get("records"):
+    metadata = metadata_of(run)
+    files = (metadata or {}).get("files")
+    if metadata is not None and files is None and metadata.get("records"):
         return any(run.glob("signals-*.parquet"))
     if not isinstance(files, dict):
         return True
@@ -791,7 +916,14 @@ def _check(file: Path) -> int:
 def read_trace(folder: Path | str) -> list[Record]:
     """All records below `folder`, in order of run and `begin`; for traces that fit into memory.
 
-    TraceError names a file that can't be read, or is no trace.
+    Args:
+        folder: As `run_folders` takes it.
+
+    Returns:
+        The records.
+
+    Raises:
+        TraceError: Names a file that can't be read, or is no trace.
     """
     records = [record for file in check_files(folder) for record in _records(file)]
     return sorted(records, key=lambda record: (record.run, record.begin))

@@ -127,8 +127,7 @@ class AtomicAccount(Account):
 
 
 class Reorder:
-    """Two setters and a checker, who must not see the second store without the first... but there are two threads of
-    each."""
+    """Two setters and a checker, which must not see the second store without the first: but there are two of each."""
 
     def __init__(self) -> None:
         self.a = 0

@@ -38,7 +38,7 @@ class LockedHistogram(Histogram):
 
 
 class LazyValue:
-    """Made by whoever asks first; two may be first."""
+    """Made by the thread that asks first; two may be first."""
 
     def __init__(self) -> None:
         self.value: object | None = None

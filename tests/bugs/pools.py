@@ -1,4 +1,4 @@
-"""Tasks of a pool: threads that nobody has started by name."""
+"""Tasks of a pool: threads that are not started by name."""
 
 from __future__ import annotations
 

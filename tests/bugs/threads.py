@@ -58,7 +58,7 @@ class SetBeforeStarted(StartedBeforeSet):
 
 
 class Worker(threading.Thread):
-    """A thread that stops when it is told; it looks once too seldom."""
+    """A thread that is to stop on a flag; it looks once too seldom."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ class Held:
 
     @property
     def live(self) -> bool:
-        """Whether somebody is subscribed."""
+        """Whether there is a subscriber."""
         return not (self.cancelled or self.ended)
 
     def emit(self, element: Any) -> None:
@@ -49,7 +49,7 @@ class Held:
 
 
 class Hand:
-    """A publisher that does what it is told to, and keeps all its subscriptions in sight."""
+    """A publisher that a test drives, and that keeps all its subscriptions."""
 
     def __init__(self) -> None:
         self.held: list[Held] = []

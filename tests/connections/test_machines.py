@@ -76,7 +76,7 @@ class Machine(RuleBasedStateMachine):
         """The model of one more subscriber."""
 
     def begins(self, listener: Listener) -> Expected:
-        """What it will get, told before it subscribes."""
+        """What it will get, known before it subscribes."""
         raise NotImplementedError
 
     def settle(self) -> None:

@@ -80,7 +80,7 @@ def test_every_operator_that_takes_an_executor_or_a_clock_declares_it(name: str,
     assert marked in needed(flow)
     assert marked in needed(Flow.merge(Flow.never(), flow.map(str))), "beside another one, too"
     assert marked in needed(flow.publish().ref_count()), "and when it is shared"
-    assert marked in needed(Flow.from_publisher(flow)), "and as somebody's publisher"
+    assert marked in needed(Flow.from_publisher(flow)), "and as a publisher"
 
 
 def test_the_list_of_those_is_not_empty() -> None:
@@ -300,7 +300,7 @@ def test_a_kill_switch_that_is_late_fails_a_loop() -> None:
 
 
 class Bounded(queue.Queue[Any]):
-    """Says when somebody waits for room."""
+    """Says when a thread waits for room."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)

@@ -392,7 +392,7 @@ def test_functions_get_the_signals_and_the_handle_drives_them() -> None:
 
 
 def test_an_error_without_on_error_goes_to_the_hook(dropped: list[hooks.Dropped]) -> None:
-    failure = OSError("nobody listens")
+    failure = OSError("no one listens")
     Flow.error(failure).subscribe(print)
     assert [drop.error for drop in dropped] == [failure]
 
@@ -483,7 +483,7 @@ BEFORE: dict[str, Callable[[Executor], Flow[int]]] = {
     "an operator": lambda other: Flow.range(4).retry(1),
     "an operator on an executor": lambda other: Flow.range(4).retry(1).subscribe_on(other),
     "publishers": lambda other: Flow.range(4).flat_map(Flow.just),
-    "somebody else's publisher": lambda other: Flow.from_publisher(Flow.range(4).retry(1)),
+    "another library's publisher": lambda other: Flow.from_publisher(Flow.range(4).retry(1)),
     "a boundary": lambda other: Flow.range(4).publish_on(other),
     "an operator and a boundary": lambda other: Flow.range(4).retry(1).publish_on(other),
     "a shared source": lambda other: Flow.range(4).share(),

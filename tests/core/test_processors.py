@@ -1,4 +1,4 @@
-"""A processor made of operators: either side first, one of each, ends that wait for nobody."""
+"""A processor made of operators: either side first, one of each, ends that wait for no demand."""
 
 from __future__ import annotations
 

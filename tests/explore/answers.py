@@ -32,7 +32,7 @@ class KeptBatches(Batches):
 
 
 class OncePromise(Promise):
-    """One state: nothing, asked for, there, done. Whoever completes the pair emits."""
+    """One state: nothing, asked for, there, done. The thread that completes the pair emits."""
 
     def __init__(self) -> None:
         super().__init__()

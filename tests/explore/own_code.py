@@ -1,5 +1,6 @@
-"""The package's own asynchronous code, as programs for the explorer. A new operator, or a new executor, is one line
-here.
+"""The package's own asynchronous code, as programs for the explorer.
+
+A new operator, or a new executor, is one line here.
 
 A publisher is explored with each of `PROGRAMS` (one thread against those of its pools) and, unless it says
 otherwise (`Reach`), with each of `PAIRS` (two threads beside those). What has no more than two threads is searched
@@ -291,7 +292,7 @@ class PoolBelowShutDown:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def at_end(self) -> None:
-        assert all(future.done() for future in self.futures), "a future that nobody will ever complete"
+        assert all(future.done() for future in self.futures), "a future that will never be completed"
 
 
 class TimersInOrder:
@@ -375,7 +376,7 @@ class BlockingIterator:
 
 
 class BlockingIteratorLeft:
-    """The loop is left early: the source is closed, and nobody waits for anything."""
+    """The loop is left early: the source is closed, and no thread waits for anything."""
 
     def __init__(self) -> None:
         self.source = Closed()
@@ -418,7 +419,7 @@ class Waited:
 
 
 class PoolShutDown:
-    """The pool of a flow is shut down under it: the subscriber is told of an end, whichever."""
+    """The pool of a flow is shut down under it: the subscriber gets an end, whichever."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(1)
@@ -450,7 +451,7 @@ class PublishOnShutDown(PoolShutDown):
 
 
 class ClockShutDown:
-    """The clock of a flow is shut down under it: the subscriber is told of an end, whichever."""
+    """The clock of a flow is shut down under it: the subscriber gets an end, whichever."""
 
     def __init__(self) -> None:
         self.clock = ScheduledExecutor()

@@ -23,7 +23,7 @@ __all__ = ["OPERATORS", "RACES", "Applied", "finished", "races"]
 
 
 class Hand:
-    """A publisher that emits 0, 1, 2 … when it is told to and asked to, and ends when it is told to."""
+    """A publisher that emits 0, 1, 2 … on call, if there is demand, and ends on call."""
 
     def __init__(self) -> None:
         self.held: AtomicReference[tuple[Held, ...]] = AtomicReference(())
@@ -89,7 +89,7 @@ class Applied:
 
 
 def finished(driven: Driven) -> None:
-    """After the actors: the subscriber is told an end, unless it has cancelled."""
+    """After the actors: the subscriber gets an end, unless it has cancelled."""
     first = driven.first
     first.request(MAX_DEMAND)
     driven.publisher.finish()

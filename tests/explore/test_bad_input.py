@@ -1,4 +1,4 @@
-"""What can't be explored is told so, by name; and nothing is left changed, whatever happened."""
+"""What can't be explored is refused by name, and nothing is left changed."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_a_pool_of_processes_is_refused() -> None:
 
 def test_a_thread_from_outside_that_comes_in_is_told_so() -> None:
     box: dict[str, Any] = {}
-    (asked, ask), (answered, answer) = os.pipe(), os.pipe()  # real ones: nobody controls a pipe
+    (asked, ask), (answered, answer) = os.pipe(), os.pipe()  # real ones: a pipe is not controlled
     raised: list[BaseException] = []
 
     def intrude() -> None:

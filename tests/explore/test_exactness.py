@@ -106,7 +106,7 @@ def test_an_invariant_of_every_step_is_looked_at_in_every_schedule() -> None:
 
 
 def test_a_lock_that_is_tried_makes_points_of_releases_before_the_search_goes_on() -> None:
-    """The first run finds out that somebody tries; what was put off in it was put off through fewer points."""
+    """The first run finds out that a thread tries; what was put off in it was put off through fewer points."""
 
     class Tried:
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What can happen under a GIL is told from what can't."""
+"""What can happen under a GIL is distinguished from what can't."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def chapter() -> str:
 _HEAD = """# Hazards
 
 Fourteen ways to get threads wrong, in the order of a course. Each has a small program that is broken, and one that is
-not, in [examples/hazards](../examples/hazards): `make hazards` tells all of them, and
-`python -m examples.hazards.lost_demand` tells one. The diagrams are found by the [explorer](explore.md): a column for
+not, in [examples/hazards](../examples/hazards): `make hazards` prints all of them, and
+`python -m examples.hazards.lost_demand` prints one. The diagrams are found by the [explorer](explore.md): a column for
 each thread, time downwards, behind each line what it saw or changed. ▶ marks a switch away from a thread that could
 have gone on, ▷ one from a thread that had ended or had to wait, ◆ where a thread waits for ever.
 

@@ -129,7 +129,7 @@ def the_next_one_emits(driven: Driven) -> None:
 
 @pytest.mark.parametrize("name", CARRYING)
 def test_a_request_that_passes_the_change_to_the_next_publisher_is_not_lost(name: str) -> None:
-    """RxJava#2960: the request reached the publisher that had just ended, and nobody else."""
+    """RxJava#2960: the request reached the publisher that had just ended, and no other."""
     operator, end = CARRYING[name]
     explored(operator, [end, request(1)], finish=the_next_one_emits)
 
@@ -157,7 +157,7 @@ def test_an_error_that_passes_a_completion_is_not_swallowed(name: str) -> None:
 
 @pytest.mark.parametrize("name", JOINED)
 def test_two_completions_that_pass_each_other_complete_the_whole_once(name: str) -> None:
-    """RxJava#1818, #2647, mutiny#1463: each saw the other one running, and nobody completed; or both did."""
+    """RxJava#1818, #2647, mutiny#1463: each saw the other one running, and neither completed; or both did."""
 
     def completed(driven: Driven) -> None:
         assert driven.first.completed, "it never completed"

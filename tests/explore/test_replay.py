@@ -79,9 +79,9 @@ def test_a_token_is_text_that_holds_nothing_to_run() -> None:
     ("token", "why"),
     [
         ("nonsense", "no token"),
-        ("rr1-!!!!", "damaged"),
-        ("rr1-AAAA", "damaged"),
-        (f"rr1-{pickle.dumps(print).hex()}", "damaged"),
+        ("rr2-!!!!", "damaged"),
+        ("rr2-AAAA", "damaged"),
+        (f"rr2-{pickle.dumps(print).hex()}", "damaged"),
     ],
 )
 def test_what_is_no_token_is_told_so(token: str, why: str) -> None:

@@ -468,7 +468,7 @@ def test_what_is_made_in_a_run_works_after_it() -> None:
 
 
 class Finalised:
-    """A generator is let go of, and its `finally` waits for a lock while another thread fails."""
+    """A generator is dropped, and its `finally` waits for a lock while another thread fails."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -528,7 +528,7 @@ def test_a_run_that_is_taken_down_inside_of_a_finaliser_says_nothing(capfd: pyte
 
 
 class Kept:
-    """Two threads look at an object with a finaliser, and let go of it."""
+    """Two threads look at an object with a finaliser, and drop it."""
 
     finalised: ClassVar[list[str]] = []
 

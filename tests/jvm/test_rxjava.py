@@ -202,7 +202,7 @@ class _plugins_quiet:  # noqa: N801
 
 
 def test_a_flowable_passes_the_kit_of_python(jvm: Any, rx: Any) -> None:
-    """The kit judges somebody else's implementation, which is known to be good."""
+    """The kit judges another library's implementation, which is known to be good."""
     import jpype
 
     failure = jpype.JClass("java.io.IOException")("no net")

@@ -68,7 +68,7 @@ class Entry:
     """The elements, where the source's end matters, too."""
     ordered: bool = True
     waits: bool = False
-    """It works on threads that nobody drives."""
+    """It works on threads that are not driven."""
     overtakes: bool = False
     """An error may come before elements that wait."""
     eats: Callable[[Item], bool] | None = lambda item: False

@@ -63,7 +63,7 @@ BOUNDARIES: dict[str, Through] = {
 
 
 def ignore(signal: object) -> None:
-    """A subscriber that is there for the demand; the pool may be gone before it has seen that nobody is left."""
+    """A subscriber that is there for the demand; the pool may be gone before it has seen that none is left."""
 
 
 def processed(make: Callable[[], Any]) -> Through:
@@ -77,7 +77,7 @@ def processed(make: Callable[[], Any]) -> Through:
 
 
 def emitted(make: Callable[[], Any]) -> Through:
-    """By whoever emits without looking at what becomes of it, until nobody is there."""
+    """Emits without looking at what becomes of it, until there is no subscriber."""
 
     def feed(f: Flow[Any], p: Executor) -> Flow[Any]:
         processor = make()

@@ -103,7 +103,7 @@ def test_to_block_on_an_executor_that_refuses_raises(name: str) -> None:
 
 @pytest.mark.parametrize("name", ON_A_POOL)
 def test_what_was_refused_once_works_when_there_is_room_again(name: str) -> None:
-    """reactor-core#1080: one refusal ended the scheduler, for everybody who shared it."""
+    """reactor-core#1080: one refusal ended the scheduler, for all that shared it."""
     executor = Refusing(0)
     flow = ON_A_POOL[name](Flow.range(COUNT), executor)
     with pytest.raises(RejectedError):
@@ -156,7 +156,7 @@ PUSHED: dict[str, Callable[[Flow[int], Executor], Flow[Any]]] = {
 def test_what_waits_for_a_drain_that_has_not_begun_is_discarded_by_a_cancel(
     name: str, occupied: tuple[ThreadPoolExecutor, threading.Event]
 ) -> None:
-    """reactor-core#4396: whoever cancels leaves the queue to a task that will not run."""
+    """reactor-core#4396: the thread that cancels leaves the queue to a task that will not run."""
     pool, release = occupied
     discarded: list[int] = []
     source = UnicastProcessor[int](capacity=8)

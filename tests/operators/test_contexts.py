@@ -157,7 +157,7 @@ def test_a_kill_switchs_patience_ends_in_the_subscribers_context() -> None:
 
 @pytest.mark.parametrize("way", ["subscribe_on", "publish_on", "one on a pool"])
 def test_a_refusal_is_signalled_in_the_subscribers_context(way: str) -> None:
-    """The task is dropped from the pool's queue, on a thread of somebody else's."""
+    """The task is dropped from the pool's queue, on a thread of another party."""
     pool = ThreadPoolExecutor(1)
     gate = threading.Event()
     pool.submit(gate.wait, PATIENCE)

@@ -1,7 +1,7 @@
 """A signal from elsewhere, of a clock, a switch, another publisher, never waits for the user's code upstream.
 
 The source is held in a user's function, or spins without result, on a thread of its own; the clock is moved on another.
-What the clock brings has to be signalled before the source is let go, and a source that spins has to be cancelled.
+What the clock brings has to be signalled before the source is released, and a source that spins has to be cancelled.
 """
 
 from __future__ import annotations

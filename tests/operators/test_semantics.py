@@ -369,7 +369,7 @@ def test_what_is_discarded_upstream_is_heard_of_across_whatever_stands_between(
 
 
 class Passing:
-    """Somebody else's publisher."""
+    """Another library's publisher."""
 
     def __init__(self, flow: Flow[Any]) -> None:
         self.flow = flow

@@ -54,7 +54,7 @@ def left_running(signals: list[Json], seen: list[Json]) -> bool:
 
 
 def logged(log: list[Json]) -> dict[str, list[Json]]:
-    """What the user's functions heard, by function; how a demand is divided into requests is nobody's promise."""
+    """What the user's functions heard, by function; how a demand is divided into requests is not promised."""
     heard: dict[str, list[Json]] = {}
     for entry in log:
         if entry[1] != "request":

@@ -111,7 +111,7 @@ def test_verify_that_is_killed_leaves_the_verdict_as_it_was_or_as_it_will_be(tmp
     rng = random.Random(KILLS)
     for _ in range(SPARK_KILLS):
         killed(command, tmp_path / "log", (out / ".next").exists, rng.uniform(0, took / 10))
-        report = load(out)  # as anybody may look, now
+        report = load(out)  # as any reader may look, now
         assert report.verdict == "broken"
         assert sorted((item["run"], item["count"]) for item in report.broken) == [(f"run-{n}", n + 1) for n in range(3)]
         assert counts(out) == expected

@@ -224,7 +224,7 @@ def fed(spark: Any, folder: Path, n: int, rows: int = 10, segments: int = 4) -> 
 
 def test_a_stream_is_fed_by_demand_of_its_query(spark: Any, tmp_path: Path) -> None:
     feed = fed(spark, tmp_path / "feed", 500)
-    until(lambda: feed.outstanding() == 4)  # and there it stays: nobody reads
+    until(lambda: feed.outstanding() == 4)  # and there it stays: it is not read
     assert not feed.done.done()
     most: list[int] = []
     query = (
@@ -269,7 +269,7 @@ def test_a_feed_of_another_schema_is_refused(spark: Any, tmp_path: Path) -> None
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A file system with room for 2 MiB; skips where this machine lets nobody make one."""
+    """A file system with room for 2 MiB; skips where this machine does not allow one."""
     folder = tempfile.mkdtemp()  # not below tmp_path, which could not be removed if this process were killed
     command = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]
     made = subprocess.run(command, capture_output=True, text=True, check=False)

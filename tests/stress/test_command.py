@@ -150,7 +150,10 @@ def test_where_a_fault_has_no_answer_is_left_out_and_said_so(tmp_path: Path) -> 
     )
     done = call("stress", "the_pool_*", "range_on_the_callers", *load)
     assert done.returncode == 1, done.stderr
-    assert "fault    signal-after-completion, of rule 1.7: who requests after the end gets the end again" in done.stdout
+    assert (
+        "fault    signal-after-completion, of rule 1.7: a request after the end is answered with the end again"
+        in done.stdout
+    )
     assert "left out the_pool_is_shut_down, the_pool_of_the_source_is_shut_down: its executor stops" in done.stdout
     assert "fault    signal-after-completion is named by its rule 1.7" in done.stdout
     facts = json.loads((the_run(tmp_path) / "metadata.json").read_text())

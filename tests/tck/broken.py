@@ -39,7 +39,7 @@ FAILURE = OSError("broken on purpose")
 
 
 def breaks(*checks: str) -> Callable[[type], type]:
-    """Register a class for each of `checks`; how the kit is told to make one follows from what it derives from."""
+    """Register a class for each of `checks`; how the kit makes one follows from what it derives from."""
 
     def register(broken: type) -> type:
         for check in checks:
@@ -108,7 +108,7 @@ class Processors(IdentityProcessorVerification[Any]):
         return self.processor()
 
 
-# -- what the kit is told -------------------------------------------------------------------------------------
+# -- what the kit makes ---------------------------------------------------------------------------------------
 
 
 @breaks("required_create_publisher_1_must_produce_a_stream_of_exactly_1_element")
@@ -913,7 +913,7 @@ class SurprisedByTheEnd(sound.WhiteboxSubscriber):
 
 @breaks("required_spec210_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call")
 class WrapsErrors(sound.WhiteboxSubscriber):
-    """Tells of another error than it got."""
+    """Registers another error than it got."""
 
     def on_error(self, error: BaseException, /) -> None:
         super().on_error(RuntimeError(str(error)) if self.requested else error)

@@ -1,4 +1,4 @@
-"""Every publisher, subscriber and processor of the package, as both kits are told to make them.
+"""Every publisher, subscriber and processor of the package, as both kits make them.
 
 A publisher is a function of `elements`. What can't give any number says how many it can.
 """

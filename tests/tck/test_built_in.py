@@ -83,7 +83,7 @@ def judged(verification: Verification) -> list[Outcome]:
 
 
 def reason(item: Outcome, built_in: BuiltIn | None) -> str:
-    """Why a check was skipped, in a word; empty if it was not, or nobody can test it."""
+    """Why a check was skipped, in a word; empty if it was not, or if it can't be tested."""
     if item.status == "passed" or item.check.kind == "untested":
         return ""
     if built_in is None:

@@ -247,7 +247,7 @@ def test_an_error_is_kept_as_text_that_any_file_can_hold_and_of_bounded_length()
 
 
 class Held:
-    """A subscription in whose first element a thread stays until it is let go."""
+    """A subscription in whose first element a thread stays until it is released."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._inside, self._leave = threading.Event(), threading.Event()
@@ -314,7 +314,7 @@ def test_flushing_while_threads_record_neither_loses_nor_doubles_a_call(monkeypa
 
 
 class Stepwise(list[Any]):
-    """A list that lets somebody else move before and after each thing that is done with it."""
+    """A list that lets another thread move before and after each operation."""
 
     def __init__(self, items: Any = (), move: Callable[[], None] = lambda: None) -> None:
         super().__init__(items)
@@ -384,13 +384,13 @@ def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final:
     moves = iter(range(100))
 
     def move() -> None:
-        assert buffer._lock.locked()  # nobody else takes meanwhile
+        assert buffer._lock.locked()  # no other thread takes meanwhile
         if next(moves) == step:
             list.append(buffer.rows, (0, 1, None, 5, 6, 0, 0, None, None))
             list.pop(buffer.calls)
 
     buffer.rows, buffer.calls = Stepwise(buffer.rows, move), Stepwise(buffer.calls, move)
-    rows, under_way = buffer.take(tell=final)
+    rows, under_way = buffer.take(final=final)
     assert next(moves) > step
     buffer.rows.move = buffer.calls.move = lambda: None
     told = under_way if final else []

@@ -16,7 +16,7 @@ class Batches:
 
 
 class BatchSubscription:
-    """Whoever moves the demand away from zero drains."""
+    """The thread that moves the demand away from zero drains."""
 
     def __init__(self, subscriber: Any) -> None:
         self.subscriber = subscriber

@@ -40,6 +40,7 @@ class Merge:
 
 
 def feeder(element: int) -> list[Any]:
+    """The calls of a thread that feeds one element."""
     return [
         call(f"feed({element})", lambda driven: driven.publisher.feed(element)),
         call("end()", lambda driven: driven.publisher.end()),
