@@ -62,7 +62,8 @@ OWNED = ("connections", "exits", "models", "operators")
 @pytest.fixture(scope="module", autouse=True)
 def calls_by_others(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """The calls of the core's methods by threads that may not make them, in tests of the folders above."""
-    if request.path.relative_to(Path(__file__).parent).parts[0] not in OWNED:
+    explores = hasattr(request.module, "explore")  # it rewrites the same methods
+    if explores or request.path.relative_to(Path(__file__).parent).parts[0] not in OWNED:
         yield []
         return
     with ownership_checked() as wrong:
