@@ -68,8 +68,8 @@ class BaseSubscriber(Generic[T]):
     # -- to call -----------------------------------------------------------------------------------------------
 
     def request(self, n: int, /) -> None:
-        """Ask for `n` more elements, 1 <= n <= MAX_DEMAND; ValueError or TypeError otherwise. May come early."""
-        at_least("request", "n", 1, n)
+        """Ask for `n` more elements, 1 or more; ValueError or TypeError otherwise. May come early."""
+        n = min(at_least("request", "n", 1, n), MAX_DEMAND)  # 3.17
         with self._lock:
             upstream = self._upstream
             if upstream is None:

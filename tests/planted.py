@@ -473,13 +473,16 @@ class WithoutEnd(Sound):
 
 
 class EndNeedsDemand(Sound):
-    """The end is found when there is demand for one more."""
+    """The end is found when there is demand for one more, and the drain has left just before, for good."""
 
     rules: ClassVar = {"1.5", "3.8", "3.17"}
     count: ClassVar = 8
 
     def at_end(self) -> bool:
         return super().at_end() and self.demand > 0
+
+    def idle(self) -> None:
+        self.owned = super().at_end()
 
 
 class PeekedThenTaken(Sound):

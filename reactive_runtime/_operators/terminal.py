@@ -55,10 +55,10 @@ class TerminalOperators(FlowBase[T_co]):
     ) -> Disposable:
         """Subscribe a `Subscriber`, or functions for the signals; nothing runs before.
 
-        With functions, `demand` elements are requested at the start (0 <= demand <= MAX_DEMAND, the default, which
-        reads as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped errors. A
-        function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has signals of
-        its own, and asks for itself: beside one, the other arguments are a TypeError.
+        With functions, `demand` elements are requested at the start (0 or more; MAX_DEMAND, the default, and what is
+        above it read as unbounded); the handle requests more. Without `on_error` an error goes to the hook of dropped
+        errors. A function that raises has cancelled (2.13), and what it raised goes to the hook. A `Subscriber` has
+        signals of its own, and asks for itself: beside one, the other arguments are a TypeError.
 
         A flow without a boundary runs on this thread, inside this call, as far as the demand goes. Raises TypeError
         for None or for what is neither a subscriber nor a function, and nothing else (1.9).
@@ -80,13 +80,11 @@ class TerminalOperators(FlowBase[T_co]):
             return Disposable(self._run(on_next))
         if not callable(on_next):
             raise _no_subscriber(on_next)
-        for name, function in (("on_error", on_error), ("on_complete", on_complete)):
+        for name, function in (("on_next", on_next), ("on_error", on_error), ("on_complete", on_complete)):
             if function is not None:
                 check_callable("subscribe", name, function)
-        if type(demand) is not int or demand < 0:
-            kind = ValueError if type(demand) is int else TypeError
-            raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
-        return Disposable(self._run(_Functions(on_next, on_error, on_complete, demand)))
+        requested = min(at_least("subscribe", "demand", 0, demand), MAX_DEMAND)  # 3.17
+        return Disposable(self._run(_Functions(on_next, on_error, on_complete, requested)))
 
     def to_future(self) -> primitives.Future[T_co | None]:
         """Run the flow, and give its last element as a `concurrent.futures.Future` (None where it had no element).
@@ -170,6 +168,7 @@ class TerminalOperators(FlowBase[T_co]):
         0
         1
         """
+        check_callable("for_each", "fn", fn)
         _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
 
     def to_queue(self, queue: Any, *, end: object = None) -> primitives.Future[None]:
