@@ -135,7 +135,7 @@ def test_the_methods_that_take_a_function_are_found() -> None:
 
 @pytest.mark.parametrize(("name", "argument"), CALLABLES)
 def test_what_is_no_function_is_named_by_the_operator_that_got_it(name: str, argument: str) -> None:
-    with pytest.raises(TypeError, match=f"^{name}: .*int"):
+    with pytest.raises(TypeError, match=f"^{name}: .*not (int|3)"):
         called(name, argument, NO)
 
 
