@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
 __all__ = [
@@ -35,6 +36,9 @@ It is the default of Reactor for a boundary. Publishers inside of an operator ha
 `concurrency` says how many there are. What counts anything else than elements has another name and another default.
 """
 
+_WITHOUT_CALL: Final = frozenset({FunctionType, BuiltinFunctionType, MethodType, type})
+"""Kinds of what can be called that have no `__call__` of a user's: most functions are of these."""
+
 When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object]
 """Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
 
@@ -53,8 +57,10 @@ def check_callable(operator: str, argument: str, value: F, *, awaited: bool = Fa
 
 def is_coroutine_function(value: object) -> bool:
     """Whether it is an `async def` function, or an object that is called as one."""
-    called = getattr(type(value), "__call__", None)  # noqa: B004  # what is called, and not whether it can be
-    return inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(called)
+    if inspect.iscoroutinefunction(value):
+        return True
+    kind = type(value)
+    return kind not in _WITHOUT_CALL and inspect.iscoroutinefunction(getattr(kind, "__call__", None))  # noqa: B004
 
 
 def a_value(operator: str, argument: str, value: V) -> V:
