@@ -201,7 +201,7 @@ class Revived(Sound):
         super().add(n)
         self.cancelled = before
 
-    def over(self) -> None:
+    def over(self) -> Signal | None:
         return self.idle()
 
 

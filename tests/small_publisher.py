@@ -122,9 +122,10 @@ class Subscription:
         self.sent += 1
         return self.sent - 1
 
-    def idle(self) -> None:
+    def idle(self) -> Signal | None:
         """Nothing is due: leave."""
         self.owned = False
+        return None
 
     def over(self) -> Signal | None:
         """It was cancelled, or has ended."""

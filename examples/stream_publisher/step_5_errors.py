@@ -65,7 +65,7 @@ class StreamSubscription:
 class StreamPublisher:
     """The elements of `supplier()`, to each subscriber from the first one on."""
 
-    subscription = StreamSubscription
+    subscription: type[StreamSubscription] = StreamSubscription
 
     def __init__(self, supplier: Callable[[], Iterable[Any]]) -> None:
         self._supplier = supplier
