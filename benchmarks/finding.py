@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -47,8 +48,8 @@ def worker() -> None:
         told = {"seconds": 0.0, "rounds": 0, "found": False}
         judging = 0.0
 
-        # `mix`: what earlier versions call it.
-        only = {word: getattr(kind, word) for word in ("workload", "mix") if hasattr(kind, word)}
+        word = "workload" if "workload" in signature(scenario).parameters else "mix"  # of earlier versions
+        only = {word: kind.workload} if hasattr(kind, "workload") else {}
 
         @scenario(elements=kind.count, live=24, **only)
         def planted(context: Any) -> Any:

@@ -1,97 +1,45 @@
 """Thirty broken publishers, each a race of its own kind.
 
-All are one small publisher of the numbers below `count`, with a step of it left out or wrong. What is wrong is said in
-the docstring, and so are the rules that name it.
+All are `small_publisher.Subscription` with a step of it left out or wrong. What is wrong is said in the docstring, and
+so are the rules that name it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import Executor
-from threading import Lock, get_ident
+from threading import get_ident
 from time import sleep
 from typing import Any, ClassVar
 
+from small_publisher import Publisher, Signal, Subscription
+
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["PLANTED", "Sound"]
+__all__ = ["PLANTED", "Planted", "Sound"]
 
 
-class Sound:
-    """Nothing is wrong: a lock guards demand and the drain; signals are given by the thread that drains."""
+class Sound(Subscription):
+    """Nothing is wrong."""
 
     rules: ClassVar[set[str]] = set()
     count: ClassVar[int] = 200
     pooled: ClassVar[bool] = False
     """Whether it drains on an executor."""
 
-    def __init__(self, subscriber: Any, executor: Executor) -> None:
-        self.subscriber = subscriber
-        self.executor = executor
-        self.lock = Lock()
-        self.demand = 0
-        self.draining = True  # until on_subscribe has returned
-        self.cancelled = self.ended = False
-        self.invalid = False
-        self.at = 0
+    def __init__(self, publisher: Planted, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.executor = publisher.executor
 
-    def start(self) -> None:
-        self.subscriber.on_subscribe(self)
-        self.drain_somewhere()
-
-    def request(self, n: int, /) -> None:
-        with self.lock:
-            self.add(n)
-            if self.busy():
-                return
-            self.draining = True
-        self.drain_somewhere()
-
-    def add(self, n: int) -> None:
-        """Note what is asked for. Under the lock."""
-        if type(n) is not int or n < 1:
-            self.invalid = True
-        else:
-            self.demand = min(self.demand + n, MAX_DEMAND)
-
-    def busy(self) -> bool:
-        """Whether a thread drains already. Under the lock."""
-        return self.draining
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    def drain_somewhere(self) -> None:
+    def run(self) -> None:
         if self.pooled:
             self.executor.submit(self.drain)
         else:
             self.drain()
 
-    def drain(self) -> None:
-        while True:
-            with self.lock:
-                if not self.due():
-                    self.draining = False
-                    return
-            self.step()
-
-    def due(self) -> bool:
-        """Whether there is something to signal. Under the lock."""
-        return not self.cancelled and not self.ended and (self.invalid or self.demand > 0 or self.at == self.count)
-
-    def step(self) -> None:
-        if self.invalid:
-            self.ended = True
-            self.subscriber.on_error(ValueError("3.9"))
-        elif self.at == self.count:
-            self.ended = True
-            self.subscriber.on_complete()
-        else:
-            with self.lock:
-                self.demand -= self.demand < MAX_DEMAND
-            self.at += 1
-            self.subscriber.on_next(self.at)
+    def forget(self) -> None:
+        """What comes too late still comes: the harness has to see it."""
 
 
 class ForgottenWakeUp(Sound):
@@ -99,12 +47,14 @@ class ForgottenWakeUp(Sound):
 
     rules: ClassVar = {"3.8", "3.17"}
 
+    def idle(self) -> None:
+        pass
+
     def drain(self) -> None:
-        while self.due():
-            self.step()
+        super().drain()
         sleep(1e-5)  # whatever it does at its end, others run meanwhile
         with self.lock:
-            self.draining = False
+            self.owned = False
 
 
 class DemandWithoutALock(Sound):
@@ -112,16 +62,9 @@ class DemandWithoutALock(Sound):
 
     rules: ClassVar = {"3.8", "3.17"}
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            return super().request(n)
+    def add(self, n: int) -> None:
         before = self.demand
         self.demand = min(before + n, MAX_DEMAND)
-        with self.lock:
-            if self.draining:
-                return None
-            self.draining = True
-        return self.drain_somewhere()
 
 
 class EmissionWithoutALock(Sound):
@@ -129,14 +72,10 @@ class EmissionWithoutALock(Sound):
 
     rules: ClassVar = {"3.8", "3.17"}
 
-    def step(self) -> None:
-        if self.invalid or self.at == self.count:
-            return super().step()
+    def emit(self, element: Any) -> None:
         before = self.demand
-        self.at += 1
-        self.subscriber.on_next(self.at)
-        self.demand = before - (before < MAX_DEMAND)
-        return None
+        super().emit(element)
+        self.demand = before
 
 
 class TwoDrains(Sound):
@@ -144,15 +83,10 @@ class TwoDrains(Sound):
 
     rules: ClassVar = {"1.1", "1.3", "1.7", "conservation", "order"}
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            return super().request(n)
-        with self.lock:
-            self.add(n)
-        if self.draining:
-            return None
-        self.draining = True
-        return self.drain_somewhere()
+    def wake(self) -> None:
+        if not self.owned:
+            self.owned = True
+            self.run()
 
 
 class ADrainForEachRequest(Sound):
@@ -161,10 +95,8 @@ class ADrainForEachRequest(Sound):
     rules: ClassVar = {"1.1", "1.3", "conservation", "order"}
     pooled: ClassVar = True
 
-    def request(self, n: int, /) -> None:
-        with self.lock:
-            self.add(n)
-        self.drain_somewhere()
+    def busy(self) -> bool:
+        return False
 
 
 class WrappedDemand(Sound):
@@ -174,9 +106,7 @@ class WrappedDemand(Sound):
     workload: ClassVar = "unbounded"
 
     def add(self, n: int) -> None:
-        if n < 1:
-            self.invalid = True
-        else:
+        with self.lock:
             self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
 
 
@@ -186,23 +116,15 @@ class CapCheckedBefore(Sound):
     rules: ClassVar = {"3.17"}
     workload: ClassVar = "unbounded"
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            return super().request(n)
+    def add(self, n: int) -> None:
         with self.lock:
             before = self.demand
-        room = MAX_DEMAND - before
-        fits = n <= room
+        capped = min(n, MAX_DEMAND - before)
         sleep(1e-5)  # whatever it notes in between, others run meanwhile
-        capped = n if fits else room
         with self.lock:
             self.demand += capped
             if self.demand > MAX_DEMAND:  # then it wraps
                 self.demand -= 2**64
-            if self.draining:
-                return None
-            self.draining = True
-        return self.drain_somewhere()
 
 
 class CompletedTwice(Sound):
@@ -212,18 +134,18 @@ class CompletedTwice(Sound):
     count: ClassVar = 8
 
     def request(self, n: int, /) -> None:
-        if self.at == self.count and not self.ended:
+        if self.at_end() and not self.ended:
             self.ended = True
             self.subscriber.on_complete()
         else:
             super().request(n)
 
-    def step(self) -> None:
-        if not self.invalid and self.at == self.count:
+    def completed(self) -> Signal:
+        def complete() -> None:
             self.subscriber.on_complete()
             self.ended = True
-        else:
-            super().step()
+
+        return complete
 
 
 class ErrorBesideElements(Sound):
@@ -232,13 +154,10 @@ class ErrorBesideElements(Sound):
     rules: ClassVar = {"1.3", "1.7"}
     workload: ClassVar = "invalid"
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            if not self.ended:
-                self.ended = True
-                self.subscriber.on_error(ValueError("3.9"))
-        else:
-            super().request(n)
+    def invalid(self, n: int) -> None:
+        if not self.ended:
+            self.ended = True
+            self.subscriber.on_error(ValueError("3.9"))
 
 
 class ErrorAfterTheEnd(Sound):
@@ -248,30 +167,28 @@ class ErrorAfterTheEnd(Sound):
     workload: ClassVar = "invalid"
     count: ClassVar = 8
 
-    def due(self) -> bool:
-        return not self.cancelled and (self.invalid or (not self.ended and super().due()))
+    def over(self) -> Signal | None:
+        if self.fault is None or self.cancelled:
+            return self.idle()
+        return self.failed(self.fault)
 
-    def step(self) -> None:
-        super().step()
-        self.invalid = False
+    def failed(self, error: BaseException) -> Signal | None:
+        self.fault = None
+        return super().failed(error)
 
 
 class CancelSeenLate(Sound):
     """Whether it was cancelled is looked up when a drain begins, and then no more."""
 
     rules: ClassVar = {"1.8"}
+    seen = False
 
     def drain(self) -> None:
-        while not self.cancelled:
-            with self.lock:
-                if not self.due():
-                    self.draining = False
-                    return
-                batch = self.demand
-            for _ in range(min(batch, self.count - self.at)):
-                self.step()
-            if self.at == self.count and not self.ended:
-                self.step()
+        self.seen = self.cancelled
+        super().drain()
+
+    def stopped(self) -> bool:
+        return self.ended or self.seen
 
 
 class Revived(Sound):
@@ -279,15 +196,13 @@ class Revived(Sound):
 
     rules: ClassVar = {"1.8", "3.6"}
 
-    def request(self, n: int, /) -> None:
+    def add(self, n: int) -> None:
         before = self.cancelled
-        with self.lock:
-            self.add(n)
-            self.cancelled = before
-            if self.draining:
-                return
-            self.draining = True
-        self.drain_somewhere()
+        super().add(n)
+        self.cancelled = before
+
+    def over(self) -> Signal | None:
+        return self.idle()
 
 
 class SubscriberLetGo(Sound):
@@ -305,27 +220,21 @@ class ClosedWhileRunning(Sound):
 
     rules: ClassVar = {"3.16", "3.7"}
 
-    def __init__(self, subscriber: Any, executor: Executor) -> None:
-        super().__init__(subscriber, executor)
+    def __init__(self, publisher: Planted, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
         self.generator = self.generated()
 
     def generated(self) -> Generator[None]:
-        while self.at < self.count:
-            with self.lock:
-                self.demand -= self.demand < MAX_DEMAND
-            self.at += 1
-            self.subscriber.on_next(self.at)
+        while True:
+            self.subscriber.on_next(self.sent - 1)
             yield
+
+    def emit(self, element: Any) -> None:
+        next(self.generator, None)
 
     def cancel(self) -> None:
         super().cancel()
         self.generator.close()
-
-    def step(self) -> None:
-        if self.invalid or self.at == self.count:
-            super().step()
-        else:
-            next(self.generator, None)
 
 
 class ReleasedTwice(Sound):
@@ -334,8 +243,8 @@ class ReleasedTwice(Sound):
     rules: ClassVar = {"3.16", "3.7"}
     workload: ClassVar = "cancels"
 
-    def __init__(self, subscriber: Any, executor: Executor) -> None:
-        super().__init__(subscriber, executor)
+    def __init__(self, publisher: Planted, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
         self.held = [object()]
 
     def cancel(self) -> None:
@@ -353,7 +262,7 @@ class ElementsBeforeOnSubscribe(Sound):
 
     def start(self) -> None:
         self.demand = 1
-        self.drain_somewhere()
+        self.run()
         self.subscriber.on_subscribe(self)
 
 
@@ -364,7 +273,7 @@ class ElementsBesideOnSubscribe(Sound):
     pooled: ClassVar = True
 
     def start(self) -> None:
-        self.draining = False
+        self.owned = False
         self.subscriber.on_subscribe(self)
 
 
@@ -375,42 +284,30 @@ class SharedPosition(Sound):
     shared: ClassVar[list[int]] = [0]
 
     def start(self) -> None:
-        type(self).shared[0] = 0
+        self.shared[0] = 0
         super().start()
 
-    def step(self) -> None:
-        if not self.invalid and self.at != self.count:
-            self.at = type(self).shared[0]
-            if self.at < self.count:
-                type(self).shared[0] = self.at + 1
-                with self.lock:
-                    self.demand -= self.demand < MAX_DEMAND
-                self.at += 1
-                self.subscriber.on_next(self.at)
-                return
-        super().step()
+    def due(self) -> Signal | None:
+        self.sent = self.shared[0]
+        signal = super().due()
+        self.shared[0] = self.sent
+        return signal
 
 
 class PositionReadBefore(Sound):
     """Where it is, is read before the signal and written after it; a request from inside drains meanwhile."""
 
     rules: ClassVar = {"1.3", "conservation"}
-
-    def busy(self) -> bool:
-        return self.draining and self.owner != get_ident()
-
     owner = 0
 
-    def step(self) -> None:
-        if self.invalid or self.at == self.count:
-            return super().step()
+    def busy(self) -> bool:
+        return self.owned and self.owner != get_ident()
+
+    def emit(self, element: Any) -> None:
         self.owner = get_ident()
-        with self.lock:
-            self.demand -= self.demand < MAX_DEMAND
-        at = self.at + 1
-        self.subscriber.on_next(at)
-        self.at = at
-        return None
+        self.sent = element
+        super().emit(element)
+        self.sent = element + 1
 
 
 class HalvesSideBySide(Sound):
@@ -421,24 +318,19 @@ class HalvesSideBySide(Sound):
 
     def drain(self) -> None:
         with self.lock:
-            if not self.due():
-                self.draining = False
-                return
-            if self.invalid or self.at == self.count:
-                batch = 0
-            else:
-                batch = min(self.demand, self.count - self.at, 8)
-                self.demand -= batch if self.demand < MAX_DEMAND else 0
-            first, self.at = self.at, self.at + batch
+            batch = 0 if self.stopped() or self.fault else min(self.demand, self.elements - self.sent, 8)
+            self.demand -= batch if self.demand < MAX_DEMAND else 0
+            first, self.sent = self.sent, self.sent + batch
         if not batch:
-            self.step()
+            super().drain()
+            return
         for half in (range(first, first + batch // 2), range(first + batch // 2, first + batch)):
-            self.executor.submit(self.emit, half)
+            self.executor.submit(self.emit_all, half)
         self.executor.submit(self.drain)
 
-    def emit(self, numbers: range) -> None:
-        for item in numbers:
-            self.subscriber.on_next(item + 1)
+    def emit_all(self, elements: range) -> None:
+        for element in elements:
+            self.emit(element)
 
 
 class ForgottenTask(Sound):
@@ -448,15 +340,11 @@ class ForgottenTask(Sound):
     pooled: ClassVar = True
 
     def drain(self) -> None:
-        with self.lock:
-            batch = self.demand if self.due() else 0
-        for _ in range(min(batch, self.count - self.at)):
-            if self.cancelled or self.invalid:
-                break
-            self.step()
-        while self.due() and (self.invalid or self.at == self.count):
-            self.step()
-        self.draining = False
+        batch = self.demand
+        while (batch > 0 or self.fault or self.at_end()) and (signal := self.due()) is not None:
+            signal()
+            batch -= 1
+        self.owned = False
 
 
 class EndBeforeTheRest(Sound):
@@ -465,8 +353,8 @@ class EndBeforeTheRest(Sound):
     rules: ClassVar = {"conservation"}
     pooled: ClassVar = True
 
-    def __init__(self, subscriber: Any, executor: Executor) -> None:
-        super().__init__(subscriber, executor)
+    def __init__(self, publisher: Planted, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
         self.buffer: list[int] = []
         self.fed = False
 
@@ -475,38 +363,26 @@ class EndBeforeTheRest(Sound):
         self.executor.submit(self.feed)
 
     def feed(self) -> None:
-        for n in range(self.count):
-            self.buffer.append(n + 1)
+        for n in range(self.elements):
+            self.buffer.append(n)
             self.wake()
         self.fed = True
         self.wake()
 
-    def wake(self) -> None:
+    def due(self) -> Signal | None:
         with self.lock:
-            if self.draining:
-                return
-            self.draining = True
-        self.drain_somewhere()
+            if not (self.buffer or self.fed or self.fault or self.stopped()):
+                return self.idle()
+        return super().due()
 
-    def due(self) -> bool:
-        if self.cancelled or self.ended:
-            return False
-        return self.invalid or bool(self.buffer and self.demand) or (not self.buffer and self.fed)
+    def at_end(self) -> bool:
+        return not self.buffer and self.fed
 
-    def step(self) -> None:
-        if self.invalid:
-            return super().step()
-        if not self.buffer:
-            self.ended = True
-            self.subscriber.on_complete()
-        else:
-            with self.lock:
-                self.demand -= self.demand < MAX_DEMAND
-            fed = self.fed
-            self.subscriber.on_next(self.buffer.pop(0))
-            if not fed and self.fed:  # "there was nothing when I looked"
-                self.buffer.clear()
-        return None
+    def emit(self, element: Any) -> None:
+        fed = self.fed
+        super().emit(self.buffer.pop(0))
+        if not fed and self.fed:  # "there was nothing when I looked"
+            self.buffer.clear()
 
 
 class DemandReadOnce(Sound):
@@ -516,21 +392,15 @@ class DemandReadOnce(Sound):
 
     def drain(self) -> None:
         while True:
-            with self.lock:
-                if not self.due():
-                    self.draining = False
-                    return
-                batch = self.demand
-            if self.invalid or self.at == self.count:
-                self.step()
-                continue
-            sent = 0
-            while sent < self.demand and self.at < self.count and not self.cancelled and not self.invalid:
-                self.at += 1
-                sent += 1
-                self.subscriber.on_next(self.at)
+            batch, first = self.demand, self.sent
+            while self.sent - first < self.demand and not (self.stopped() or self.fault or self.at_end()):
+                self.sent += 1
+                self.emit(self.sent - 1)
             with self.lock:
                 self.demand -= batch if self.demand < MAX_DEMAND else 0
+            if (signal := self.due()) is None:
+                return
+            signal()
 
 
 class SetInsteadOfAdded(Sound):
@@ -538,20 +408,12 @@ class SetInsteadOfAdded(Sound):
 
     rules: ClassVar = {"3.8", "3.17"}
 
-    def request(self, n: int, /) -> None:
-        if n < 1:
-            return super().request(n)
+    def add(self, n: int) -> None:
         if self.demand == 0:
             sleep(0)
             self.demand = n
         else:
-            with self.lock:
-                self.demand = min(self.demand + n, MAX_DEMAND)
-        with self.lock:
-            if self.draining:
-                return None
-            self.draining = True
-        return self.drain_somewhere()
+            super().add(n)
 
 
 class TheFastPathBeside(Sound):
@@ -560,14 +422,13 @@ class TheFastPathBeside(Sound):
     rules: ClassVar = {"1.3", "conservation", "order", "1.7", "1.8"}
     workload: ClassVar = "unbounded"
 
-    def request(self, n: int, /) -> None:
-        if n != MAX_DEMAND or (self.draining and self.demand == MAX_DEMAND):
-            return super().request(n)
-        self.demand = MAX_DEMAND
-        while self.at < self.count and not self.cancelled:
-            self.at += 1
-            self.subscriber.on_next(self.at)
-        return super().request(n)
+    def add(self, n: int) -> None:
+        if n == MAX_DEMAND and not (self.owned and self.demand == MAX_DEMAND):
+            self.demand = MAX_DEMAND
+            while not self.at_end() and not self.cancelled:
+                self.sent += 1
+                self.emit(self.sent - 1)
+        super().add(n)
 
 
 class OwnCancelSeenLate(Sound):
@@ -575,12 +436,13 @@ class OwnCancelSeenLate(Sound):
 
     rules: ClassVar = {"1.8"}
 
-    def step(self) -> None:
-        super().step()
+    def emit(self, element: Any) -> None:
+        super().emit(element)
         with self.lock:
-            more = self.demand > 0 and self.at < self.count and not self.ended and not self.invalid
-        if more:
-            super().step()
+            if self.demand <= 0 or self.at_end() or self.ended or self.fault:
+                return
+            second = self.taken()
+        super().emit(second)
 
 
 class CompletedAfterOwnCancel(Sound):
@@ -589,9 +451,9 @@ class CompletedAfterOwnCancel(Sound):
     rules: ClassVar = {"1.8"}
     count: ClassVar = 3
 
-    def step(self) -> None:
-        super().step()
-        if self.at == self.count and not self.ended:
+    def emit(self, element: Any) -> None:
+        super().emit(element)
+        if self.at_end() and not self.ended:
             self.ended = True
             self.subscriber.on_complete()
 
@@ -600,35 +462,27 @@ class WithoutEnd(Sound):
     """A request from inside on_next is served there and then: one inside the other, as deep as the stream is long."""
 
     rules: ClassVar = {"3.3", "1.3"}
+    owner = 0
 
     def busy(self) -> bool:
-        return self.draining and self.owner != get_ident()
+        return self.owned and self.owner != get_ident()
 
     def drain(self) -> None:
         self.owner = get_ident()
         super().drain()
 
-    owner = 0
-
 
 class EndNeedsDemand(Sound):
-    """The end is found when there is demand for one more, and the drain has left just before."""
+    """The end is found when there is demand for one more, and the drain has left just before, for good."""
 
     rules: ClassVar = {"1.5", "3.8", "3.17"}
     count: ClassVar = 8
 
-    def due(self) -> bool:
-        return not self.cancelled and not self.ended and (self.invalid or self.demand > 0)
+    def at_end(self) -> bool:
+        return super().at_end() and self.demand > 0
 
-    def drain(self) -> None:
-        while True:
-            if not self.due() or (self.at == self.count and self.found):
-                self.draining = False
-                return
-            self.found = self.at == self.count - 1  # looked at before the element, and once
-            self.step()
-
-    found = False
+    def idle(self) -> None:
+        self.owned = super().at_end()
 
 
 class PeekedThenTaken(Sound):
@@ -636,29 +490,19 @@ class PeekedThenTaken(Sound):
 
     rules: ClassVar = {"conservation", "1.3", "order", "3.16"}
 
-    def __init__(self, subscriber: Any, executor: Executor) -> None:
-        super().__init__(subscriber, executor)
-        self.waiting = list(range(1, self.count + 1))
+    def __init__(self, publisher: Planted, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.waiting = list(range(self.elements))
 
-    def drain(self) -> None:
-        while True:
-            with self.lock:
-                if not self.due():
-                    self.draining = False
-                    return
-                self.draining = self.demand > 1  # "the last of a batch needs no guard"
-            self.step()
+    def taken(self) -> Any:
+        self.owned = self.demand > 1  # "the last of a batch needs no guard"
+        self.demand -= self.demand < MAX_DEMAND
+        return self.waiting[0]
 
-    def step(self) -> None:
-        if self.invalid or self.at == self.count:
-            return super().step()
-        with self.lock:
-            self.demand -= self.demand < MAX_DEMAND
-        element = self.waiting[0]
-        self.subscriber.on_next(element)
-        self.at += 1
+    def emit(self, element: Any) -> None:
+        super().emit(element)
+        self.sent += 1
         self.waiting.pop(0)
-        return None
 
 
 PLANTED: dict[str, type[Sound]] = {
@@ -668,12 +512,10 @@ PLANTED: dict[str, type[Sound]] = {
 }
 
 
-class Planted:
+class Planted(Publisher):
     """A publisher with subscriptions of that kind."""
 
-    def __init__(self, kind: Callable[[Any, Executor], Sound], executor: Executor) -> None:
-        self.kind = kind
+    def __init__(self, kind: type[Sound], executor: Executor) -> None:
+        super().__init__(kind.count)
+        self.subscription = kind
         self.executor = executor
-
-    def subscribe(self, subscriber: Any, /) -> None:
-        self.kind(subscriber, self.executor).start()

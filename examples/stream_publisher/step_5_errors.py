@@ -11,20 +11,6 @@ from reactive_runtime.atomics import AtomicBoolean
 END = object()
 
 
-class StreamPublisher:
-    """The elements of `supplier()`, to each subscriber from the first one on."""
-
-    def __init__(self, supplier: Callable[[], Iterable[Any]]) -> None:
-        self._supplier = supplier
-
-    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = StreamSubscription(self._supplier, subscriber)
-        subscriber.on_subscribe(subscription)
-        subscription.subscribed()
-
-
 class StreamSubscription:
     """One subscriber's way through the elements."""
 
@@ -74,3 +60,19 @@ class StreamSubscription:
     def _terminate(self) -> bool:
         """Whether this call is the one that ended it."""
         return not self._terminated.get_and_set(True)
+
+
+class StreamPublisher:
+    """The elements of `supplier()`, to each subscriber from the first one on."""
+
+    subscription: type[StreamSubscription] = StreamSubscription
+
+    def __init__(self, supplier: Callable[[], Iterable[Any]]) -> None:
+        self._supplier = supplier
+
+    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
+        if subscriber is None:
+            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
+        subscription = self.subscription(self._supplier, subscriber)
+        subscriber.on_subscribe(subscription)
+        subscription.subscribed()

@@ -11,18 +11,6 @@ from typing import Any
 from examples.stream_publisher import step_5_errors
 from examples.stream_publisher.atomic_long import AtomicLong
 from examples.stream_publisher.step_5_errors import END
-from reactive_runtime import Subscriber
-
-
-class StreamPublisher(step_5_errors.StreamPublisher):
-    """The elements of `supplier()`, to each subscriber from the first one on."""
-
-    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = StreamSubscription(self._supplier, subscriber)
-        subscriber.on_subscribe(subscription)
-        subscription.subscribed()
 
 
 class StreamSubscription(step_5_errors.StreamSubscription):
@@ -51,3 +39,9 @@ class StreamSubscription(step_5_errors.StreamSubscription):
             return True
         self._demand.get_and_add(n)
         return False
+
+
+class StreamPublisher(step_5_errors.StreamPublisher):
+    """The elements of `supplier()`, to each subscriber from the first one on."""
+
+    subscription = StreamSubscription

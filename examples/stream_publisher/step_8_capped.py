@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from examples.stream_publisher import step_7_get_and_add
-from reactive_runtime import MAX_DEMAND, Subscriber
+from reactive_runtime import MAX_DEMAND
 from reactive_runtime.explore import publisher_scenario, request
-
-
-class StreamPublisher(step_7_get_and_add.StreamPublisher):
-    """The elements of `supplier()`, to each subscriber from the first one on."""
-
-    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = StreamSubscription(self._supplier, subscriber)
-        subscriber.on_subscribe(subscription)
-        subscription.subscribed()
 
 
 class StreamSubscription(step_7_get_and_add.StreamSubscription):
@@ -28,6 +15,12 @@ class StreamSubscription(step_7_get_and_add.StreamSubscription):
             before = self._demand.get()
             if self._demand.compare_and_set(before, min(before + n, MAX_DEMAND)):
                 return before > 0
+
+
+class StreamPublisher(step_7_get_and_add.StreamPublisher):
+    """The elements of `supplier()`, to each subscriber from the first one on."""
+
+    subscription = StreamSubscription
 
 
 SCENARIO = publisher_scenario(lambda: StreamPublisher(lambda: range(4)), [request(1), request(1)], elements=4)

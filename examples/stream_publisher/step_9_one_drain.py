@@ -13,20 +13,8 @@ from typing import Any
 
 from examples.stream_publisher import step_8_capped
 from examples.stream_publisher.step_5_errors import END
-from reactive_runtime import Subscriber
 from reactive_runtime.atomics import AtomicReference
 from reactive_runtime.explore import publisher_scenario, request
-
-
-class StreamPublisher(step_8_capped.StreamPublisher):
-    """The elements of `supplier()`, to each subscriber from the first one on."""
-
-    def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None): a subscriber is needed (1.9)")
-        subscription = StreamSubscription(self._supplier, subscriber)
-        subscriber.on_subscribe(subscription)
-        subscription.subscribed()
 
 
 class StreamSubscription(step_8_capped.StreamSubscription):
@@ -56,6 +44,12 @@ class StreamSubscription(step_8_capped.StreamSubscription):
                 self._emit()
                 if self._next is not END and self._demand.get_and_add(-1) == 1:
                     return
+
+
+class StreamPublisher(step_8_capped.StreamPublisher):
+    """The elements of `supplier()`, to each subscriber from the first one on."""
+
+    subscription = StreamSubscription
 
 
 SCENARIO = publisher_scenario(lambda: StreamPublisher(lambda: range(4)), [request(1), request(1)], elements=4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "check_clock",
     "check_executor",
     "failures",
+    "is_coroutine_function",
     "not_none",
     "one_of",
     "seconds_of",
@@ -33,15 +36,31 @@ It is the default of Reactor for a boundary. Publishers inside of an operator ha
 `concurrency` says how many there are. What counts anything else than elements has another name and another default.
 """
 
+_WITHOUT_CALL: Final = frozenset({FunctionType, BuiltinFunctionType, MethodType, type})
+"""Kinds of what can be called that have no `__call__` of a user's: most functions are of these."""
+
 When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Exception], object]
 """Which failures: a class of exceptions, a tuple of classes, or a function that says so of each."""
 
 
-def check_callable(operator: str, argument: str, value: F) -> F:
-    """`value`, or TypeError where it can't be called."""
+def check_callable(operator: str, argument: str, value: F, *, awaited: bool = False) -> F:
+    """`value`, or TypeError where it can't be called, or is a coroutine function, unless those are `awaited`."""
     if not callable(value):
         raise TypeError(f"{operator}: {argument} must be callable, not {type(value).__name__}")
+    if not awaited and is_coroutine_function(value):
+        raise TypeError(
+            f"{operator}: {argument} is a coroutine function, which {operator} does not await:"
+            " flat_map and map_parallel do"
+        )
     return value
+
+
+def is_coroutine_function(value: object) -> bool:
+    """Whether it is an `async def` function, or an object that is called as one."""
+    if inspect.iscoroutinefunction(value):
+        return True
+    kind = type(value)
+    return kind not in _WITHOUT_CALL and inspect.iscoroutinefunction(getattr(kind, "__call__", None))  # noqa: B004
 
 
 def a_value(operator: str, argument: str, value: V) -> V:
@@ -52,7 +71,15 @@ def a_value(operator: str, argument: str, value: V) -> V:
 
 
 def failures(operator: str, when: When) -> Callable[[Exception], object]:
-    """`when` as a function of the failure; TypeError where it is neither a class, nor a tuple of them, or function."""
+    """`when` as a function of the failure.
+
+    TypeError where it is neither a class, nor a tuple of them, or function, ValueError where the tuple is empty.
+    """
+    if isinstance(when, tuple) and not when:
+        raise ValueError(
+            f"{operator}: when is an empty tuple, which no error is an instance of: name the classes of exceptions,"
+            f" or leave out {operator}"
+        )
     classes = when if isinstance(when, tuple) else (when,)
     if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in classes):
         return lambda failure: isinstance(failure, classes)  # type: ignore[arg-type]  # they are classes
@@ -60,7 +87,7 @@ def failures(operator: str, when: When) -> Callable[[Exception], object]:
         raise TypeError(
             f"{operator}: when must be a class of exceptions, a tuple of them, or a function of the error, not {when!r}"
         )
-    return when
+    return check_callable(operator, "when", when)
 
 
 def check_executor(operator: str, value: E) -> E:

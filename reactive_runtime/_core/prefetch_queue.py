@@ -9,8 +9,8 @@ it in batches. Upstream demand is a promise of room (1.1), of one of two kinds:
   publishers that are not ours, and for flows of ours that have a drain of their own, with no boundary after them.
 
 An upstream may emit from inside `request`, without end, unless it is a drain of ours that has an executor. So it is
-asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait for the
-return.
+asked when no thread owns the drain (`DrainContext.later`): each element has to go on its way at once, not to wait
+for the return.
 
 Calls of `request` and `cancel` on the upstream are serial, as 2.7 asks of every subscriber: they go through a
 drain of their own (`Upstream`), since a `request` may still be on the stack of one thread, emitting, while the

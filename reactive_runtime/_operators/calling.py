@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import reprlib
 import traceback
 from collections import deque
@@ -12,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import at_least, check_callable, check_executor
+from reactive_runtime._core.arguments import at_least, check_callable, check_executor, is_coroutine_function
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.combinator import END, PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted
@@ -118,11 +117,11 @@ class TaskOperators(FlowBase[T_co]):
         Origin:
             `Executor.map`, with demand.
         """
-        check_callable("map_parallel", "fn", fn)
+        check_callable("map_parallel", "fn", fn, awaited=True)
         at_least("map_parallel", "concurrency", 1, concurrency)
         at_least("map_parallel", "chunk", 1, chunk)
         title = f"map_parallel({describe(fn)}, {concurrency})"
-        if inspect.iscoroutinefunction(fn):
+        if is_coroutine_function(fn):
             if executor is not None:
                 raise TypeError("map_parallel: a coroutine function runs on the event loop, and takes no executor")
             return combinator_flow(

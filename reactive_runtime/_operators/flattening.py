@@ -8,13 +8,12 @@ that is in flight.
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
+from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, is_coroutine_function
 from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
@@ -114,11 +113,11 @@ class FlatteningOperators(FlowBase[T_co]):
         Origin:
             `flatMap` of Rx.
         """
-        check_callable("flat_map", "fn", fn)
+        check_callable("flat_map", "fn", fn, awaited=True)
         at_least("flat_map", "concurrency", 1, concurrency)
         at_least("flat_map", "prefetch", 1, prefetch)
         title = f"flat_map({describe(fn)}, {concurrency})"
-        if inspect.iscoroutinefunction(fn):
+        if is_coroutine_function(fn):
             return combinator_flow(
                 title,
                 lambda: Coroutines(self, fn, concurrency, ordered=False, delay_error=delay_error, after=delay_error),

@@ -63,7 +63,7 @@ class TerminalOperators(FlowBase[T_co]):
             on_error: Called with the error that the flow ends with. None: an error goes to the hook of dropped errors.
             on_complete: Called when the flow has completed. None: nothing is called.
             demand: With functions: how many elements are requested at the start; 0 or more. MAX_DEMAND, the default,
-                counts as unbounded. 0: none, until the handle requests some.
+                and what is above it, count as unbounded. 0: none, until the handle requests some.
 
         Returns:
             A `Disposable`, which requests more, and cancels. A function that raises has cancelled (2.13), and what it
@@ -106,13 +106,11 @@ class TerminalOperators(FlowBase[T_co]):
             return Disposable(self._run(on_next))
         if not callable(on_next):
             raise _no_subscriber(on_next)
-        for name, function in (("on_error", on_error), ("on_complete", on_complete)):
+        for name, function in (("on_next", on_next), ("on_error", on_error), ("on_complete", on_complete)):
             if function is not None:
                 check_callable("subscribe", name, function)
-        if type(demand) is not int or demand < 0:
-            kind = ValueError if type(demand) is int else TypeError
-            raise kind(f"subscribe: demand must be an int from 0 to MAX_DEMAND, not {demand!r}")
-        return Disposable(self._run(_Functions(on_next, on_error, on_complete, demand)))
+        requested = min(at_least("subscribe", "demand", 0, demand), MAX_DEMAND)  # 3.17
+        return Disposable(self._run(_Functions(on_next, on_error, on_complete, requested)))
 
     def to_future(self) -> primitives.Future[T_co | None]:
         """Run the flow, and give its last element as a `concurrent.futures.Future`.
@@ -337,6 +335,7 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `blockingForEach` of RxJava.
         """
+        check_callable("for_each", "fn", fn)
         _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
 
     def to_queue(self, queue: Any, *, end: object = None) -> primitives.Future[None]:

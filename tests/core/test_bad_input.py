@@ -17,6 +17,7 @@ from sinks import PATIENCE, Numbers, Sink, wait_until
 from reactive_runtime import MAX_DEMAND, Flow, hooks
 from reactive_runtime.errors import ProtocolError, RejectedError, SubscriberError
 from reactive_runtime.executors import ScheduledExecutor
+from reactive_runtime.subscribers import BaseSubscriber
 
 PLACES = ["here", "subscribed on a pool", "behind a boundary", "behind two boundaries"]
 
@@ -63,8 +64,23 @@ def test_spec109_subscribing_what_is_no_subscriber_names_what_it_lacks() -> None
 
 @pytest.mark.parametrize("demand", [-1, True, "1", 1.5])
 def test_subscribing_with_a_wrong_demand_is_told_to_the_caller(demand: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="demand must be an int"):
+    with pytest.raises((TypeError, ValueError), match=r"subscribe: demand must be (an int, not|at least 0, not -1)"):
         Flow.range(3).subscribe(print, demand=demand)
+
+
+@pytest.mark.parametrize("demand", [MAX_DEMAND, MAX_DEMAND + 1, 2**70])
+def test_spec317_more_than_the_most_is_the_most(demand: int) -> None:
+    asked: list[int] = []
+    Flow.range(3).do_on_request(asked.append).subscribe(lambda _: None, demand=demand)
+
+    class Asking(BaseSubscriber[int]):
+        def started(self) -> None:
+            self.request(demand)
+
+    upstream = Sink(demand=0)  # as a publisher of another library: no drain of ours in between
+    upstream.request = asked.append  # type: ignore[attr-defined]
+    Asking().on_subscribe(upstream)  # type: ignore[arg-type]
+    assert asked == [MAX_DEMAND, MAX_DEMAND]
 
 
 @pytest.mark.parametrize("argument", ["on_error", "on_complete"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from examples.stream_publisher import step_8_capped, step_9_one_drain
+from examples.stream_publisher import step_5_errors, step_9_one_drain
 from explore.own_code import Counters
 from reactive_runtime.explore.scenario import modules_of, scenario_of
 from reactive_runtime.explore.session import Session
@@ -23,13 +23,13 @@ def test_the_modules_of_bases_and_of_what_a_class_refers_to_are_among_them() -> 
 
 
 def test_functions_are_found_inside_of_partials_methods_and_wrappers() -> None:
-    @functools.wraps(step_8_capped.StreamPublisher.subscribe)
+    @functools.wraps(step_5_errors.StreamPublisher.subscribe)
     def wrapped() -> None:
         pass
 
-    publisher = step_8_capped.StreamPublisher(lambda: range(3))
-    for part in (functools.partial(step_8_capped.StreamPublisher, list), publisher.subscribe, wrapped):
-        assert step_8_capped.__name__ in names(part)
+    publisher = step_5_errors.StreamPublisher(lambda: range(3))
+    for part in (functools.partial(step_5_errors.StreamPublisher, list), publisher.subscribe, wrapped):
+        assert step_5_errors.__name__ in names(part)
 
 
 def test_a_module_may_be_called_as_a_room_of_the_package_is() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from small_publisher import Publisher
 from tck.broken import BatchOverrun, FailsThenCompletes, verification_of
-from tck.sound import Publisher
 
 from reactive_runtime.tck import Outcome, PublisherVerification
 

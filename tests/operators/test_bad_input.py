@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -95,6 +98,69 @@ def test_a_wrong_argument_is_named_where_the_flow_is_assembled(
 
 async def coroutine(n: int) -> int:
     return n
+
+
+class CalledAsOne:
+    async def __call__(self, n: int) -> int:
+        return n
+
+
+def callables() -> Iterator[tuple[str, str]]:
+    """Each public method of a flow that takes a function, and the argument."""
+    for name, method in inspect.getmembers(Flow, callable):
+        for parameter in inspect.signature(method).parameters.values() if name[0] != "_" else ():
+            if re.search("Callable|When", str(parameter.annotation)):
+                yield name, parameter.name
+
+
+def called(name: str, argument: str, given: object) -> None:
+    """Call the method with what is given, and with something that will do for whatever else it needs."""
+    arguments: dict[str, Any] = {argument: given}
+    for parameter in inspect.signature(getattr(Flow, name)).parameters.values():
+        needed = parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        )
+        if needed and parameter.name not in ("self", argument):
+            arguments[parameter.name] = str if "Callable" in str(parameter.annotation) else 1
+    getattr(F if "self" in inspect.signature(getattr(Flow, name)).parameters else Flow, name)(**arguments)
+
+
+CALLABLES = list(callables())
+
+
+def test_the_methods_that_take_a_function_are_found() -> None:
+    assert {("for_each", "fn"), ("using", "resource"), ("retry", "when"), ("subscribe", "on_error")} <= set(CALLABLES)
+
+
+@pytest.mark.parametrize(("name", "argument"), CALLABLES)
+def test_what_is_no_function_is_named_by_the_operator_that_got_it(name: str, argument: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: .*not (int|3)"):
+        called(name, argument, NO)
+
+
+AWAITED = {("flat_map", "fn"), ("map_parallel", "fn"), ("from_async", "source")}
+
+
+@pytest.mark.parametrize(
+    "given", [coroutine, partial(coroutine, 1), CalledAsOne()], ids=["function", "partial", "call"]
+)
+@pytest.mark.parametrize(("name", "argument"), [item for item in CALLABLES if item not in AWAITED])
+def test_a_coroutine_function_is_refused_where_it_is_not_awaited(name: str, argument: str, given: object) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: {argument} is a coroutine function, which {name} does not await"):
+        called(name, argument, given)
+
+
+@pytest.mark.parametrize("given", [coroutine, CalledAsOne()], ids=["function", "call"])
+def test_a_coroutine_function_is_awaited_elsewhere(given: Any) -> None:
+    assert sorted(F.flat_map(given)) == [0, 1, 2]
+    assert list(F.map_parallel(given)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", sorted({name for name, argument in CALLABLES if argument == "when"}))
+def test_a_failure_of_no_class_is_none(name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}: when is an empty tuple, .* or leave out {name}$"):
+        called(name, "when", ())
 
 
 def test_a_coroutine_function_takes_no_executor() -> None:

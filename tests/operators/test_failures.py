@@ -56,7 +56,6 @@ def failing_once(error: Exception) -> Flow[int]:
         (ValueError, False),
         ((ValueError, ConnectionError), True),
         ((ValueError, KeyError), False),
-        ((), False),
         (lambda error: "busy" in str(error), True),
         (lambda error: "late" in str(error), False),
     ],

@@ -1,4 +1,7 @@
-"""Small conformant implementations, made to be broken: each thing a rule asks for is one method to override."""
+"""Small conformant subscribers and a processor, made to be broken: what a rule asks for is one method to override.
+
+The publisher is in `small_publisher.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,123 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from small_publisher import Signal
+
 from reactive_runtime import MAX_DEMAND
 from reactive_runtime.tck import SubscriberPuppet, WhiteboxSubscriberProbe
-
-Signal = Callable[[], object]
-
-
-class Subscription:
-    """Counts from 0 to `elements`, on the thread that requests, one owner at a time."""
-
-    def __init__(self, publisher: Publisher, subscriber: Any) -> None:
-        self.publisher = publisher
-        self.subscriber: Any = subscriber
-        self.lock = threading.Lock()
-        self.left = publisher.elements
-        self.sent = 0
-        self.demand = 0
-        self.owned = True  # by `subscribe`, at first
-        self.cancelled = False
-        self.ended = False
-        self.fault: BaseException | None = None
-
-    # what the subscriber calls
-
-    def request(self, n: int) -> None:
-        if n < 1:
-            self.invalid(n)
-        else:
-            self.add(n)
-        self.wake()
-
-    def cancel(self) -> None:
-        with self.lock:
-            self.cancelled = True
-        self.wake()
-
-    # what a mutant overrides
-
-    def invalid(self, n: int) -> None:
-        with self.lock:
-            self.fault = self.fault or ValueError(f"request({n}): demand is at least 1 (3.9)")
-
-    def add(self, n: int) -> None:
-        with self.lock:
-            self.demand = min(self.demand + n, MAX_DEMAND)
-
-    def wake(self) -> None:
-        with self.lock:
-            if self.owned:
-                return
-            self.owned = True
-        self.drain()
-
-    def drain(self) -> None:
-        while (signal := self.due()) is not None:
-            signal()
-
-    def due(self) -> Signal | None:
-        """The next signal; None where there is none: the subscription is idle then."""
-        with self.lock:
-            if self.ended or self.cancelled:
-                return self.over()
-            if self.fault is not None:
-                return self.failed(self.fault)
-            if not self.left:
-                return self.finished()
-            if not self.demand:
-                self.owned = False
-                return None
-            self.demand -= self.demand != MAX_DEMAND
-            self.left -= 1
-            self.sent += 1
-            return partial(self.emit, self.sent - 1)
-
-    def emit(self, element: Any) -> None:
-        self.subscriber.on_next(element)
-
-    def over(self) -> Signal | None:
-        self.ended = True
-        self.forget()
-        return None
-
-    def failed(self, error: BaseException) -> Signal | None:
-        self.ended = True
-        signal = partial(self.subscriber.on_error, error)
-        self.forget()
-        return signal
-
-    def finished(self) -> Signal | None:
-        if self.publisher.failure is not None:
-            return self.failed(self.publisher.failure)
-        return self.completed()
-
-    def completed(self) -> Signal | None:
-        self.ended = True
-        signal: Signal = self.subscriber.on_complete
-        self.forget()
-        return signal
-
-    def forget(self) -> None:
-        self.subscriber = None
-
-
-class Publisher:
-    """Elements 0, 1, 2, … to each subscriber; then the end, or `failure`."""
-
-    subscription: type[Subscription] = Subscription
-
-    def __init__(self, elements: int, failure: BaseException | None = None) -> None:
-        self.elements = elements
-        self.failure = failure
-
-    def subscribe(self, subscriber: Any, /) -> None:
-        if subscriber is None:
-            raise TypeError("subscribe(None)")
-        subscription = self.subscription(self, subscriber)
-        subscriber.on_subscribe(subscription)
-        subscription.drain()
 
 
 class WhiteboxSubscriber:
