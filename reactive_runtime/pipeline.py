@@ -7,6 +7,7 @@ from inspect import getattr_static
 from types import FunctionType
 from typing import Any, Generic, TypeVar
 
+from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime.flow import Flow, Operators
 
@@ -38,6 +39,35 @@ class Pipeline(Generic[A, B]):
 
     def __init__(self, *calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> None:
         self._calls = calls
+
+    @staticmethod
+    def of(fn: Callable[[Flow[A]], Flow[B]], /) -> Pipeline[A, B]:
+        """The operators that `fn` calls on the flow it is given, with the types of its argument and its result.
+
+        `fn` is called once, here, with a pipeline in place of the flow: it has the operators, no elements.
+
+        Args:
+            fn: Calls operators one after another, and returns what comes out.
+
+        Returns:
+            The pipeline of those operators.
+
+        Raises:
+            TypeError: `fn` cannot be called, or returns something else.
+            AttributeError: `fn` calls a source or a sink.
+
+        Example:
+            >>> from reactive_runtime import Flow
+            >>> def odd_as_text(numbers: Flow[int]) -> Flow[str]:
+            ...     return numbers.filter(lambda n: n % 2).map(str)
+            >>> Pipeline.of(odd_as_text)
+            <Pipeline filter map>
+        """
+        empty: Any = Pipeline()
+        made: object = check_callable("Pipeline.of", "fn", fn)(empty)
+        if not isinstance(made, Pipeline):
+            raise TypeError(f"Pipeline.of: fn returned {made!r}, and not what the operators of its argument make")
+        return made
 
     def __call__(self, flow: Flow[A], /) -> Flow[B]:
         """The flow, through the operators. `flow.transform(pipeline)` is the same.

@@ -108,7 +108,7 @@ class CombiningOperators(FlowBase[T_co]):
         Origin:
             `concatWith` of Rx.
         """
-        return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others))
+        return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others, "other"))
 
     def start_with(self: FlowBase[T], *elements: T) -> Flow[T]:
         """First `elements`, and then the source.
@@ -222,7 +222,7 @@ class CombiningOperators(FlowBase[T_co]):
         Origin:
             `mergeWith` of Rx.
         """
-        flows = _flows("merge_with", others)
+        flows = _flows("merge_with", others, "other")
         at_least("merge_with", "prefetch", 1, prefetch)
         return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), self, flows)
 
@@ -385,7 +385,7 @@ class CombiningOperators(FlowBase[T_co]):
         Origin:
             `zipWith` of Rx.
         """
-        flows = (self, *_flows("zip_with", others))
+        flows = (self, *_flows("zip_with", others, "other"))
         at_least("zip_with", "prefetch", 1, prefetch)
         return combinator_flow("zip_with", lambda: _Zip(flows, prefetch), *flows)
 
@@ -486,30 +486,46 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("race", sources)
         return combinator_flow("race", lambda: _Race(flows), *flows, inline=True)
 
-    def with_latest_from(self: FlowBase[A], other: Publisher[B]) -> Flow[tuple[A, B]]:
-        """Each element of the source with the latest one of `other`; those before there is one go to the hook.
+    @overload
+    def with_latest_from(self: FlowBase[A], other: Publisher[B], /) -> Flow[tuple[A, B]]: ...
+
+    @overload
+    def with_latest_from(self: FlowBase[A], other: Publisher[B], third: Publisher[C], /) -> Flow[tuple[A, B, C]]: ...
+
+    @overload
+    def with_latest_from(
+        self: FlowBase[A], other: Publisher[B], third: Publisher[C], fourth: Publisher[D], /
+    ) -> Flow[tuple[A, B, C, D]]: ...
+
+    @overload
+    def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[tuple[Any, ...]]: ...
+
+    def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[Any]:
+        """Each element of the source with the latest one of each of `others`.
+
+        Elements of the source that come before each of `others` has had one go to the hook.
 
         Args:
-            other: A publisher. Only its latest element is kept; it may be used for any number of elements of the
-                source.
+            *others: Publishers, one or more. Only the latest element of each is kept; it may be used for any number of
+                elements of the source.
 
         Returns:
-            A flow of pairs: an element of the source, and one of `other`. It completes with the source, and then
-            cancels `other`. An error of either ends it. Where `other` completes without an element, every element of
-            the source goes to the hook.
+            A flow of tuples, with an element of the source first and one of each of `others`. It completes with the
+            source, and then cancels `others`. An error of any ends it. Where one of `others` completes without an
+            element, every element of the source goes to the hook.
 
         Raises:
-            TypeError: `other` is no publisher.
+            TypeError: One of `others` is no publisher, or there is none.
 
         Demand:
             Of the source what is demanded is requested, exactly, and one more for each element that is dropped. Of
-            `other` everything is requested, 256 elements at a time, demand or not.
+            each of `others` everything is requested, 256 elements at a time, demand or not.
 
         Cancellation:
-            Passes to both.
+            Passes to all.
 
         Thread:
-            Pairs go on on the thread of the source; without an executor it runs on the thread that requests.
+            Tuples go on on the thread of the source; without an executor it runs on the thread that requests.
 
         Example:
             >>> from reactive_runtime import Flow
@@ -519,8 +535,10 @@ class CombiningOperators(FlowBase[T_co]):
         Origin:
             `withLatestFrom` of Rx.
         """
-        flow = as_flow("with_latest_from", "other", other)
-        return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flow), self, flow)
+        if not others:
+            raise TypeError("with_latest_from: needs at least one other publisher; without one it is the source itself")
+        flows = _flows("with_latest_from", others, "other")
+        return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flows), self, *flows)
 
     def switch_if_empty(self, other: Publisher[T_co]) -> Flow[T_co]:
         """The source, or `other` where the source completes without an element.
@@ -626,9 +644,10 @@ class CombiningOperators(FlowBase[T_co]):
         return combinator_flow("skip_until", lambda: _SkipUntil(self, flow), self, flow)
 
 
-def _flows(operator: str, publishers: Sequence[Publisher[Any]]) -> tuple[Flow[Any], ...]:
+def _flows(operator: str, publishers: Sequence[Publisher[Any]], each: str = "source") -> tuple[Flow[Any], ...]:
+    """Flows of an operator's arguments; a message calls them `each`, by number."""
     numbered = builtins.enumerate(publishers, start=1)
-    return tuple(as_flow(operator, f"source {number}", publisher) for number, publisher in numbered)
+    return tuple(as_flow(operator, f"{each} {number}", publisher) for number, publisher in numbered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -894,20 +913,33 @@ class _WithOther(Combinator):
         self.other = other
 
 
-class _WithLatestFrom(_WithOther):
+class _WithLatestFrom(Combinator):
+    calls = False
+
+    def __init__(self, source: FlowBase[Any], others: Sequence[FlowBase[Any]]) -> None:
+        super().__init__()
+        self.source = source
+        self.others = others
+
     def elements(self) -> Elements:
-        other = self.inner(self.other, PREFETCH)
-        latest, main = yield from self.beside(other, self.source)
-        if latest is END:
-            latest = PENDING
+        others = [self.inner(other, PREFETCH) for other in self.others]
+        latest: list[Any] = [PENDING] * len(others)
+        latest[-1], main = yield from self.beside(others[-1], self.source)  # it begins when all of them have begun
+        if latest[-1] is END:
+            latest[-1] = PENDING
+        complete = False
         while True:
-            while (news := other.next_signal()) is not PENDING and news is not END:
-                latest = news
+            for at, other in enumerate(others):
+                while (news := other.next_signal()) is not PENDING and news is not END:
+                    latest[at] = news
             element = main.next_if_demanded()
             if element is END:
                 return
-            if element is PENDING or latest is not PENDING:
-                yield element if element is PENDING else (element, latest)
+            if element is PENDING:
+                yield element
+            elif complete or not any(one is PENDING for one in latest):
+                complete = True
+                yield (element, *latest)
             else:
                 self.discard(element, wanted=True)
 

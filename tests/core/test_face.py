@@ -70,6 +70,29 @@ def test_flow_called_with_a_publisher_names_the_source_for_it() -> None:
         Flow(Flow.range(2))  # type: ignore[arg-type]
 
 
+def test_a_pipeline_of_a_function_has_its_operators() -> None:
+    def odd_as_text(numbers: Flow[int]) -> Flow[str]:
+        return numbers.filter(lambda n: n % 2).map(str)
+
+    pipeline = Pipeline.of(odd_as_text)
+    assert repr(pipeline) == "<Pipeline filter map>"
+    assert list(pipeline(Flow.range(4))) == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "said"),
+    [
+        (3, TypeError, "Pipeline.of: fn must be callable"),
+        (lambda flow: 3, TypeError, "Pipeline.of: fn returned 3"),
+        (lambda flow: Flow.just(1), TypeError, "Pipeline.of: fn returned <Flow just"),
+        (lambda flow: flow.block(), AttributeError, "Flow has no such operator"),
+    ],
+)
+def test_a_pipeline_of_something_else_is_refused(function: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        Pipeline.of(function)
+
+
 def test_a_pipeline_is_pickled_and_a_flow_copied() -> None:
     pipeline = pickle.loads(pickle.dumps(Pipeline[int, str]().take(2).map(str)))
     assert list(copy.copy(Flow.range(5)).transform(pipeline)) == ["0", "1"]

@@ -69,6 +69,30 @@ def test_an_error_does_not_wait_for_the_elements_before_it_to_find_partners(oper
     assert [item.element for item in dropped] == [1]
 
 
+def test_with_latest_from_several_needs_an_element_of_each(dropped: list[hooks.Dropped]) -> None:
+    source, first, second = (PublishProcessor[int]() for _ in range(3))
+    sink = Sink()
+    source.with_latest_from(first, second).subscribe(sink)
+    first.on_next(1)
+    source.on_next(10)
+    second.on_next(2)
+    source.on_next(20)
+    first.on_next(3)
+    first.on_complete()
+    source.on_next(30)
+    second.on_complete()
+    source.on_next(40)
+    assert sink.elements == [(20, 1, 2), (30, 3, 2), (40, 3, 2)]
+    source.on_complete()
+    assert sink.end == ("on_complete",)
+    assert [drop.element for drop in dropped] == [10]
+
+
+def test_with_latest_from_nothing_is_refused() -> None:
+    with pytest.raises(TypeError, match="with_latest_from: needs at least one other publisher"):
+        Flow.just(1).with_latest_from()
+
+
 def test_with_latest_from_takes_all_that_a_pulled_source_has() -> None:
     assert list(Flow.just(1, 2).with_latest_from(Flow.just(7, 8))) == [(1, 8), (2, 8)]
 

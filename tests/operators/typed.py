@@ -136,6 +136,7 @@ def several() -> None:
     assert_type(f.zip_with(Flow.just("a"), f), Flow[tuple[int, str, int]])
     assert_type(f.zip_with(Flow.just("a"), f, f), Flow[tuple[int, str, int, int]])
     assert_type(f.with_latest_from(Flow.just("a")), Flow[tuple[int, str]])
+    assert_type(f.with_latest_from(Flow.just("a"), Flow.just(b"")), Flow[tuple[int, str, bytes]])
     assert_type(f.flat_map(texts), Flow[str])
     assert_type(f.flat_map(text_async), Flow[str])
     assert_type(f.flat_map_sequential(texts), Flow[str])
@@ -230,6 +231,11 @@ def spark(df: DataFrame, session: SparkSession) -> None:
     assert_type(Flow.from_stream(df, checkpoint="folder", mode="append", form="batches"), Flow[pyarrow.RecordBatch])
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])
+
+    def odd_as_text(numbers: Flow[int]) -> Flow[str]:
+        return numbers.filter(lambda n: n % 2).map(str)
+
+    assert_type(Pipeline.of(odd_as_text), Pipeline[int, str])
 
 
 def handled(n: int, emit: Any) -> None:
