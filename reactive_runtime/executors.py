@@ -694,6 +694,16 @@ def clock_in(context: Context | None = None) -> Clock:
         return _shared
 
 
+def forget_shared_clock() -> None:
+    """The next flow without a clock of its own makes the shared one anew. For an exploration, whose threads have ended.
+
+    Not exported: a program has no use for it.
+    """
+    global _shared
+    with _sharing:
+        _shared = None
+
+
 class _ContextClock:
     """Stands for the clock of whichever context a flow is subscribed to in, where a sink asks whose thread it is on."""
 

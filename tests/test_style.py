@@ -111,3 +111,57 @@ def test_no_variable_is_called_it() -> None:
                 found.append(f"{file}:{node.lineno}")
     assert len(CODE) > 300
     assert found == []
+
+
+OTHERS: dict[str, set[str]] = {
+    "of the standard library, which names it so": {
+        *("_getframe", "_current_frames", "_exit", "_get_running_loop", "_fields", "_replace", "_asdict"),
+        *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base"),
+    },
+    "of pytest, py4j and PySpark": {"_fixtureinfo", "_jdf", "_jsc", "_jvm"},
+    "of a flow, whose names without an underscore are its users'": {
+        *("_source", "_steps", "_run", "_on", "_then", "_parts"),
+    },
+    "of an atomic, for a picture: `get` would be a step of the program": {"_value"},
+    "of a verification, whose names without an underscore are its users'": {"_subscribe"},
+}
+"""Underscores of other objects that the package may use."""
+
+
+def foreign_underscores(source: str) -> set[str]:
+    """Names with an underscore that a module reads of other objects, and that no class of its own has."""
+    tree = ast.parse(source)
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.attr for node in attributes if _is_self(node.value) and isinstance(node.ctx, ast.Store)}
+    return {
+        node.attr
+        for node in attributes
+        if re.match("_[^_]", node.attr) and node.attr not in own and not _is_self(node.value)
+    }
+
+
+def _is_self(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "super"
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("other._lock", {"_lock"}),
+        ("self._lock; super()._lock; other.lock; other.__dict__", set()),
+        ("class A:\n    def __init__(self): self._n = 0\n    def more(self, other): return other._n", set()),
+    ],
+)
+def test_a_foreign_underscore_is_found(source: str, expected: set[str]) -> None:
+    assert foreign_underscores(source) == expected
+
+
+def test_no_module_reaches_into_the_underscores_of_another() -> None:
+    allowed = set().union(*OTHERS.values())
+    found = {str(file): foreign_underscores(file.read_text()) for file in Path("reactive_runtime").rglob("*.py")}
+    assert {file: names - allowed for file, names in found.items() if names - allowed} == {}
+    assert allowed - set().union(*found.values()) == set()

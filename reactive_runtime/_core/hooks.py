@@ -59,7 +59,7 @@ def log_dropped(dropped: Dropped) -> None:
 
 
 _lock = primitives.Lock()
-_handler: Handler = log_dropped  # written under _lock; read without it: a reader sees the old one or the new
+active_handler: Handler = log_dropped  # written under _lock; read without it: a reader sees the old one or the new
 
 
 def set_handler(handler: Handler | None) -> Handler:
@@ -83,9 +83,9 @@ def set_handler(handler: Handler | None) -> Handler:
         >>> before = set_handler(drops.append)
         >>> _ = set_handler(before)
     """
-    global _handler  # one for the process, as logging's root is
+    global active_handler  # one for the process, as logging's root is
     with _lock:
-        before, _handler = _handler, handler or log_dropped
+        before, active_handler = active_handler, handler or log_dropped
     return before
 
 
@@ -213,7 +213,7 @@ def retried(context: Context) -> None:
 
 def _report(dropped: Dropped) -> None:
     try:
-        _handler(dropped)
+        active_handler(dropped)
     except BaseException as error:
         if exits.goes_up(error):
             raise

@@ -20,7 +20,7 @@ from reactive_runtime.explore.task import Task
 
 __all__ = ["ForeignThreadError", "Location", "Lock", "RLock", "caller", "running", "standing_for"]
 
-_scheduler: Scheduler | None = None
+active: Scheduler | None = None
 """The scheduler that runs; written before and after an exploration, by its thread."""
 
 
@@ -30,20 +30,20 @@ class ForeignThreadError(RuntimeError):
 
 def standing_for(scheduler: Scheduler | None) -> Scheduler | None:
     """The scheduler that stand-ins ask from now on; returns the one before."""
-    global _scheduler
-    before, _scheduler = _scheduler, scheduler
+    global active
+    before, active = active, scheduler
     return before
 
 
 def running() -> Scheduler:
     """The scheduler; there is one."""
-    assert _scheduler is not None
-    return _scheduler
+    assert active is not None
+    return active
 
 
 def caller() -> Task | None:
     """The task thread that calls; None outside of a run, and while an invariant looks."""
-    scheduler = _scheduler
+    scheduler = active
     if scheduler is None or not scheduler.active or scheduler.quiet:
         return None
     me = scheduler.current
@@ -60,7 +60,7 @@ def foreign() -> bool:
 
     The answer can't change while it is given: of the exploration's threads only the main and the current one run.
     """
-    scheduler = _scheduler
+    scheduler = active
     return scheduler is None or all(
         item is None or real_ident() != item.ident for item in (scheduler.main, scheduler.current)
     )
@@ -79,7 +79,7 @@ class Location:
         self.vc: list[int] = []  # the vector clock of the thread that left it last
 
 
-def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
+def met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) -> None:
     """`me` has come after all that was done to `item`."""
     if scheduler.races and item.vc:
         scheduler.join(me, item.vc)
@@ -87,7 +87,7 @@ def _met(scheduler: Scheduler, me: Task, item: Location, writes: bool = True) ->
         scheduler.note(me, item, writes)
 
 
-def _left(scheduler: Scheduler, me: Task, item: Location) -> None:
+def left(scheduler: Scheduler, me: Task, item: Location) -> None:
     """A thread that meets `item` later comes after what `me` has done so far."""
     if scheduler.races:
         vc = scheduler.leave(me)
@@ -101,12 +101,12 @@ def _left(scheduler: Scheduler, me: Task, item: Location) -> None:
         item.vc = vc
 
 
-def _point(scheduler: Scheduler, me: Task, item: Location | None, what: str, writes: bool = True) -> None:
+def point(scheduler: Scheduler, me: Task, item: Location | None, what: str, writes: bool = True) -> None:
     me.location, me.writes, me.what = item, writes, what
     scheduler.step(me)
 
 
-def _until(scheduler: Scheduler, timeout: float | None) -> float | None:
+def until(scheduler: Scheduler, timeout: float | None) -> float | None:
     return None if timeout is None or timeout < 0 else scheduler.clock + timeout
 
 
@@ -128,7 +128,7 @@ class Lock(Location):
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """As `threading.Lock.acquire`: a point of choice, and a wait where another thread has it."""
-        scheduler = _scheduler
+        scheduler = active
         if scheduler is None or not scheduler.active or scheduler.quiet:
             return self._outside(blocking)
         me = scheduler.current
@@ -189,7 +189,7 @@ class Lock(Location):
 
     def _try(self, scheduler: Scheduler, me: Task, blocking: bool, timeout: float) -> bool:
         scheduler.tried = True
-        _point(scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
+        point(scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout")
         if self.owner is None:
             self.wanted.append(me)
             for item in self.wanted:
@@ -197,17 +197,17 @@ class Lock(Location):
                     scheduler.ready.remove(item)
             self.wanted.remove(me)
             self.owner = me
-            _met(scheduler, me, self)
+            met(scheduler, me, self)
             return True
         if not blocking or timeout == 0:
-            _met(scheduler, me, self)
+            met(scheduler, me, self)
             return False
         self.wanted.append(me)
         scheduler.ready.remove(me)
-        scheduler.wait(me, _until(scheduler, timeout))
+        scheduler.wait(me, until(scheduler, timeout))
         if me.timed_out and self.owner is not None:
             self.wanted.remove(me)
-            _met(scheduler, me, self)
+            met(scheduler, me, self)
             return False
         self._taken(scheduler, me)
         return True
@@ -216,7 +216,7 @@ class Lock(Location):
         if self.owner is None:
             self.owner = True
             return True
-        if _scheduler is not None and _scheduler.quiet:
+        if active is not None and active.quiet:
             return True  # an invariant looks at what a thread is in the middle of
         if not blocking:
             return False
@@ -224,7 +224,7 @@ class Lock(Location):
 
     def release(self, *_: object) -> None:
         """As `threading.Lock.release`: the threads that want it are ready."""
-        scheduler = _scheduler
+        scheduler = active
         if scheduler is None or not scheduler.active or scheduler.quiet:
             if scheduler is None or not scheduler.quiet:
                 self.owner = None
@@ -236,7 +236,7 @@ class Lock(Location):
         if self.owner is None:
             raise RuntimeError("release unlocked lock")
         if scheduler.releases:
-            _point(scheduler, me, self, "release")
+            point(scheduler, me, self, "release")
         self.owner = None
         if self.wanted:
             for item in self.wanted:
@@ -252,10 +252,10 @@ class Lock(Location):
     def locked(self) -> bool:
         """As `threading.Lock.locked`: a point of choice."""
         me = caller()
-        if me is not None and _scheduler is not None:
-            _scheduler.tried = True
-            _point(_scheduler, me, self, "locked", writes=False)
-            _met(_scheduler, me, self, writes=False)
+        if me is not None and active is not None:
+            active.tried = True
+            point(active, me, self, "locked", writes=False)
+            met(active, me, self, writes=False)
         return self.owner is not None
 
     __exit__ = release
@@ -265,10 +265,11 @@ class Lock(Location):
     def _is_owned(self) -> bool:
         return self.owner is not None
 
-    def _give_up(self) -> Any:
+    def give_up(self) -> Any:
+        """Release it whole; returns what `take_back` is to be given."""
         self.release()
 
-    def _take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
+    def take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
         """`me` was woken, and wants the lock again; it is among the ready ones, or not if the lock is taken."""
         self._taken(scheduler, me)
 
@@ -300,9 +301,9 @@ class RLock(Lock):
         me = caller()
         if me is None:
             return
-        assert _scheduler is not None
+        assert active is not None
         if self.owner is not me:
-            if _scheduler.aborting:
+            if active.aborting:
                 return
             raise RuntimeError("cannot release un-acquired lock")
         self.depth -= 1
@@ -313,14 +314,16 @@ class RLock(Lock):
     __exit__ = release
 
     def _is_owned(self) -> bool:
-        scheduler = _scheduler
+        scheduler = active
         return scheduler is not None and self.owner is scheduler.current
 
-    def _give_up(self) -> Any:
+    def give_up(self) -> Any:
+        """Release it whole; returns how often it was taken."""
         depth, self.depth = self.depth, 1
         self.release()
         return depth
 
-    def _take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
-        super()._take_back(scheduler, me, state)
+    def take_back(self, scheduler: Scheduler, me: Task, state: Any) -> None:
+        """As often as it was taken before."""
+        super().take_back(scheduler, me, state)
         self.depth = state

@@ -75,7 +75,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
     yield executors, "_shared", None
-    yield hooks, "_handler", _outside(hooks._handler)
+    yield hooks, "active_handler", _outside(hooks.active_handler)
     yield logging.Logger, "handle", _outside(logging.Logger.handle)
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:
@@ -97,7 +97,7 @@ def _outside(report: Callable[..., object]) -> Callable[..., None]:
     """
 
     def reported(*arguments: Any) -> None:
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if scheduler is None or not scheduler.active:
             report(*arguments)
         elif not scheduler.aborting:

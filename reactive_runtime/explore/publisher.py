@@ -177,9 +177,9 @@ class Driven:
             return
         if scheduler.step_log is not None:
             scheduler.step_log.say(me, text)
-        instrumented._point(scheduler, me, self._tape, text)
-        instrumented._met(scheduler, me, self._tape)
-        instrumented._left(scheduler, me, self._tape)
+        instrumented.point(scheduler, me, self._tape, text)
+        instrumented.met(scheduler, me, self._tape)
+        instrumented.left(scheduler, me, self._tape)
 
     def judge(self) -> None:
         """Judge all that was signalled.

@@ -153,7 +153,7 @@ class Session:
         if shown:
             self.watcher.show(True)
         scheduler.begin()
-        executors._shared = None  # its threads were those of the run before
+        executors.forget_shared_clock()  # its threads were those of the run before
         state: Any = None
         try:
             state = self._set_up(program)

@@ -49,7 +49,7 @@ real_sleep: Callable[[float], None] = time.sleep
 
 
 def _scheduler() -> Scheduler | None:
-    return instrumented._scheduler
+    return instrumented.active
 
 
 # -- threads --------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
         other.joiners.append(me)
         me.location, me.what = None, "join"
         scheduler.ready.remove(me)
-        scheduler.wait(me, instrumented._until(scheduler, timeout))
+        scheduler.wait(me, instrumented.until(scheduler, timeout))
         if not other.ended and me in other.joiners:
             other.joiners.remove(me)
     if other.ended:
@@ -276,8 +276,8 @@ class Pool(ThreadPoolExecutor):
             return None, None
         if scheduler.aborting:
             raise Aborted
-        instrumented._point(scheduler, me, self._at, what)
-        instrumented._met(scheduler, me, self._at)
+        instrumented.point(scheduler, me, self._at, what)
+        instrumented.met(scheduler, me, self._at)
         return scheduler, me
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -293,7 +293,7 @@ class Pool(ThreadPoolExecutor):
             number = next(free for free in itertools.count() if free not in self._busy)
             self._busy.add(number)
             scheduler.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
-        instrumented._left(scheduler, me, self._at)
+        instrumented.left(scheduler, me, self._at)
         return future
 
     def _work(self, number: int) -> None:
@@ -305,7 +305,7 @@ class Pool(ThreadPoolExecutor):
                 future, fn, args, kwargs = self._tasks.popleft()
                 scheduler = _scheduler()
                 assert scheduler is not None
-                instrumented._met(scheduler, scheduler.current, self._at)
+                instrumented.met(scheduler, scheduler.current, self._at)
                 if future.set_running_or_notify_cancel():
                     try:
                         result = fn(*args, **kwargs)
@@ -321,7 +321,7 @@ class Pool(ThreadPoolExecutor):
             self._busy.discard(number)
             scheduler = _scheduler()
             if scheduler is not None and not scheduler.aborting:
-                instrumented._left(scheduler, scheduler.current, self._at)
+                instrumented.left(scheduler, scheduler.current, self._at)
                 if not self._busy:
                     for item in self._waiting:
                         scheduler.wake(item)
@@ -341,7 +341,7 @@ class Pool(ThreadPoolExecutor):
             me.location, me.what = self._at, "shutdown"
             scheduler.ready.remove(me)
             scheduler.wait(me)
-        instrumented._met(scheduler, me, self._at)
+        instrumented.met(scheduler, me, self._at)
 
     def __exit__(self, *_: object) -> None:
         self.shutdown(wait=True)

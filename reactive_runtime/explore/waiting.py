@@ -29,9 +29,9 @@ class Condition(Location):
         self.w = self.r = 0
         self.vc: list[int] = []
         self.number: int = 0  # in the order of their making: the same in every run that goes the same way
-        if instrumented._scheduler is not None:
-            instrumented._scheduler.made += 1
-            self.number = instrumented._scheduler.made
+        if instrumented.active is not None:
+            instrumented.active.made += 1
+            self.number = instrumented.active.made
         self._lock: Lock = RLock() if lock is None else lock
         self.acquire: Callable[..., bool] = self._lock.acquire
         self.release: Callable[[], None] = self._lock.release
@@ -46,7 +46,7 @@ class Condition(Location):
     def wait(self, timeout: float | None = None) -> bool:
         """As `threading.Condition.wait`, in virtual time."""
         me = instrumented.caller()
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if me is None or scheduler is None:
             raise RuntimeError("no thread can wait here: this is outside of a run")
         if scheduler.aborting:
@@ -56,11 +56,11 @@ class Condition(Location):
             raise RuntimeError("cannot wait on un-acquired lock")
         if scheduler.tracking:
             scheduler.note(me, self, True)
-        state = lock._give_up()
+        state = lock.give_up()
         self.waiting.append(me)
         me.location, me.writes, me.what = lock, True, "wait"
         scheduler.ready.remove(me)
-        scheduler.wait(me, instrumented._until(scheduler, timeout))
+        scheduler.wait(me, instrumented.until(scheduler, timeout))
         # Woken with the lock free, or by the clock, perhaps with the lock taken.
         woken = me not in self.waiting
         if not woken:
@@ -71,7 +71,7 @@ class Condition(Location):
                 lock.wanted.append(me)
                 scheduler.ready.remove(me)
                 scheduler.wait(me)
-        lock._take_back(scheduler, me, state)
+        lock.take_back(scheduler, me, state)
         if scheduler.races and self.vc:
             scheduler.join(me, self.vc)
         if scheduler.tracking:
@@ -80,8 +80,8 @@ class Condition(Location):
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
         """As `threading.Condition.wait_for`, in virtual time."""
-        scheduler = instrumented._scheduler
-        end = None if scheduler is None else instrumented._until(scheduler, timeout)
+        scheduler = instrumented.active
+        end = None if scheduler is None else instrumented.until(scheduler, timeout)
         result = predicate()
         while not result:
             left = None
@@ -97,7 +97,7 @@ class Condition(Location):
     def notify(self, n: int = 1) -> None:
         """As `threading.Condition.notify`: the threads that are woken go on when the lock is free."""
         me = instrumented.caller()
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if me is None or scheduler is None or scheduler.aborting:
             return
         lock = self._lock
@@ -107,7 +107,7 @@ class Condition(Location):
             scheduler.note(me, self, True)
         if not self.waiting:
             return
-        instrumented._left(scheduler, me, self)
+        instrumented.left(scheduler, me, self)
         for thread in [item for item in self.waiting if not item.timed_out][:n]:
             self.waiting.remove(thread)
             thread.deadline = None
@@ -136,7 +136,7 @@ class Semaphore(Location):
         if not blocking and timeout is not None:
             raise ValueError("can't specify timeout for non-blocking acquire")
         me = instrumented.caller()
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if me is None or scheduler is None:
             if self._value:
                 self._value -= 1
@@ -149,16 +149,16 @@ class Semaphore(Location):
             return True
         me.timed_out = False
         if not blocking or timeout is not None:
-            instrumented._point(
+            instrumented.point(
                 scheduler, me, self, "acquire without waiting" if not blocking else "acquire with a timeout"
             )
             if not self._value and (not blocking or timeout is None or timeout <= 0):
-                instrumented._met(scheduler, me, self)
+                instrumented.met(scheduler, me, self)
                 return False
             self.wanted.append(me)
             if not self._value:
                 scheduler.ready.remove(me)
-                scheduler.wait(me, instrumented._until(scheduler, timeout))
+                scheduler.wait(me, instrumented.until(scheduler, timeout))
         else:
             self.wanted.append(me)
             me.location, me.writes, me.what = self, True, "acquire"
@@ -168,7 +168,7 @@ class Semaphore(Location):
                 scheduler.ready.remove(me)
                 scheduler.wait(me)
         self.wanted.remove(me)
-        instrumented._met(scheduler, me, self)
+        instrumented.met(scheduler, me, self)
         if me.timed_out and not self._value:
             return False
         self._value -= 1
@@ -185,9 +185,9 @@ class Semaphore(Location):
         if n < 1:
             raise ValueError("n must be one or more")
         me = instrumented.caller()
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if me is not None and scheduler is not None and not scheduler.aborting:
-            instrumented._point(scheduler, me, self, "release")
+            instrumented.point(scheduler, me, self, "release")
         if self._bound is not None and self._value + n > self._bound:
             raise ValueError("Semaphore released too many times")
         self._value += n
@@ -195,7 +195,7 @@ class Semaphore(Location):
             return
         if scheduler.tracking:
             scheduler.note(me, self, True)
-        instrumented._left(scheduler, me, self)
+        instrumented.left(scheduler, me, self)
         for item in self.wanted:
             if item not in scheduler.ready:
                 scheduler.wake(item)
@@ -221,19 +221,19 @@ class Event(Location):
 
     def _at(self, what: str, writes: bool) -> Scheduler | None:
         me = instrumented.caller()
-        scheduler = instrumented._scheduler
+        scheduler = instrumented.active
         if me is None or scheduler is None:
             return None
         if scheduler.aborting:
             scheduler.pass_through(me)
             return None
-        instrumented._point(scheduler, me, self, what, writes)
+        instrumented.point(scheduler, me, self, what, writes)
         if writes:
             if scheduler.tracking:
                 scheduler.note(me, self, True)
-            instrumented._left(scheduler, me, self)
+            instrumented.left(scheduler, me, self)
         else:
-            instrumented._met(scheduler, me, self, writes=False)
+            instrumented.met(scheduler, me, self, writes=False)
         return scheduler
 
     def is_set(self) -> bool:
@@ -263,7 +263,7 @@ class Event(Location):
         if self._flag:
             return True
         if scheduler is None:
-            if instrumented._scheduler is not None and instrumented._scheduler.aborting:
+            if instrumented.active is not None and instrumented.active.aborting:
                 raise Aborted
             raise RuntimeError("no thread can wait here: this is outside of a run")
         me = scheduler.current
@@ -271,8 +271,8 @@ class Event(Location):
             return False
         self.waiting.append(me)
         scheduler.ready.remove(me)
-        scheduler.wait(me, instrumented._until(scheduler, timeout))
+        scheduler.wait(me, instrumented.until(scheduler, timeout))
         if me in self.waiting:
             self.waiting.remove(me)
-        instrumented._met(scheduler, me, self, writes=False)
+        instrumented.met(scheduler, me, self, writes=False)
         return self._flag or not me.timed_out

@@ -303,7 +303,8 @@ def _captured(item: object, known: frozenset[int] = frozenset()) -> list[str]:
 
 def _inside(item: object) -> dict[str, Any]:
     if isinstance(item, Pipeline):
-        return {name: argument for name, args, named in item._calls for argument in (*args, *named.values())}
+        _, calls = item.__reduce__()
+        return {name: argument for name, args, named in calls for argument in (*args, *named.values())}
     if isinstance(item, tuple | list):
         return {f"item {place}": value for place, value in enumerate(item)}
     if not inspect.isfunction(item):
