@@ -120,7 +120,7 @@ class Given(Combinator):
 
 
 class SourceEnd:
-    """Is told when the source's drain has ended."""
+    """The source's drain has ended."""
 
     def __init__(self, split: Split) -> None:
         self.split = split

@@ -57,7 +57,7 @@ class Tasks(Bounded):
         self.flying: dict[Flight, None] = {}  # in the order of the source
         self.index = 0  # the owner's; how many elements have been taken
         self.landed: list[Flight] = []  # the drain's lock; done, and not yet looked at
-        self.shut = False  # the drain's lock; nobody wants to know any more
+        self.shut = False  # the drain's lock; the operator has closed
 
     def launch(self, flight: Flight) -> None:
         """Begin; `land` when it is done."""
@@ -80,7 +80,7 @@ class Tasks(Bounded):
         return "the event loop of coroutines"
 
     def land(self, flight: Flight, results: deque[Any] | None, error: BaseException | None) -> bool:
-        """It is done: any thread, without a lock. False: nobody wants to know any more."""
+        """It is done: any thread, without a lock. False: the operator has closed."""
         with self.drain.lock:
             shut = self.shut
             if not shut:
@@ -158,7 +158,7 @@ class Tasks(Bounded):
             self.shut = True
         flying, self.flying = self.flying, {}
         try:
-            for flight in flying:  # nobody else changes them any more
+            for flight in flying:  # no other thread changes them any more
                 if flight.results is not None or flight.error is not None:
                     self._too_late(flight.results, flight.error)
                 elif flight.task is not None:

@@ -160,7 +160,7 @@ class _GroupBy(Split):
     def full(self, group: Group) -> Exception:
         return self.fault(
             OverflowError(
-                f"{self.title}: {self.prefetch} elements wait in group {group.key!r}, and nobody has subscribed to it:"
+                f"{self.title}: {self.prefetch} elements wait in group {group.key!r}, and it has no subscriber:"
                 " consume every group, or take fewer at a time (flat_map's concurrency at least the number of groups)"
             )
         )

@@ -658,6 +658,8 @@ class _Waiting(_Puller):
         """The next element, waited for; END at the end. Raises the error that the flow ended with."""
         while (element := self.next_if_demanded()) is PENDING:
             self._wait.a_moment()
+            while not self.is_owned():  # it was woken to look at what a made flow needs (`_Wait.begins`)
+                self._wait.a_moment()
         return element
 
     def close(self) -> None:

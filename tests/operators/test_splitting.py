@@ -307,7 +307,7 @@ def test_a_full_group_is_an_error_where_groups_are_taken_one_after_the_other(
     sink = Sink()
     TAKEN_ONE_BY_ONE[way](source.group_by(third), pool).concat_map(lambda item: item[1].count()).subscribe(sink)
     assert isinstance(sink.wait().error, OverflowError)
-    assert "nobody has subscribed to it" in str(sink.error)
+    assert "it has no subscriber" in str(sink.error)
 
 
 # -- a boundary in a group ------------------------------------------------------------------------------------------
