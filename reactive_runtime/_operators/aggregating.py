@@ -366,9 +366,6 @@ class AggregatingOperators(FlowBase[T_co]):
             A flow of one bool, which is True with the first element that is equal, or False at the end of the source.
             It fails with the error that `==` raises.
 
-        Raises:
-            Nothing: any element is taken.
-
         Demand:
             All elements are requested upstream.
 

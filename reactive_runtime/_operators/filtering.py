@@ -270,9 +270,6 @@ class FilteringOperators(FlowBase[T_co]):
             A flow of one element. Where the source is empty, it fails with LookupError if there is no `default`, and
             with TypeError if that is None, which is not an element (2.13).
 
-        Raises:
-            Nothing: any default is taken.
-
         Demand:
             One element is requested upstream.
 
@@ -336,9 +333,6 @@ class FilteringOperators(FlowBase[T_co]):
         Returns:
             A flow of one element, at the end of the source. Where the source is empty, it fails with LookupError if
             there is no `default`, and with TypeError if that is None, which is not an element (2.13).
-
-        Raises:
-            Nothing: any default is taken.
 
         Demand:
             All elements are requested upstream.
