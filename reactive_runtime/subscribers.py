@@ -69,7 +69,7 @@ class BaseSubscriber(Generic[T]):
 
     def request(self, n: int, /) -> None:
         """Ask for `n` more elements, 1 or more; ValueError or TypeError otherwise. May come early."""
-        n = min(at_least("request", "n", 1, n), MAX_DEMAND)  # 3.17
+        at_least("request", "n", 1, n)
         with self._lock:
             upstream = self._upstream
             if upstream is None:
