@@ -98,7 +98,7 @@ class BaseSubscriber(Generic[T]):
         Thread:
             Any, at any time: the calls upstream are serial (2.7).
         """
-        n = min(at_least("request", "n", 1, n), MAX_DEMAND)  # 3.17
+        at_least("request", "n", 1, n)
         with self._lock:
             upstream = self._upstream
             if upstream is None:

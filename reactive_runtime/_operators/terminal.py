@@ -109,8 +109,8 @@ class TerminalOperators(FlowBase[T_co]):
         for name, function in (("on_next", on_next), ("on_error", on_error), ("on_complete", on_complete)):
             if function is not None:
                 check_callable("subscribe", name, function)
-        requested = min(at_least("subscribe", "demand", 0, demand), MAX_DEMAND)  # 3.17
-        return Disposable(self._run(_Functions(on_next, on_error, on_complete, requested)))
+        at_least("subscribe", "demand", 0, demand)
+        return Disposable(self._run(_Functions(on_next, on_error, on_complete, demand)))
 
     def to_future(self) -> primitives.Future[T_co | None]:
         """Run the flow, and give its last element as a `concurrent.futures.Future`.
