@@ -198,7 +198,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec308_no_demand_may_be_lost_between_two_requests(self, env: TestEnvironment) -> None:
         """The race of the textbook: one thread finds the drain at work and is about to add, the other leaves it."""
 
-        def race(item: _Race[T]) -> None:
+        def race(item: _Race[T]) -> bool:
             item.first.start()
             item.env.happens(lambda: item.subscriber.elements)
             item.env.check(item.subscriber.elements, "an element was due")
@@ -207,6 +207,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             item.gate.set()
             item.wait(lambda: item.first.ended and (item.first.thread in item.subscriber.threads or item.delivered()))
             item.held.release()
+            return item.held.reached
 
         self._race(env, race, 2, "request(1) came while request(2) was being served")
 
@@ -214,19 +215,24 @@ class ExtraPublisherChecks(PublisherFactory[T]):
     def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, env: TestEnvironment) -> None:
         """Both find the drain idle: one is held before it can say so, the other goes to work."""
 
-        def race(item: _Race[T]) -> None:
+        def race(item: _Race[T]) -> bool:
             item.held.start()
-            item.wait(lambda: item.held.reached or item.held.ended)
+            item.env.happens(lambda: item.held.reached or item.settled(item.held), env.settings.call_timeout)
+            reached = item.held.reached  # else it is inside a signal, and its race for the drain is over
             item.first.start()
             item.wait(lambda: item.settled(item.first))
             item.held.release()
             item.wait(lambda: item.settled(item.first) and item.settled(item.held))
             item.gate.set()
+            return reached
 
         self._race(env, race, 1, "two threads called request(1) at once")
 
-    def _race(self, env: TestEnvironment, race: Callable[[_Race[T]], None], first: int, what: str) -> None:
-        """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come."""
+    def _race(self, env: TestEnvironment, race: Callable[[_Race[T]], bool], first: int, what: str) -> None:
+        """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
+
+        `race` returns whether it was held: else there are no further steps.
+        """
         if not self.requests_may_be_concurrent:
             raise NotVerified(f"rule {env.rule}: requests_may_be_concurrent is False")
         step, more = 0, True
@@ -236,7 +242,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             self._connect(env, self._publisher(env, 6), subscriber)
             item = _Race(env, subscriber, gate, step, first)
             try:
-                race(item)
+                more = race(item)
             finally:
                 gate.set()
                 item.held.release()
@@ -252,7 +258,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
                 f"{what}: {came} of {item.due} elements came; the request(1) was held at its step {step}",
             )
             subscriber.cancel()
-            step, more = step + 1, item.held.reached
+            step += 1
 
     @check("3.17")
     def extra_spec317_demand_beyond_the_most_must_not_wrap(self, env: TestEnvironment) -> None:
