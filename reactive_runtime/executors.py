@@ -18,7 +18,7 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import check_clock
 from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
@@ -84,7 +84,7 @@ def _settle(settle: Callable[[Any], object], outcome: Any) -> None:
     try:
         settle(outcome)
     except BaseException as error:
-        hooks.raised("a callback of a future raised", error)
+        dropping.raised("a callback of a future raised", error)
 
 
 class _Book:
@@ -592,7 +592,7 @@ class _Workers:
         try:
             call()
         except BaseException as error:
-            hooks.raised("what a timer woke raised", error)
+            dropping.raised("what a timer woke raised", error)
 
     def runs_here(self) -> bool:
         """Whether this is one of the threads."""

@@ -1,5 +1,5 @@
 """Where undeliverable signals go: set a handler, or capture them in a test."""
 
-from reactive_runtime._core.hooks import Dropped, Handler, captured, log_dropped, set_handler
+from reactive_runtime._core.dropping import Dropped, Handler, captured, log_dropped, set_handler
 
 __all__ = ["Dropped", "Handler", "captured", "log_dropped", "set_handler"]

@@ -14,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, check_executor, not_none, seconds_of
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.flow_source import Hot
@@ -571,7 +571,7 @@ class SubmissionPublisher(Flow[T]):
         # A subscriber that has cancelled misses nothing.
         missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]
         for offer in missing:
-            hooks.element_dropped("a subscriber had no room for what was offered", offer.item)
+            dropping.element_dropped("a subscriber had no room for what was offered", offer.item)
         return len(missing)
 
     def _once_more(self, offer: _Offer) -> None:

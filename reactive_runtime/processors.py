@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import check_callable, not_none
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.flow import Flow
@@ -132,7 +132,7 @@ class FlowProcessor(Generic[A, B]):
         with self._lock:
             inner = self._inner
         if inner is None:
-            hooks.element_dropped("it came to a FlowProcessor that has no subscriber", element)
+            dropping.element_dropped("it came to a FlowProcessor that has no subscriber", element)
         else:
             inner.on_next(element)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_executor, not_none
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
@@ -78,7 +78,7 @@ class BaseSubscriber(Generic[T]):
         Args:
             error: The publisher's error, or that of `started` or `received`.
         """
-        hooks.error_dropped(f"{type(self).__name__} has no `failed`", error)
+        dropping.error_dropped(f"{type(self).__name__} has no `failed`", error)
 
     def completed(self) -> None:
         """The end, by success; override it. By default it does nothing."""
@@ -163,7 +163,7 @@ class BaseSubscriber(Generic[T]):
         """
         not_none("on_next", element)
         if self.is_over():
-            hooks.element_dropped("it came after its subscriber had cancelled", element)  # 2.8
+            dropping.element_dropped("it came after its subscriber had cancelled", element)  # 2.8
         else:
             self._guarded(self.received, element)
 
@@ -180,7 +180,7 @@ class BaseSubscriber(Generic[T]):
         if self._ends():
             self._last(self.failed, error)
         else:
-            hooks.error_dropped("an error after its subscriber had ended", error)
+            dropping.error_dropped("an error after its subscriber had ended", error)
 
     def on_complete(self) -> None:
         """Call `completed`, unless it is over already; see `Subscriber.on_complete`."""
@@ -225,7 +225,7 @@ class BaseSubscriber(Generic[T]):
         try:
             method(*arguments)
         except BaseException as error:
-            hooks.raised(f"{type(self).__name__} raised out of its last signal (2.13)", error)
+            dropping.raised(f"{type(self).__name__} raised out of its last signal (2.13)", error)
 
 
 class AsyncSubscriber(BaseSubscriber[T]):
@@ -296,7 +296,7 @@ class AsyncSubscriber(BaseSubscriber[T]):
             cancelled = self._upstream is None or self._upstream.is_cancelled()
         if cancelled:
             for element in arguments:
-                hooks.element_dropped("it came after its subscriber had cancelled", element)
+                dropping.element_dropped("it came after its subscriber had cancelled", element)
         return cancelled
 
     def _hand_over(self, function: Callable[..., object], *arguments: object) -> None:
@@ -433,7 +433,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
             self._buffer.clear()
             self._changed.notify_all()
         for element in left:
-            hooks.element_dropped("it waited in a buffer that was cancelled", element)
+            dropping.element_dropped("it waited in a buffer that was cancelled", element)
 
     def __iter__(self) -> Iterator[T]:
         return self

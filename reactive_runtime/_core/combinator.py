@@ -40,7 +40,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
-from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core import dropping, primitives, trampoline
 from reactive_runtime._core.assembly import AssemblyLocation, an_exception, note_assembly, note_step
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import each
@@ -138,7 +138,7 @@ class InnerSubscription:
         source: FlowBase[Any],
         prefetch: int | None = None,
         overflow: Overflow | None = None,
-        heard: hooks.Listeners = (),
+        heard: dropping.Listeners = (),
         *,
         apart: bool = False,
         ahead: bool = False,
@@ -378,7 +378,7 @@ class InnerSubscription:
         if self.over:
             return
         self.over = True
-        held: hooks.Held = []
+        held: dropping.Held = []
         try:
             if self._steps:
                 held = let_go(self._steps, self._heard)
@@ -389,7 +389,7 @@ class InnerSubscription:
                 self._pollable.close()
             finally:
                 self._iterator = None
-                hooks.held_dropped("a stream ended before it was delivered", held)
+                dropping.held_dropped("a stream ended before it was delivered", held)
 
 
 class ReadySet:
@@ -736,7 +736,7 @@ class Combinator(Pollable):
 
     def discard(self, *elements: Any, wanted: bool = False) -> None:
         """Tell the hook of elements that will not be delivered; `wanted`: because that is what the operator is for."""
-        hooks.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
+        dropping.elements_dropped(f"{self.title} did not deliver it", elements, self.heard, wanted=wanted)
 
     # -- the pollable source -------------------------------------------------------------------------------------------
 
@@ -803,7 +803,7 @@ class Combinator(Pollable):
     def _drop_error(self) -> None:
         error, self._error = self._error, None
         if error is not None:
-            hooks.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
+            dropping.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
         """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""
@@ -811,4 +811,4 @@ class Combinator(Pollable):
             clean_up()
         except BaseException as error:
             note_assembly(error, self.title, self.location)
-            hooks.raised(f"{self.title} raised when it was closed", error)
+            dropping.raised(f"{self.title} raised when it was closed", error)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future
 from typing import Any, ClassVar, Final
 
-from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core import dropping, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
 from reactive_runtime._core.lingering import Lingering
 from reactive_runtime._core.naming import executor_name
@@ -317,7 +317,7 @@ class Task:
         assert error is not None
         if self.started:
             if not goes_up(error):  # else it has been signalled, and has gone up where it was raised
-                hooks.error_dropped("a stream's task raised in its executor", error)
+                dropping.error_dropped("a stream's task raised in its executor", error)
         else:
             refused = RejectedError(f"the executor could not run a stream's task: {error}")
             refused.__cause__ = error

@@ -37,7 +37,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from reactive_runtime._core import hooks, trampoline
+from reactive_runtime._core import dropping, trampoline
 from reactive_runtime._core.drain import BATCH, CLOSED, Drain, Task
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.ownership import owner_only, with_lock
@@ -112,7 +112,7 @@ class DrainContext(Drain):
         self._over = False  # lock; it is closed, and the end was signalled
         self._patience: int = -1  # set once, before it starts; see `_core.fuse`
         self.work_left = WORK  # the owner's; so many elements more, and the tree gives way
-        self._heard = hooks.listening_downstream()  # who hears of what is discarded here and further upstream
+        self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self.raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self.failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this

@@ -16,7 +16,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import contained
 
@@ -146,7 +146,7 @@ def _until_stopped(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     except BaseException as error:
-        hooks.raised("a task that is no stream's raised on the event loop of streams", error)
+        dropping.raised("a task that is no stream's raised on the event loop of streams", error)
 
 
 def call(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:

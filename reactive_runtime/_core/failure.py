@@ -24,7 +24,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import goes_up
 from reactive_runtime.errors import RejectedError
@@ -114,7 +114,7 @@ class Failure:
             return
         lost = self._spread is None or self._spread.left()
         if lost and not self._is_known_to(drain):
-            hooks.error_dropped("a stream ended before its error was delivered", self.error)
+            dropping.error_dropped("a stream ended before its error was delivered", self.error)
 
     def passed_on(self, error: BaseException) -> Failure:
         """The same for the reader of the stream that this has ended, with `error`."""
@@ -127,7 +127,7 @@ class Failure:
     def dropped(self, reason: str, error: BaseException) -> None:
         """The stream has ended with `error`, and can't signal it."""
         if self._spread is None or not self.is_signalled_as(error) or self._spread.dropped():
-            hooks.error_dropped(reason, error)
+            dropping.error_dropped(reason, error)
 
     def _is_known_to(self, drain: DrainContext | None) -> bool:
         failed = None if drain is None else drain.failed

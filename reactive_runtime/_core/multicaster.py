@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.drain_context import DrainContext
@@ -177,7 +177,7 @@ class Reader(Pollable):
         multicaster, drain = self._multicaster, self._drain
         left, failure = multicaster.leave(self)
         try:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            dropping.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
             try:
                 if failure is not None:
@@ -363,7 +363,7 @@ class Multicaster:
         if upstream is not None:
             upstream.ended()
         if error is not None and unheard:
-            hooks.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
+            dropping.error_dropped("a hot source failed, and has no subscriber, nor will have one", error)
         wake_all(drains, ended=True)
         return True
 
@@ -420,7 +420,7 @@ class Multicaster:
                 self.end(an_exception(error), raised=True)
             raise
         if emission is not EmitResult.OK:
-            hooks.element_dropped(f"a hot source could not take it: {emission.value}", element)
+            dropping.element_dropped(f"a hot source could not take it: {emission.value}", element)
         if emission is EmitResult.OVERFLOW and upstream is not None:
             self.on_error(ProtocolError("the upstream signalled more elements than were requested (1.1)"))
             upstream.cancel()
@@ -441,7 +441,7 @@ class Multicaster:
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
         if not self.end(error):
-            hooks.error_dropped("an error after its stream had ended", error)
+            dropping.error_dropped("an error after its stream had ended", error)
 
     def on_complete(self) -> None:
         self.end()
@@ -515,7 +515,7 @@ def wake_all(drains: Iterable[DrainContext], *, ended: bool = False) -> None:
                 drain.wake()
         except BaseException as error:
             if raised is not None:
-                hooks.error_dropped("a second subscriber raised out of the same emission", raised)
+                dropping.error_dropped("a second subscriber raised out of the same emission", raised)
             raised = error
     if raised is not None:
         raise raised

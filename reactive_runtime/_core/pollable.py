@@ -13,7 +13,7 @@ from itertools import chain, compress, islice, repeat
 from operator import length_hint
 from typing import Any, Final
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
@@ -28,7 +28,7 @@ class Pollable:
 
     __slots__ = ("heard",)
 
-    heard: hooks.Listeners
+    heard: dropping.Listeners
     """The listeners to what is discarded here and further upstream. Set before `attach`."""
 
     queues: bool = False
@@ -199,4 +199,4 @@ class IterablePollable(Pollable):
         try:
             close()
         except BaseException as error:
-            hooks.raised(f"closing the source's iterator {iterator!r} raised", error)
+            dropping.raised(f"closing the source's iterator {iterator!r} raised", error)

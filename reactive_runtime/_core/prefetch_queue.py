@@ -25,7 +25,7 @@ from itertools import chain
 from typing import Any, Literal, Protocol
 from weakref import ref
 
-from reactive_runtime._core import hooks, primitives, trampoline
+from reactive_runtime._core import dropping, primitives, trampoline
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime._core.drain import CLOSED, Drain
 from reactive_runtime._core.drain_context import WORK, DrainContext
@@ -174,7 +174,7 @@ class PrefetchQueue(ReadyQueue):
         if subscribe is None:
             return
         try:
-            self._drain.context.copy().run(hooks.subscribed, self.heard, subscribe, self)
+            self._drain.context.copy().run(dropping.subscribed, self.heard, subscribe, self)
         except BaseException as error:  # 1.9: `subscribe` returns normally; this one did not
             fault = ProtocolError(f"the upstream's subscribe raised (1.9): {error}")
             fault.__cause__ = error
@@ -311,7 +311,7 @@ class PrefetchQueue(ReadyQueue):
         """Elements found no room: report them to the hook, and, where that is an error, to both sides."""
         assert self._overflow is not None
         wanted = self._overflow.drop != "error"
-        hooks.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
+        dropping.elements_dropped("it found the buffer full", dropped, self.heard, wanted=wanted)
         full = OverflowError(f"more than {self._overflow.capacity} elements wait to be asked for")
         if self._overflow.drop == "error" and dropped and self._ended(Failure(full)):
             with self._lock:
@@ -434,7 +434,7 @@ class PrefetchQueue(ReadyQueue):
         if dropped:
             self._overflowed(dropped)
         if not accepted:
-            hooks.elements_dropped("it came after its stream had ended", elements, self.heard)
+            dropping.elements_dropped("it came after its stream had ended", elements, self.heard)
         if owner:
             drain.element_came()
             return drain.executor is None and trampoline.others()
@@ -445,7 +445,7 @@ class PrefetchQueue(ReadyQueue):
         with self._lock:
             closed, done, upstream = self._closed, self._over, self._upstream
         reason = "it came after its stream had ended" if closed or done else "it came unasked"
-        hooks.element_dropped(reason, element, self.heard)
+        dropping.element_dropped(reason, element, self.heard)
         if closed and upstream is not None:
             upstream.cancel()  # lets a cancel through that waits for a `request` on this very stack
         elif not done:
@@ -620,7 +620,7 @@ class Upstream(Drain):
         try:
             subscription.cancel()
         except BaseException as error:
-            hooks.raised("an upstream's cancel raised (3.15)", error)
+            dropping.raised("an upstream's cancel raised (3.15)", error)
 
     def rejected(self, error: RejectedError) -> None:
         raise AssertionError("drains without an executor are never rejected")

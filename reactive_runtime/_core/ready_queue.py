@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence
 from typing import Any
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.ownership import with_lock
@@ -88,7 +88,7 @@ class ReadyQueue(Pollable):
     def _dropped(self, left: Iterable[Any], failure: Failure | None) -> None:
         """It is closed: `left` will not be delivered, nor `failure`, if the reader has not come to it."""
         try:
-            hooks.elements_dropped("a stream ended before it was delivered", left, self.heard)
+            dropping.elements_dropped("a stream ended before it was delivered", left, self.heard)
         finally:
             if failure is not None:
                 failure.left(self.reader())

@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation
 from reactive_runtime._core.exits import goes_up
 
@@ -134,7 +134,7 @@ def end_is_certain(steps: Sequence[Step[Any, Any]], exhausted: Callable[[], bool
     return exhausted()
 
 
-def heard_above(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Listeners:
+def heard_above(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Listeners:
     """The listeners to what is discarded upstream of the steps; `heard`: downstream of them."""
     for step in reversed(steps):
         if step.hears is not None:
@@ -151,9 +151,9 @@ def own_method(step: Step[Any, Any]) -> TypeError:
     )
 
 
-def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Held:
+def let_go(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Held:
     """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
-    held: hooks.Held = []
+    held: dropping.Held = []
     exit_: BaseException | None = None
     for at, step in enumerate(steps):
         try:
@@ -162,7 +162,7 @@ def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Hel
             if exit_ is None and goes_up(error):
                 exit_ = error
             else:
-                hooks.error_dropped(f"{step} raised when it was closed", error)
+                dropping.error_dropped(f"{step} raised when it was closed", error)
         else:
             if step.due is not None:
                 kept.append(step.due)
@@ -171,7 +171,7 @@ def let_go(steps: Sequence[Step[Any, Any]], heard: hooks.Listeners) -> hooks.Hel
                 listeners = heard_above(steps[at + 1 :], heard)
                 held.extend((element, listeners) for element in kept)
     if exit_ is not None:
-        hooks.held_dropped("a stream ended before it was delivered", held)
+        dropping.held_dropped("a stream ended before it was delivered", held)
         raise exit_
     return held
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.pollable import paced
@@ -56,7 +56,7 @@ class SubscriberBuffer(FilledQueue):
         on_connect: Callable[[], object] = _nothing,
     ) -> None:
         super().__init__(deque())  # len(_items) <= capacity
-        self.heard: hooks.Listeners = ()
+        self.heard: dropping.Listeners = ()
         self.capacity: int = capacity
         self.on_room: Callable[[], object] = on_room
         self.on_gone: Callable[[], object] = on_gone

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, Literal
 
-from reactive_runtime._core import hooks, trampoline
+from reactive_runtime._core import dropping, trampoline
 from reactive_runtime._core.assembly import an_exception, no_end, note_step
 from reactive_runtime._core.drain import BATCH, CLOSED
 from reactive_runtime._core.drain_context import WORK, DrainContext
@@ -209,7 +209,7 @@ class PulledSubscription(DrainContext):
                 cancelled = self._cancelled
             self._end(None if up and cancelled else an_exception(error))  # out of a signal: its caller gets it
         elif not up:
-            hooks.error_dropped("an exit after the stream had ended", error)
+            dropping.error_dropped("an exit after the stream had ended", error)
         if up:
             raise error
         return CLOSED
@@ -354,7 +354,7 @@ class PulledSubscription(DrainContext):
         if goes_up(error):
             raise error
         what = f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)"
-        hooks.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
+        dropping.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
 
     def still_to_come(self) -> int | None:
         pollable = self._pollable
@@ -365,7 +365,7 @@ class PulledSubscription(DrainContext):
     def _too_late(self, element: Any) -> None:
         """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
         assert self._pollable is not None
-        hooks.element_dropped("it came after its stream was cancelled", element, self._pollable.heard)
+        dropping.element_dropped("it came after its stream was cancelled", element, self._pollable.heard)
 
     def rejected(self, error: RejectedError) -> None:
         with self.lock:
@@ -410,13 +410,13 @@ class PulledSubscription(DrainContext):
                 subscriber.on_complete()
         except BaseException as raised:
             what = f"{type(subscriber).__name__} raised out of its last signal (2.13)"
-            hooks.raised("a subscriber broke rule 2.13", _broke(what, raised))
+            dropping.raised("a subscriber broke rule 2.13", _broke(what, raised))
 
     def _close(self) -> None:
         """Release source and subscriber (3.13)."""
         pollable, self._pollable = self._pollable, None
         steps, self._steps = self._steps, ()
-        held: hooks.Held = []
+        held: dropping.Held = []
         if self._ahead and self._pulled is not None and pollable is not None:
             held.append((next(self._pulled), pollable.heard))
         self._subscriber = self._on_next = self._pulled = self._source = None
@@ -434,7 +434,7 @@ class PulledSubscription(DrainContext):
                 try:
                     self._let_go()
                 finally:
-                    hooks.held_dropped("a stream ended before it was delivered", held)
+                    dropping.held_dropped("a stream ended before it was delivered", held)
 
 
 def _inbox_of(subscriber: Any) -> PrefetchQueue | None:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, goes_up, submitted
 from reactive_runtime._core.failure import Failure, comes_too_late
@@ -158,7 +158,7 @@ class TaskSource(ReadyQueue):
             failure = error
         finally:
             if self._steps:
-                hooks.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
+                dropping.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
         return made, failure
 
     def _done(self, future: Future[Outcome]) -> None:
@@ -181,5 +181,5 @@ class TaskSource(ReadyQueue):
             drain.heard_from()
             return
         if error is not None and not isinstance(error, RejectedError):
-            hooks.error_dropped("an error after its stream had ended", error)
-        hooks.elements_dropped("a stream ended before it was delivered", items, self.heard)
+            dropping.error_dropped("an error after its stream had ended", error)
+        dropping.elements_dropped("a stream ended before it was delivered", items, self.heard)

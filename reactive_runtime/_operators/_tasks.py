@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.combinator import END, PENDING, Elements
 from reactive_runtime._core.exits import contained
 from reactive_runtime._operators._concurrency import Bounded
@@ -92,7 +92,7 @@ class Tasks(Bounded):
 
     def _too_late(self, results: deque[Any] | None, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, RejectedError):
-            hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
+            dropping.error_dropped(f"{self.title} failed after its stream had ended", error)
         self.discard(*(result for result in results or () if result is not None))
 
     def elements(self) -> Elements:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.exits import each
@@ -702,7 +702,7 @@ class Delaying(Combinator):
     def closed(self) -> None:
         errors, self.delayed = self.delayed, []
         reason = f"{self.title}: it was kept for the end, which did not come"
-        each([partial(hooks.error_dropped, reason, error) for error in errors])
+        each([partial(dropping.error_dropped, reason, error) for error in errors])
 
 
 class _StartWith(Combinator):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from reactive_runtime._core import eventloop, hooks, primitives
+from reactive_runtime._core import dropping, eventloop, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, one_of
 from reactive_runtime._core.assembly import an_exception, assembly_location, note_assembly
 from reactive_runtime._core.combinator import PENDING, Combinator, Elements
@@ -245,14 +245,14 @@ class Emitter(Generic[T]):
         dropped = buffer.push(element) if self._overflow == "oldest" else [] if buffer.put(element) else None
         if dropped is not None:
             for oldest in dropped:
-                hooks.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
+                dropping.element_dropped("it found the buffer of its emitter full", oldest, wanted=True)
             buffer.wake()
             return EmitResult.OK
         if buffer.gone():
             return EmitResult.CANCELLED
         if buffer.over():
             return EmitResult.TERMINATED
-        hooks.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
+        dropping.element_dropped("it found the buffer of its emitter full", element, wanted=self._overflow == "newest")
         if self._overflow == "error":
             full = OverflowError(
                 f"create: more than {buffer.capacity} elements wait to be asked for, or to be taken: give it a capacity"
@@ -286,7 +286,7 @@ class Emitter(Generic[T]):
         not_none("error", error)
         ended = self._end(error)
         if not ended:
-            hooks.error_dropped("an error after its stream had ended", error)
+            dropping.error_dropped("an error after its stream had ended", error)
         return ended
 
     def _end(self, error: BaseException | None) -> bool:
@@ -333,7 +333,7 @@ def _quietly(fn: Callable[[], object]) -> None:
     try:
         fn()
     except BaseException as error:
-        hooks.raised(f"on_cancel({describe(fn)}) raised", error)
+        dropping.raised(f"on_cancel({describe(fn)}) raised", error)
 
 
 class _OfFuture(Combinator):
@@ -522,7 +522,7 @@ class _OfAsync(Combinator):
             name_source(error, lambda: f"the source {self.title} at index {given}")
             note_assembly(error, self.title, self.location)
             if not self.buffer.end(Failure(an_exception(error))) and not isinstance(error, asyncio.CancelledError):
-                hooks.error_dropped(f"{self.title} failed after its stream had ended", error)
+                dropping.error_dropped(f"{self.title} failed after its stream had ended", error)
         else:
             self.buffer.end()
         self.buffer.wake()

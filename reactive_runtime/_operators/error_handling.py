@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reactive_runtime._core import hooks
+from reactive_runtime._core import dropping
 from reactive_runtime._core.arguments import When, at_least, check_callable, check_clock, failures, seconds_of
 from reactive_runtime._core.assembly import raised_over
 from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, InnerSubscription
@@ -503,7 +503,7 @@ class _Retry(_Again):
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
-            hooks.retried(self.drain.context)
+            dropping.retried(self.drain.context)
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         """Wait before the next attempt."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
@@ -708,7 +708,7 @@ class _Requesting(Relayed):
         try:
             self.fn(n)
         except BaseException as error:
-            hooks.raised(f"do_on_request raised on request({n})", error)
+            dropping.raised(f"do_on_request raised on request({n})", error)
         self.subscription.request(n)
 
     def cancel(self) -> None:

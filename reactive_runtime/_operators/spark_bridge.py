@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from reactive_runtime.flow import Flow
-    from reactive_runtime.spark.sinks import SparkSink
+    from reactive_runtime.spark.spark_sink import SparkSink
 
 __all__ = ["SparkOperators"]
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Itera
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
 from reactive_runtime._core.assembly import an_exception, no_end, note_step
 from reactive_runtime._core.combinator import END, InnerSubscription
@@ -462,7 +462,7 @@ class _Functions(Generic[T]):
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
         if self._on_error is None:
-            hooks.error_dropped("a flow failed, and its subscriber has no on_error", error)
+            dropping.error_dropped("a flow failed, and its subscriber has no on_error", error)
         else:
             self._on_error(error)
 
@@ -507,7 +507,7 @@ class _Last(Generic[T]):
         if self.future.set_running_or_notify_cancel():
             self.future.set_exception(error)
         else:
-            hooks.error_dropped("a flow failed after its future was cancelled", error)
+            dropping.error_dropped("a flow failed after its future was cancelled", error)
 
     def on_complete(self) -> None:
         if self.future.set_running_or_notify_cancel():
@@ -553,14 +553,14 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
         pollable.note_source(error)
         raise no_end(error)  # noqa: B904  # mostly the error itself
     finally:
-        held: hooks.Held = []
+        held: dropping.Held = []
         try:
             held = let_go(steps, ())
         finally:
             try:
                 pollable.close()
             finally:
-                hooks.held_dropped("a loop ended before it was delivered", held)
+                dropping.held_dropped("a loop ended before it was delivered", held)
 
 
 def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
@@ -719,7 +719,7 @@ class _Putting:
             late = self._cancelled or self._over
             self._putting = not late
         if late:
-            hooks.element_dropped("it came after its future was cancelled", element)
+            dropping.element_dropped("it came after its future was cancelled", element)
             return
         failure: BaseException | None = None
         try:
@@ -741,7 +741,7 @@ class _Putting:
         if self._is_last():
             self._ended(error)
         else:
-            hooks.error_dropped("a flow failed after its future was cancelled", error)
+            dropping.error_dropped("a flow failed after its future was cancelled", error)
 
     def on_complete(self) -> None:
         if self._is_last():
@@ -757,7 +757,7 @@ class _Putting:
         self._put_end()
         if not self.future.set_running_or_notify_cancel():
             if failure is not None:
-                hooks.error_dropped("a flow failed after its future was cancelled", failure)
+                dropping.error_dropped("a flow failed after its future was cancelled", failure)
         elif failure is not None:
             self.future.set_exception(an_exception(failure))
         else:
@@ -767,7 +767,7 @@ class _Putting:
         try:
             self._put(self._end)
         except BaseException as error:
-            hooks.raised("to_queue: the end could not be put", error)
+            dropping.raised("to_queue: the end could not be put", error)
 
     def _done(self, future: primitives.Future[None]) -> None:
         """The future was cancelled, on any thread, which does not wait (3.5)."""

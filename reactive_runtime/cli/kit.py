@@ -42,7 +42,7 @@ def tck(
 
     Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS).
     """
-    from reactive_runtime.tck.command import verification_of
+    from reactive_runtime.tck.tck_command import verification_of
 
     with one_line_errors():
         verification = verification_of(

@@ -36,7 +36,7 @@ def explore(
 
     Exit status 1 says that it failed, 0 that it held under as many schedules as is printed.
     """
-    from reactive_runtime.explore.command import Asked, explored, replayed, saved
+    from reactive_runtime.explore.explore_command import Asked, explored, replayed, saved
 
     with one_line_errors():
         if svg is not None:

@@ -146,7 +146,7 @@ def stress(
             refuse(context, ("engine", *_OF_SPARK), "is for the verdict: add --verify")
         check_installed(*_needed(verify, engine, report or []))
         from reactive_runtime.spark.session import settings_of
-        from reactive_runtime.stress.scenario import default_folder
+        from reactive_runtime.stress.declaring import default_folder
 
         if verify and engine == "spark":
             check_master(master)

@@ -293,7 +293,7 @@ def _cell(key: str, value: object) -> str:
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    from reactive_runtime.testing.rules import RULES
+    from reactive_runtime.testing.rule_checks import RULES
 
     broken = {violation["rule"]: violation for violation in verdict.violations}
     table = Table(title="rule by rule", title_justify="left")

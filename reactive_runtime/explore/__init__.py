@@ -6,7 +6,7 @@ replay              one schedule again
 """
 
 from reactive_runtime.explore.exploration import explore, replay
-from reactive_runtime.explore.publisher import (
+from reactive_runtime.explore.publisher_scenario import (
     Call,
     Driven,
     call,

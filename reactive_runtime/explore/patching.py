@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from reactive_runtime import executors
-from reactive_runtime._core import exits, fuse, hooks, primitives, trampoline
+from reactive_runtime._core import dropping, exits, fuse, primitives, trampoline
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import instrumented, threads, waiting
 from reactive_runtime.explore.scheduler import Scheduler
@@ -75,7 +75,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
     yield executors, "_shared", None
-    yield hooks, "active_handler", _outside(hooks.active_handler)
+    yield dropping, "active_handler", _outside(dropping.active_handler)
     yield logging.Logger, "handle", _outside(logging.Logger.handle)
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:

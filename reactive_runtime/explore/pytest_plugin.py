@@ -14,7 +14,7 @@ import pytest
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, explore, replay
-from reactive_runtime.explore.command import saved, token_in
+from reactive_runtime.explore.explore_command import saved, token_in
 
 __all__ = ["explore_test"]
 

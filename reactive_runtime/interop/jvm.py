@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime.errors import MissingDependencyError, ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
@@ -215,7 +215,7 @@ class _JavaSubscriber:
         _not_null(element, "onNext(null)")
         subscriber = self._receiver()
         if subscriber is None:
-            hooks.element_dropped("it came from Java after its stream had ended", _element_of(element))
+            dropping.element_dropped("it came from Java after its stream had ended", _element_of(element))
             return
         with _Raising():
             subscriber.on_next(_element_of(element))
@@ -225,7 +225,7 @@ class _JavaSubscriber:
         subscriber = self._receiver()
         self._release()
         if subscriber is None:
-            hooks.error_dropped("an error of Java after its stream had ended", _exception_of(error))
+            dropping.error_dropped("an error of Java after its stream had ended", _exception_of(error))
             return
         with _Raising():
             subscriber.on_error(_exception_of(error))

@@ -40,7 +40,7 @@ from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.testing.latency import DEMAND, EDGES, LONGEST, SILENCE
 from reactive_runtime.testing.records import UNDER_WAY
 from reactive_runtime.testing.reference import in_order
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["SUBSCRIPTIONS", "VIOLATIONS", "WAITS", "Judged", "judge", "order_of", "schema_of"]
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
-from reactive_runtime.testing.rules import RECURSION
+from reactive_runtime.testing.rule_checks import RECURSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from typing import Any, Final
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.report.summary import WORDS, json_of, markdown_of
 from reactive_runtime.report.tables import DEMAND, Report, Row, load
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["page_of", "write_report"]
 

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 from reactive_runtime.report.tables import DEMAND, Report
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["WORDS", "json_of", "markdown_of"]
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime.spark.errors import is_connected, not_stopped, spark_error
 
 __all__ = ["Jobs"]
@@ -118,7 +118,7 @@ class Jobs:
             try:
                 _cancel_tag(self._session, self.tag)
             except Exception as error:  # of a session that was stopped, or whose server is gone
-                hooks.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
+                dropping.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
                 return
             with self._changed:
                 if self._changed.wait_for(lambda: not self._running, _AGAIN):

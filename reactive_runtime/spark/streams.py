@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import one_of
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
@@ -176,4 +176,4 @@ def _quietly_stopped(query: Any) -> None:
     try:
         query.stop()
     except Exception as error:
-        hooks.error_dropped("from_stream: Spark could not stop the query", error)
+        dropping.error_dropped("from_stream: Spark could not stop the query", error)

@@ -16,7 +16,7 @@ from operator import length_hint
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, one_of
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
@@ -174,7 +174,7 @@ class _Task:
         retries = _Count()
         given = 0
         with Scope() as scope:
-            hooks.listen_to_retries(retries.add)
+            dropping.listen_to_retries(retries.add)
             try:
                 made = self._fn(Flow.from_supplier(taken.rows))
                 with closing(iter(made)) as rows:  # type: ignore[type-var]

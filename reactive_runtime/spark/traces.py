@@ -33,7 +33,7 @@ from reactive_runtime.spark.regressions import regressions
 from reactive_runtime.spark.tables import EXAMPLES, RUNS, Draft, Together, facts, one_verifier, table, together
 from reactive_runtime.testing.checker import Violation
 from reactive_runtime.testing.diagram import diagram
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 from reactive_runtime.testing.trace import (
     Held,
     arrived,

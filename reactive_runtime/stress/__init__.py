@@ -1,8 +1,8 @@
 """Publishers under load: scenarios, the load, and broken subscriptions to try the harness on."""
 
+from reactive_runtime.stress.declaring import WORKLOADS, Context, Scenario, Workload, find, scenario
 from reactive_runtime.stress.faults import FAULTS, answered, planted, verdict_on
 from reactive_runtime.stress.harness import Failure, Load, Result, run
-from reactive_runtime.stress.scenario import WORKLOADS, Context, Scenario, Workload, find, scenario
 
 __all__ = [
     "FAULTS",

@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
-from reactive_runtime._core import flow_base, hooks, primitives
+from reactive_runtime._core import dropping, flow_base, primitives
 from reactive_runtime._core.fuse import Unstopped, pulled
 from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.step import Step
@@ -22,7 +22,7 @@ from reactive_runtime._core.subscription import PulledSubscription, invalid_dema
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger, AtomicReference
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
-from reactive_runtime.stress.scenario import Scenario
+from reactive_runtime.stress.declaring import Scenario
 
 __all__ = ["FAULTS", "NO_ANSWER", "TextbookSubscription", "answered", "planted", "swapped", "verdict_on"]
 
@@ -164,7 +164,7 @@ class TextbookSubscription:
             signal(*what)
         except Exception as error:
             self._cancelled.set(True)
-            hooks.error_dropped("a subscriber broke rule 2.13", error)
+            dropping.error_dropped("a subscriber broke rule 2.13", error)
 
 
 _UNMET: Final = {

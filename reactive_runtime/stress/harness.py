@@ -36,8 +36,8 @@ from reactive_runtime import hooks
 from reactive_runtime._core import eventloop, primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.stress.cancellation_metrics import CHANCE, CancellationMetrics, collected, kept_young
+from reactive_runtime.stress.declaring import FEEDERS, WORKLOADS, Context, Scenario, Workload
 from reactive_runtime.stress.pressure import CHANCES, HESITANT, pressure
-from reactive_runtime.stress.scenario import FEEDERS, WORKLOADS, Context, Scenario, Workload
 from reactive_runtime.stress.shares import Share, next_of
 from reactive_runtime.testing.recorder import RecordedPublisher, Recorder
 

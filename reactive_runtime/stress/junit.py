@@ -10,8 +10,8 @@ from typing import Final
 from xml.etree import ElementTree
 
 from reactive_runtime.errors import ScenarioError
+from reactive_runtime.stress.declaring import Scenario
 from reactive_runtime.stress.harness import Failure
-from reactive_runtime.stress.scenario import Scenario
 from reactive_runtime.testing.trace import metadata_of
 
 __all__ = ["write_junit"]

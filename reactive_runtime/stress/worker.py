@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
+from reactive_runtime.stress.declaring import Scenario, find
 from reactive_runtime.stress.faults import planted
 from reactive_runtime.stress.harness import Failure, Load, run
-from reactive_runtime.stress.scenario import Scenario, find
 from reactive_runtime.testing.recorder import Chunk, Recorder, fitting
 
 __all__ = ["main"]

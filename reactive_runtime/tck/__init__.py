@@ -14,7 +14,7 @@ from reactive_runtime.tck.environment import ConformanceError, NotVerified
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.processor import IdentityProcessorVerification
-from reactive_runtime.tck.publisher import PublisherVerification
+from reactive_runtime.tck.publisher_verification import PublisherVerification
 from reactive_runtime.tck.settings import Settings
 from reactive_runtime.tck.verification import Check, Outcome, Verification
 from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification

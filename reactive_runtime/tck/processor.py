@@ -12,7 +12,7 @@ from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.publisher import PublisherVerification
+from reactive_runtime.tck.publisher_verification import PublisherVerification
 from reactive_runtime.tck.subscriber import TckError
 from reactive_runtime.tck.verification import check
 from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification

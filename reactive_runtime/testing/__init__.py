@@ -5,7 +5,7 @@ from reactive_runtime.testing.probe import Probe
 from reactive_runtime.testing.publisher import TestPublisher
 from reactive_runtime.testing.recorder import Chunk, Recorder
 from reactive_runtime.testing.records import Record, Signal, SubscriptionMetadata
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 from reactive_runtime.testing.steps import StepVerifier
 
 __all__ = [

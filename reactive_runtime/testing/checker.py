@@ -17,7 +17,7 @@ from typing import Final
 from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.reference import Finding, Reference, cut, in_order
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["RuleChecker", "Violation", "check"]
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.testing.latency import DEMAND, LONGEST, SILENCE, bucket
 from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
-from reactive_runtime.testing.rules import RECURSION
+from reactive_runtime.testing.rule_checks import RECURSION
 
 __all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised", "rank"]
 

@@ -14,7 +14,7 @@ from explore.racing import Hand
 
 from reactive_runtime import Disposable, Flow
 from reactive_runtime.explore import call, cancel, explore_publisher
-from reactive_runtime.explore.publisher import Driven, subscribe
+from reactive_runtime.explore.publisher_scenario import Driven, subscribe
 from reactive_runtime.flow import ConnectableFlow
 from reactive_runtime.hot import (
     BehaviorProcessor,

@@ -15,7 +15,7 @@ import pytest
 from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
 from reactive_runtime.explore import cancel, explore_publisher, request
-from reactive_runtime.explore.publisher import Driven
+from reactive_runtime.explore.publisher_scenario import Driven
 from reactive_runtime.spec import MAX_DEMAND
 
 

@@ -186,7 +186,7 @@ def test_a_folder_of_ones_own_comes_first(with_cli: Path, folder: Path) -> None:
 def test_every_scenario_of_the_clone_is_in_the_wheel(with_cli: Path, folder: Path) -> None:
     from reactive_runtime.stress import find
 
-    code = "from reactive_runtime.stress import find; from reactive_runtime.stress.scenario import default_folder"
+    code = "from reactive_runtime.stress import find; from reactive_runtime.stress.declaring import default_folder"
     code += "; print(*(it.name for it in find(default_folder())))"
     done = run(with_cli / "python", "-c", code, cwd=folder)
     assert done.stdout.split() == [item.name for item in find("stress")], done.stderr

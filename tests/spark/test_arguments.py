@@ -7,7 +7,7 @@ from inspect import Parameter
 
 import pytest
 
-from reactive_runtime.spark.sinks import SparkSink
+from reactive_runtime.spark.spark_sink import SparkSink
 from reactive_runtime.spark.tasks import map_flow
 
 DATA_THAT_MAY_BE_LEFT_OUT = {"format(path)"}

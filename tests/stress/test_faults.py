@@ -16,7 +16,7 @@ from reactive_runtime._core.subscription import PulledSubscription
 from reactive_runtime.stress import FAULTS, Load, Result, answered, faults, find, planted, run, verdict_on
 from reactive_runtime.stress.faults import TextbookSubscription, swapped
 from reactive_runtime.testing import Chunk, Recorder, Violation, check
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 SECONDS = float(os.environ.get("TEXTBOOK_SECONDS", "4"))
 """Of load on what the faults are made from; at night there is more."""

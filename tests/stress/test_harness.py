@@ -194,11 +194,11 @@ def test_two_threads_that_ask_for_a_pool_get_the_same() -> None:
         def at_end(self) -> None:
             assert len({id(finding) for finding in self.found}) == 1
 
-    explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress.scenario"]).assert_holds()
+    explore(Asking, strategy="bounded", bound=2, modules=["reactive_runtime.stress.declaring"]).assert_holds()
 
 
 def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -> None:
-    late = "from reactive_runtime._core.hooks import error_dropped; error_dropped('for a test', OSError('late'))"
+    late = "from reactive_runtime._core.dropping import error_dropped; error_dropped('for a test', OSError('late'))"
     right = scenarios(tmp_path, f"{late}; return Flow.range(1)")
     result = run(right, Load(2, 0.2, 1), Recorder(), lambda _: None)
     assert result.dropped["OSError, for a test"] >= 1

@@ -17,9 +17,9 @@ from reactive_runtime import stress as package
 from reactive_runtime.cli import verdict
 from reactive_runtime.cli.commands import app
 from reactive_runtime.explore import explore
-from reactive_runtime.stress.scenario import default_folder
+from reactive_runtime.stress.declaring import default_folder
 from reactive_runtime.tck import PublisherVerification
-from reactive_runtime.tck.command import verification_of
+from reactive_runtime.tck.tck_command import verification_of
 from reactive_runtime.testing.trace import TraceWriter, metadata_of
 
 COMMANDS: dict[str, Any] = dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
 from strategies import record
 
 from reactive_runtime.testing import RULES, Record, RuleChecker, check
-from reactive_runtime.testing.rules import TABLE
+from reactive_runtime.testing.rule_checks import TABLE
 
 
 @pytest.mark.parametrize("breach", BREACHES)

@@ -8,7 +8,7 @@ from typing import Any
 from reactive_runtime.errors import TargetError
 from reactive_runtime.spec import Publisher
 from reactive_runtime.targets import import_string
-from reactive_runtime.tck.publisher import PublisherVerification
+from reactive_runtime.tck.publisher_verification import PublisherVerification
 from reactive_runtime.tck.verification import Verification
 
 __all__ = ["verification_of"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from reactive_runtime._core import hooks, primitives
+from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.errors import not_stopped
@@ -151,7 +151,7 @@ class SparkSink(Generic[T]):
             except Exception as error:
                 if jobs.over():
                     raise
-                hooks.error_dropped("to_spark: a micro-batch was not written, and is tried once more", error)
+                dropping.error_dropped("to_spark: a micro-batch was not written, and is tried once more", error)
                 return once(table)
 
         return self._run(jobs, twice)

@@ -22,7 +22,7 @@ from reactive_runtime.explore.scenario import Scenario, judge, nothing
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.testing.checker import RuleChecker
 from reactive_runtime.testing.records import Record, Signal
-from reactive_runtime.testing.rules import RULES
+from reactive_runtime.testing.rule_checks import RULES
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
