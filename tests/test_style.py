@@ -151,3 +151,11 @@ def test_no_module_reaches_into_the_underscores_of_another() -> None:
     found = {str(file): foreign_underscores(file.read_text()) for file in Path("reactive_runtime").rglob("*.py")}
     assert {file: names - allowed for file, names in found.items() if names - allowed} == {}
     assert allowed - set().union(*found.values()) == set()
+
+
+def test_a_file_name_stands_for_one_thing() -> None:
+    """Beside `__init__` and `__main__`, which Python names."""
+    names = [file.name for file in Path("reactive_runtime").rglob("*.py") if not file.name.startswith("__")]
+    places = {name: [str(file) for file in Path("reactive_runtime").rglob(name)] for name in names}
+    inside = {f"reactive_runtime/operators/{name}" for name in names}  # the paths that names had before
+    assert {name: found for name, found in places.items() if len(set(found) - inside) > 1} == {}

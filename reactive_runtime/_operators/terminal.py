@@ -22,7 +22,7 @@ from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_el
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import let_go
-from reactive_runtime._core.waiting import waited_for
+from reactive_runtime._core.waited_for import waited_for
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here
 from reactive_runtime.spec import MAX_DEMAND, Subscriber, Subscription

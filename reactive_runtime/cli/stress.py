@@ -23,9 +23,9 @@ from rich.table import Table
 
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, Conf, Master, Packages, app, one_line_errors, out, refuse
-from reactive_runtime.cli.local import ENGINES, AtOnce, agree, judge_at_once
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.verdict import FailOnRegression, check_master, judged, removed, reported
+from reactive_runtime.cli.verdict_here import ENGINES, AtOnce, agree, judge_at_once
 from reactive_runtime.cli.watch import Stop, watched
 from reactive_runtime.errors import ReactiveError
 
@@ -145,7 +145,7 @@ def stress(
             refuse(context, ("fail_on_regression",), "nothing is compared without a verdict: add --verify")
             refuse(context, ("engine", *_OF_SPARK), "is for the verdict: add --verify")
         check_installed(*_needed(verify, engine, report or []))
-        from reactive_runtime.spark.session import settings_of
+        from reactive_runtime.spark.spark_session import settings_of
         from reactive_runtime.stress.declaring import default_folder
 
         if verify and engine == "spark":

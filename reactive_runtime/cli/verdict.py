@@ -72,7 +72,7 @@ def verify(
     """
     with one_line_errors():
         check_installed("pyspark")
-        from reactive_runtime.spark.session import settings_of
+        from reactive_runtime.spark.spark_session import settings_of
 
         check_master(master)
         if not follow:
@@ -185,7 +185,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     `said`: lines on what could not be judged that have been printed already, and are not printed again.
     """
     from reactive_runtime.spark import verify as judge
-    from reactive_runtime.spark.session import BRIEF, JUDGING
+    from reactive_runtime.spark.spark_session import BRIEF, JUDGING
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])

@@ -27,7 +27,7 @@ from typing import Any, Final, NoReturn
 from reactive_runtime import executors
 from reactive_runtime._core import dropping, exits, fuse, primitives, trampoline
 from reactive_runtime.errors import ExploreError
-from reactive_runtime.explore import instrumented, threads, waiting
+from reactive_runtime.explore import conditions, instrumented, threads
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Aborted
 
@@ -36,9 +36,9 @@ __all__ = ["installed"]
 _NAMES: Final[dict[str, Any]] = {
     "Lock": instrumented.Lock,
     "RLock": instrumented.RLock,
-    "Condition": waiting.Condition,
-    "Event": waiting.Event,
-    "Semaphore": waiting.Semaphore,
+    "Condition": conditions.Condition,
+    "Event": conditions.Event,
+    "Semaphore": conditions.Semaphore,
 }
 _new_lock: Final = threading.Lock
 _REAL_LOCK: Final = type(_new_lock())
@@ -50,7 +50,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     for name, item in _NAMES.items():
         yield threading, name, item
         yield primitives, name, item
-    yield threading, "BoundedSemaphore", waiting.bounded
+    yield threading, "BoundedSemaphore", conditions.bounded
     yield threading, "_allocate_lock", _for_waiting
     yield threading, "_time", threads.monotonic
     yield threading, "current_thread", threads.current_thread

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.explore.diagram import columns_of, end_of, rows_of
+from reactive_runtime.explore.schedule_diagram import columns_of, end_of, rows_of
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.results import Failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from reactive_runtime.explore.diagram import text_of
+from reactive_runtime.explore.schedule_diagram import text_of
 from reactive_runtime.explore.step_log import Step
 
 __all__ = ["BrokenRule", "Failure", "Result", "ScheduleFailed", "Verdict"]

@@ -2,8 +2,8 @@
 
 from reactive_runtime.judging.files import Plan, plan
 from reactive_runtime.judging.gathering import Gathered
+from reactive_runtime.judging.here import judge_runs, shown
 from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, judge
-from reactive_runtime.judging.local import judge_runs, shown
 from reactive_runtime.judging.rows import PACKED, Rows
 
 __all__ = [

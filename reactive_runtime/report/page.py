@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from reactive_runtime.errors import MissingDependencyError, TraceError
+from reactive_runtime.report.report_tables import DEMAND, Report, Row, load
 from reactive_runtime.report.summary import WORDS, json_of, markdown_of
-from reactive_runtime.report.tables import DEMAND, Report, Row, load
 from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["page_of", "write_report"]

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.report.tables import load
+from reactive_runtime.report.report_tables import load
 from reactive_runtime.spark.tables import Draft, Together, one_verifier, together
 
 __all__ = ["prune_traces", "prune_verdicts"]

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from reactive_runtime.report.tables import DEMAND, Report
+from reactive_runtime.report.report_tables import DEMAND, Report
 from reactive_runtime.testing.rule_checks import RULES
 
 __all__ = ["WORDS", "json_of", "markdown_of"]

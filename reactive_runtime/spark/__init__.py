@@ -2,7 +2,7 @@
 
 from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
 from reactive_runtime.spark.segments import elements_fed
-from reactive_runtime.spark.session import session
+from reactive_runtime.spark.spark_session import session
 from reactive_runtime.spark.spark_sink import SparkFeed, SparkSink
 from reactive_runtime.spark.tasks import TaskMetrics, map_flow
 from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify

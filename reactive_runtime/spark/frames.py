@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reactive_runtime._core.arguments import at_least, one_of
 from reactive_runtime.flow import Flow
-from reactive_runtime.spark.errors import a_dataframe
 from reactive_runtime.spark.jobs import Jobs
+from reactive_runtime.spark.spark_errors import a_dataframe
 
 if TYPE_CHECKING:
     import pyarrow

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime.spark.errors import is_connected, not_stopped, spark_error
+from reactive_runtime.spark.spark_errors import is_connected, not_stopped, spark_error
 
 __all__ = ["Jobs"]
 

@@ -30,7 +30,7 @@ from reactive_runtime.judging.files import RANGE, ForeignError, Plan, Range, pla
 from reactive_runtime.judging.gathering import MOST, Gathered, scattered
 from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
 from reactive_runtime.judging.rows import NEEDED, PACKED, REQUIRED, Rows, flags_in_sql
-from reactive_runtime.spark.errors import is_connected, reason
+from reactive_runtime.spark.spark_errors import is_connected, reason
 from reactive_runtime.testing.records import CUT
 from reactive_runtime.testing.trace import checked, holds, run_folders, schema
 

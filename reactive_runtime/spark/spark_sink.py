@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime.flow import Flow
-from reactive_runtime.spark.errors import not_stopped
 from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
+from reactive_runtime.spark.spark_errors import not_stopped
 
 if TYPE_CHECKING:
     import pyarrow

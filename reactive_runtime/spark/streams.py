@@ -18,8 +18,8 @@ from reactive_runtime._core.arguments import one_of
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
-from reactive_runtime.spark.errors import a_dataframe, not_stopped, spark_error
 from reactive_runtime.spark.frames import Rows, flow_of_rows
+from reactive_runtime.spark.spark_errors import a_dataframe, not_stopped, spark_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -22,9 +22,9 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.picklable import Scope
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.errors import is_connected, not_stopped
 from reactive_runtime.spark.frames import FORMS, Form, Rows
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.spark.spark_errors import is_connected, not_stopped
 
 if TYPE_CHECKING:
     import pyarrow

@@ -28,7 +28,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging.examples import examples
 from reactive_runtime.spark.judging import judge_files
-from reactive_runtime.spark.latency import percentiles
+from reactive_runtime.spark.percentiles import percentiles
 from reactive_runtime.spark.regressions import regressions
 from reactive_runtime.spark.tables import EXAMPLES, RUNS, Draft, Together, facts, one_verifier, table, together
 from reactive_runtime.testing.checker import Violation

@@ -16,7 +16,7 @@ from random_traces import LAYOUTS, dirty, likely, shuffled, written
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
 from reactive_runtime.judging.files import footers, read_range
-from reactive_runtime.judging.local import together
+from reactive_runtime.judging.here import together
 from reactive_runtime.judging.slow import judge_in_order
 from reactive_runtime.testing import Record
 from reactive_runtime.testing.trace import table_of

@@ -369,7 +369,7 @@ from pathlib import Path
 import pyarrow as pa
 from reactive_runtime.spark import elements_fed
 from reactive_runtime.spark.segments import Segments
-from reactive_runtime.spark.session import BRIEF, session
+from reactive_runtime.spark.spark_session import BRIEF, session
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
 frame = Segments(folder / "feed", pa.schema([("n", pa.int64())]), 4).frame(spark, "n long")
@@ -426,7 +426,7 @@ import sys
 from pathlib import Path
 from reactive_runtime import Flow
 from reactive_runtime.spark import elements_fed, session
-from reactive_runtime.spark.session import BRIEF
+from reactive_runtime.spark.spark_session import BRIEF
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
 rows = Flow.range(2000).skip(elements_fed(folder / "feed")).map(lambda n: (n,))

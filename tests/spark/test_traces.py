@@ -27,7 +27,7 @@ from reactive_runtime import Flow
 from reactive_runtime.cli.commands import app
 from reactive_runtime.errors import TraceError
 from reactive_runtime.spark import Found, explain, judge_files, judge_frame, read_runs, summary, traces, verify
-from reactive_runtime.spark.latency import percentiles
+from reactive_runtime.spark.percentiles import percentiles
 from reactive_runtime.spark.regressions import FEWEST
 from reactive_runtime.spark.tables import Draft, Together, settled, together
 from reactive_runtime.spark.traces import TABLES
