@@ -43,5 +43,3 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 html_theme_options = {"source_edit_link": "", "source_view_link": ""}
-pygments_style = "friendly"
-pygments_dark_style = "github-dark"
