@@ -38,6 +38,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 4
 
 html_theme = "furo"
+pygments_dark_style = "a11y-high-contrast-dark"  # the default of furo underlines names as if they were links
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
