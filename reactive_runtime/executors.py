@@ -506,7 +506,7 @@ class ScheduledExecutor(_TimedExecutor):
         """How many threads it has.
 
         Returns:
-            1.
+            Always one.
         """
         return 1
 
@@ -765,7 +765,7 @@ class VirtualTimeExecutor(_TimedExecutor):
         """How many threads run tasks at once.
 
         Returns:
-            1.
+            Always one.
         """
         return 1
 

@@ -254,7 +254,7 @@ class Timers(Executor):
         """How many threads it has.
 
         Returns:
-            1.
+            Always one.
         """
         return 1
 

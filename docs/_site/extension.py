@@ -54,23 +54,35 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
 
 def _signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
-) -> tuple[str | None, str | None] | None:
+) -> tuple[str | None, str | None]:
     """A member of `Flow` is shown as it is called: without the flow it is called on."""
-    if not name.startswith(f"{ROOT}.Flow."):
-        return None
     called = {f"{ROOT}.Flow.{member.name}": member.signature for member in members()}.get(name)
     if called is None:
-        return None
-    text = re.sub(r"<class '([^']+)'>", r"\1", stringify_signature(called))
+        return signature and reference.readable(signature), returns and reference.readable(returns)
+    text = reference.readable(stringify_signature(called))
     parameters, _, result = text.rpartition(" -> ")
     return (parameters, result) if parameters else (text, returns)
 
 
+def _bases(app: Sphinx, name: str, cls: type, options: Any, bases: list[Any]) -> None:
+    bases[:] = reference.shown_bases(cls)
+
+
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """A constant has the text below its assignment, not that of its type; backquotes as Sphinx takes them."""
+    """A constant has the text below its assignment, not that of its type; backquotes as Sphinx takes them.
+
+    What a name comes from is of another library: no link to what is called so here.
+    """
     if what == "data":
         lines[:] = reference.doc_of_data(name, thing)
-    lines[:] = reference.as_rst("\n".join(lines)).split("\n")
+    text, heading, origin = "\n".join(lines).partition(".. rubric:: Origin")
+    lines[:] = (reference.as_rst(text) + heading + re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", origin)).split("\n")
+
+
+def _page(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """A block of code that is wider than the page scrolls by keyboard, too."""
+    if "body" in context:
+        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -79,5 +91,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _read)
     app.connect("autodoc-process-signature", _signature)
+    app.connect("autodoc-process-bases", _bases)
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("html-page-context", _page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,13 +7,14 @@ import inspect
 import re
 import sys
 from itertools import groupby
-from typing import Final
+from typing import Any, Final, Generic, Protocol
 
 from sphinx.pycode import ModuleAnalyzer
 
 from docs._site.names import ROOT, Member, Module, class_members, members, modules
+from reactive_runtime import Flow
 
-__all__ = ["as_rst", "doc_of_data", "pages"]
+__all__ = ["as_rst", "doc_of_data", "pages", "readable", "shown_bases"]
 
 THEMES: Final = {
     "sources": "Sources",
@@ -21,7 +22,8 @@ THEMES: Final = {
     "filtering": "Filtering",
     "aggregating": "Many to one",
     "combining": "Combining",
-    "flattening": "Flows of flows, tasks, coroutines",
+    "flattening": "Flows of flows",
+    "calling": "Tasks and coroutines",
     "grouping": "Groups and windows",
     "timing": "Time",
     "scheduling": "Threads",
@@ -33,8 +35,10 @@ THEMES: Final = {
 }
 """Titles, in the order of the index. A theme that is not here has the name of its module."""
 
-STDLIB: Final = "object, Exception, BaseException, Executor, tuple, str, Enum, Generic, Protocol, Flow"
-"""Bases whose members are documented elsewhere."""
+STDLIB: Final = ("object", "Exception", "BaseException", "Executor", "tuple", "str", "Enum", "Generic", "Protocol")
+
+ELSEWHERE: Final = ", ".join(dict.fromkeys([*STDLIB, *(cls.__name__ for cls in Flow.__mro__)]))
+"""Bases whose members are documented elsewhere: those of the standard library, and all that `Flow` is made of."""
 
 
 def pages() -> dict[str, str]:
@@ -60,6 +64,32 @@ def as_rst(text: str) -> str:
     return re.sub(r"(?<![`\w])`([^`\n]+)`(?=\w)", r"`\1`\\ ", text)
 
 
+def readable(signature: str) -> str:
+    """A signature as it stands in the source: no `repr` of a class, of a function, or of a `ParamSpec`."""
+    for pattern, text in (
+        (r"<class '(?:\w+\.)*(\w+)'>", r"\1"),
+        (r"<function (?:\w+\.)*(\w+)>", r"\1"),
+        (r"(?<!\*)\*(\w+): ~typing\.~(\w+)", r"*\1: \2.args"),
+        (r"\*\*(\w+): ~typing\.~(\w+)", r"**\1: \2.kwargs"),
+        (r"\[~(\w+)(?![\w.])", r"[\1"),
+        (r"<factory>", "..."),
+        (r", _\w+: \w+ = \.\.\.", ""),
+    ):
+        signature = re.sub(pattern, text, signature)
+    return signature
+
+
+def shown_bases(cls: type) -> list[Any]:
+    """The bases that say something to a reader: no `object`, no means of typing; for a private one, its own."""
+    found = []
+    for base in getattr(cls, "__orig_bases__", cls.__bases__):
+        origin = getattr(base, "__origin__", base)
+        if origin in (object, Generic, Protocol):
+            continue
+        found += shown_bases(origin) if origin.__name__.startswith("_") else [base]
+    return found
+
+
 def doc_of_data(path: str, thing: object) -> list[str]:
     """What the source says below the assignment of a constant, wherever in its package that is."""
     package, _, name = path.rpartition(".")
@@ -72,7 +102,9 @@ def doc_of_data(path: str, thing: object) -> list[str]:
 
 
 def _intro(module_name: str) -> str:
-    return as_rst(inspect.getdoc(importlib.import_module(module_name)) or "")
+    """The docstring of a module; a block that is indented in it is kept as it is."""
+    text = as_rst(inspect.getdoc(importlib.import_module(module_name)) or "")
+    return re.sub(r"^(\S.*[^:\n]|)\n\n(?= {4}\S)", r"\1\n\n::\n\n", text, flags=re.MULTILINE)
 
 
 def _rank(member: Member) -> tuple[int, str, str]:
@@ -168,8 +200,9 @@ def _thing(module: Module, name: str) -> str:
     if path == f"{ROOT}.Flow":
         return f".. autoclass:: {path}\n"
     if inspect.isclass(thing):
-        options = "   :members:\n   :undoc-members:\n   :show-inheritance:\n" + f"   :inherited-members: {STDLIB}\n"
-        return f".. autoclass:: {path}\n{options if class_members(thing) or _has_bases(thing) else ''}"
+        options = f"   :members:\n   :undoc-members:\n   :inherited-members: {ELSEWHERE}\n"
+        bases = "   :show-inheritance:\n" if shown_bases(thing) else ""
+        return f".. autoclass:: {path}\n{bases}{options if class_members(thing) or _has_bases(thing) else ''}"
     if inspect.isroutine(thing):
         return f".. autofunction:: {path}\n"
     return f".. autodata:: {path}\n   :no-value:\n"

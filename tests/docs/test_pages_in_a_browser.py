@@ -1,15 +1,17 @@
 """The site in a browser: the front page, an operator and a lesson, in the light, in the dark, and on a phone.
 
-Screenshots are kept in the folder that pytest keeps for this run.
+What was seen is kept in build/screenshots; CI has it as an artefact of that name.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from page_layout import TEXTS, overlaps
 from report.conftest import browser as browser  # a fixture
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them builds the site
@@ -22,12 +24,18 @@ PAGES = {
     "module": "reference/testing.html",
 }
 PICTURES = {"front": "svg.marble", "operator": "svg.marble", "lesson": ".schedule svg"}
+DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
+SCROLLING = "pre, table, .table-wrapper, .marble-scroll, .schedule, .sidebar-scroll, .toc-drawer"
+"""What scrolls in a box of its own, or comes in from the side."""
+
+KEPT = Path("build/screenshots")
 
 
 @pytest.fixture(scope="session")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("screenshots")
+def shots() -> Path:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    return KEPT
 
 
 @pytest.fixture
@@ -63,24 +71,98 @@ def lightness(page: Any, selector: str, what: str) -> float:
     return sum(numbers) / 3
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_page_has_its_picture_in_the_light_and_in_the_dark(
-    opened: Callable[..., Any], shots: Path, name: str, scheme: str
-) -> None:
-    page = opened(name, color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    box = page.locator(PICTURES[name]).first.bounding_box()
-    assert box["width"] > 250
-    assert box["height"] > 100
-    page.screenshot(path=shots / f"{name}-{scheme}.png", full_page=True)
-    ink = lightness(page, "svg.marble .code" if name != "lesson" else ".schedule .ink", "fill")
-    paper = lightness(page, "body", "backgroundColor")
-    assert abs(ink - paper) > 150  # it can be read
-    assert (paper > 128) == (scheme == "light")
+def test_a_page_can_be_read_in_the_light_and_in_the_dark(opened: Callable[..., Any], shots: Path, name: str) -> None:
+    shares = []
+    for scheme in ("light", "dark"):
+        page = opened(name, color_scheme=scheme, viewport=DESKTOP)
+        shot = page.screenshot(path=shots / f"{name}-{scheme}.png", full_page=True)
+        shares.append(share_of_light_pixels(page, shot))
+        assert faults(page, DESKTOP["width"]) == []
+        box = page.locator(PICTURES[name]).first.bounding_box()
+        assert box["width"] > 250
+        assert box["height"] > 100
+        ink = lightness(page, "svg.marble .code" if name != "lesson" else ".schedule .ink", "fill")
+        paper = lightness(page, "body", "backgroundColor")
+        assert abs(ink - paper) > 150  # it can be read
+    light, dark = shares
+    assert 0.8 < light < 0.999, "mostly paper, and something on it"
+    assert 0.001 < dark < 0.2
+
+
+def faults(page: Any, width: int) -> list[tuple[object, ...]]:
+    """Of the page as it is laid out, and of its own part by axe: contrast, names, keyboard. The rest is the theme's."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    texts = page.evaluate(TEXTS, SCROLLING)
+    assert len(texts) > 100
+    without = {"definition-list": {"enabled": False}}  # Sphinx's: a signature on several lines is a dl without a dt
+    by_axe = Axe().run(page, "article", {"rules": without, "preload": False}).response["violations"]
+    found: list[tuple[object, ...]] = [(broken["id"], broken["nodes"][0]["html"]) for broken in by_axe]
+    found += [("one text on another", *pair) for pair in overlaps(texts)]
+    found += [
+        ("cut off", text["text"])
+        for text in texts
+        if text["within"] == [0, width] and (text["at"][0] < -0.5 or text["at"][2] > width + 0.5)
+    ]
+    if (wide := page.evaluate("document.scrollingElement.scrollWidth")) > width:
+        found.append(("scrolls sideways", wide))
+    return found
+
+
+def share_of_light_pixels(page: Any, shot: bytes) -> float:
+    """From 0, all is dark, to 1, all is light: of what was kept."""
+    share: float = page.evaluate(
+        """async picture => {
+          const bitmap = await createImageBitmap(await (await fetch("data:image/png;base64," + picture)).blob());
+          const {width, height} = bitmap;
+          const drawn = new OffscreenCanvas(width, height).getContext("2d");
+          drawn.drawImage(bitmap, 0, 0);
+          const pixels = drawn.getImageData(0, 0, width, height).data;
+          let light = 0;
+          for (let at = 0; at < pixels.length; at += 4) light += pixels[at] + pixels[at + 1] + pixels[at + 2] > 384;
+          return light / (width * height);
+        }""",
+        base64.b64encode(shot).decode(),
+    )
+    return share
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "named"),
+    [
+        ("document.querySelector('article h1').style.transform = 'translateY(5rem)'", "one text on another"),
+        ("document.querySelector('article h1').style.marginLeft = '1200px'", "cut off"),
+        ("document.querySelector('article').style.width = '1400px'", "scrolls sideways"),
+        ("document.querySelector('article p').style.color = '#ccc'", "color-contrast"),
+    ],
+)
+def test_what_cannot_be_read_is_seen(opened: Callable[..., Any], spoilt: str, named: str) -> None:
+    """The test above can fail."""
+    page = opened("front", color_scheme="light", viewport=DESKTOP)
+    page.evaluate(spoilt)
+    assert named in [fault[0] for fault in faults(page, DESKTOP["width"])]
+
+
+SECTIONS = ["Parameters", "Returns", "Raises", "Demand", "Cancellation", "Thread", "Example", "Origin"]
+
+
+def test_the_sections_of_an_operator_are_headings_that_look_the_same(opened: Callable[..., Any]) -> None:
+    page = opened("operator", viewport=DESKTOP)
+    found = page.evaluate(
+        """[...document.querySelectorAll("dl.py dd > dl.field-list > dt, dl.py dd > p.rubric")].map(heading => {
+          const looks = getComputedStyle(heading), box = heading.getBoundingClientRect();
+          const below = heading.nextElementSibling.getBoundingClientRect().top >= box.bottom - 1;
+          return [heading.firstChild.data, looks.fontSize, looks.fontWeight, looks.color, box.left, below];
+        })"""
+    )
+    assert [heading[0] for heading in found] == SECTIONS
+    assert len({tuple(heading[1:]) for heading in found}) == 1
+    assert found[0][-1]  # its text is below it
 
 
 def test_the_picture_follows_the_switch_of_the_page(opened: Callable[..., Any]) -> None:
-    page = opened("operator", color_scheme="light", viewport={"width": 1280, "height": 900})
+    page = opened("operator", color_scheme="light", viewport=DESKTOP)
     before = lightness(page, "svg.marble .code", "fill")
     page.evaluate("document.body.dataset.theme = 'dark'")
     assert before < 80
@@ -95,8 +177,8 @@ def test_a_page_fits_on_a_phone(opened: Callable[..., Any], shots: Path, name: s
 
 
 def test_threads_have_colours_that_can_be_told_apart(opened: Callable[..., Any]) -> None:
-    page = opened("front", viewport={"width": 1280, "height": 900})
+    page = opened("front", viewport=DESKTOP)
     fills = page.evaluate(
-        "[...document.querySelectorAll('svg.marble .marble-of')].map(it => getComputedStyle(it).fill)"
+        "[...document.querySelectorAll('svg.marble .marble-of')].map(circle => getComputedStyle(circle).fill)"
     )
     assert len(set(fills)) >= 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -62,6 +64,33 @@ def test_the_page_of_each_operator_has_its_picture(site: Path) -> None:
     for member in names.members():
         text = (site / "reference" / "flow" / f"{member.name}.html").read_text()
         assert text.count('class="marble"') == (member.name not in WITHOUT), member.name
+
+
+def test_a_class_that_is_a_flow_has_its_own_members_on_its_page_and_not_those_of_flow(site: Path) -> None:
+    members = {member.name for member in names.members()}
+    found = documented(site)
+    repeated = []
+    for module in names.modules():
+        for name, thing in module.homes.items():
+            if inspect.isclass(thing) and issubclass(thing, Flow) and thing is not Flow:
+                path = f"{module.name}.{name}"
+                assert path in found
+                repeated += [f"{path}.{member}" for member in members - set(vars(thing)) if f"{path}.{member}" in found]
+    assert repeated == []
+
+
+def test_no_page_of_the_reference_has_what_only_python_prints(site: Path) -> None:
+    """Signatures are what the source says, a block of a docstring is a block, and no sentence is taken for a list."""
+    found = []
+    for path in (site / "reference").rglob("*.html"):
+        text = path.read_text()
+        for signature in re.findall(r'<dt class="sig .*?</dt>', text, re.DOTALL):
+            said = unescape(re.sub("<[^>]+>", "", signature))
+            if re.search(r"[~<>]|collections\.abc|typing\.|, _|\(_", said):
+                found.append((path.name, said))
+        found += [(path.name, tag) for tag in ("<blockquote", '<ol class="arabic', "system-message") if tag in text]
+        found += [(path.name, base) for base in re.findall(r"Bases: <code[^>]*><span[^>]*>(_\w+|object)<", text)]
+    assert found == []
 
 
 def test_the_readme_is_short() -> None:

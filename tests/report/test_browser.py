@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_layout import TEXTS, overlaps
 
 from reactive_runtime.report import write_report
 from report.conftest import NASTY, history
@@ -142,42 +143,6 @@ def test_what_is_folded_is_printed(opened: Callable[..., Any], shots: Path) -> N
     assert (shots / "printed.pdf").read_bytes().startswith(b"%PDF")
 
 
-TEXTS = """() => {
-  // Each line of each text that is shown: what it says, its box, and the box that it is cut off by, if any.
-  const found = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const parent = node.parentElement;
-    if (!node.data.trim() || parent.closest("script, title, [hidden]") || !parent.checkVisibility()) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const scrolls = parent.closest(".wide, pre");
-    const box = scrolls ? scrolls.getBoundingClientRect() : document.documentElement.getBoundingClientRect();
-    for (const it of range.getClientRects()) {
-      const at = [it.left, it.top + scrollY, it.right, it.bottom + scrollY];
-      if (it.width > 0.5) found.push({text: node.data.trim(), at, within: [box.left, box.right]});
-    }
-  }
-  return found;
-}"""
-
-LEADING = 3.0
-"""Pixels by which two lines, one below the other, may overlap: the boxes of a font are higher than its letters."""
-
-
-def overlaps(texts: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    found = []
-    texts = sorted(texts, key=lambda item: item["at"][1])
-    for number, one in enumerate(texts):
-        left, _, right, bottom = one["at"]
-        for other in texts[number + 1 :]:
-            if other["at"][1] >= bottom - LEADING:
-                break
-            if other["at"][0] < right - 0.5 and left < other["at"][2] - 0.5:
-                found.append((one["text"], other["text"]))
-    return found
-
-
 @pytest.mark.parametrize("width", [1280, 400])
 def test_of_64_scenarios_no_two_texts_overlap_and_none_is_cut_off(
     opened: Callable[..., Any], large: str, shots: Path, width: int
@@ -185,7 +150,7 @@ def test_of_64_scenarios_no_two_texts_overlap_and_none_is_cut_off(
     page = opened(large, viewport={"width": width, "height": 800})
     page.screenshot(path=shots / f"large_{width}.png", full_page=True)
     assert page.locator("figure:visible").count() == page.locator("#scenarios tbody tr:visible").count() == 64
-    texts = page.evaluate(TEXTS)
+    texts = page.evaluate(TEXTS, ".wide, pre")
     assert len(texts) > 64 * 12
     assert overlaps(texts) == []
     beyond = [
@@ -206,6 +171,6 @@ def test_what_lies_on_another_text_or_is_cut_off_is_seen(opened: Callable[..., A
     page = opened(large, viewport={"width": 1280, "height": 800})
     page.evaluate("document.querySelectorAll('figcaption')[7].style.transform = 'translateX(15rem)'")
     page.evaluate("document.querySelector('h2').style.marginLeft = '1200px'")
-    texts = page.evaluate(TEXTS)
+    texts = page.evaluate(TEXTS, ".wide, pre")
     assert overlaps(texts) != []
     assert any(text["at"][2] > text["within"][1] + 0.5 for text in texts)
