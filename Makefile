@@ -8,7 +8,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -40,9 +40,10 @@ judge-nightly: .venv/ready
 	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
 	$(BIN)/python benchmarks/scale.py --unit 1000000 --runs 10 --run-records 100000 --one 100000 --rounds 1
 
-# Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow.
+# Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
 kills-nightly: .venv/ready
-	TRACE_KILLS=40 $(BIN)/python -m pytest tests/spark/test_kills.py
+	TRACE_KILLS=40 $(BIN)/python -m pytest -m "" tests/spark/test_kills.py
+	$(BIN)/python -m pytest -m nightly --ignore tests/spark/test_kills.py
 
 # Side by side on all cores; plain `pytest` runs them one after the other.
 WORKERS ?= $(shell nproc)
@@ -92,19 +93,24 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 
 # Two checkers, since each sees what the other does not, over all that is Python; then how many of the public names have a type that is certain.
-types: .venv/ready
+types: types-mypy types-pyright
+
+types-mypy: .venv/ready
 	$(BIN)/mypy
 	MYPYPATH=. $(BIN)/mypy --explicit-package-bases stress examples
 	MYPYPATH=tests:. $(BIN)/mypy --explicit-package-bases tests
 	MYPYPATH=benchmarks:tests $(BIN)/mypy --explicit-package-bases benchmarks
+
+types-pyright: .venv/ready
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	PYTHONPATH=$(CURDIR) $(BIN)/basedpyright --pythonpath $(BIN)/python --verifytypes reactive_runtime --ignoreexternal --outputjson | $(BIN)/python -c "import json, sys; score = json.load(sys.stdin)['typeCompleteness']['completenessScore']; print(f'types: {score:.2%} of the public names are known'); sys.exit(score < 0.99)"
 
 layers: .venv/ready
 	$(BIN)/lint-imports
 
-# Under a minute: what to run before each commit.
-check: lint types layers test-core
+# Under a minute: what to run before each commit. Two at a time, each with its output in one piece, where make can do that.
+check: .venv/ready
+	$(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) lint types-pyright types-mypy layers test-core
 
 # The workflow of .github, by actionlint. Needs Go, which builds it; no package of Python or Debian has it.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

@@ -1,4 +1,4 @@
-"""The same on a standalone cluster: a master and two workers on this machine, one of which is lost on the way."""
+"""The same on a standalone cluster on this machine: a master and a worker; at night two, one of which is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sinks import PATIENCE, until
 
 pytestmark = pytest.mark.timeout(300)
 
-DRIVER = """
+DIRECTIONS = """
 import sys, threading
 from pathlib import Path
 from reactive_runtime import Flow
@@ -37,7 +37,9 @@ print(sum(row[0] for row in Flow.from_dataframe(doubled)), metrics.given, flush=
 written = Flow.range(100).map(lambda n: (n,)).to_spark(spark, "n long", batch_rows=40)
 print(written.parquet(folder / "out").result(), flush=True)
 print(spark.read.parquet(str(folder / "out")).count(), flush=True)
+"""
 
+LOSSES = """
 def lost(batches):
     import os, pathlib, threading
     mine = pathlib.Path(where) / "began"
@@ -103,32 +105,55 @@ def listening(port: int) -> bool:
         return item.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_all_directions_on_a_cluster_a_worker_that_is_lost_and_a_session_that_is_stopped(tmp_path: Path) -> None:
+@contextmanager
+def cluster(folder: Path, count: int) -> Iterator[tuple[str, list[int]]]:
+    """A master and so many workers; gives the address, and the processes of the workers."""
     port, master = a_port(), "org.apache.spark.deploy.master.Master"
     address = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         stack.enter_context(running(master, "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(a_port())))
         until(lambda: listening(port))
         workers = []
-        for number in range(2):
-            places = ("--work-dir", str(tmp_path / f"work-{number}"), "--webui-port", str(a_port()))
+        for number in range(count):
+            places = ("--work-dir", str(folder / f"work-{number}"), "--webui-port", str(a_port()))
             kind = "org.apache.spark.deploy.worker.Worker"
             begun = stack.enter_context(running(kind, "--cores", "1", "--memory", "1g", *places, address))
             workers.append(begun.pid)
-        driver = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, address, str(tmp_path)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        try:
-            until(lambda: (tmp_path / "worker").exists() or driver.poll() is not None)
-            worker = os.getpgid(parent_of(int((tmp_path / "worker").read_text())))
-            os.killpg(worker, signal.SIGKILL)  # the one that the task was on, and its executor with it
-            told, _ = driver.communicate(timeout=PATIENCE * 4)
-        finally:
-            driver.kill()
-            driver.wait()
+        yield address, workers
+
+
+@contextmanager
+def driving(program: str, address: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The program of a driver, until it has ended."""
+    driver = subprocess.Popen(
+        [sys.executable, "-c", program, address, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield driver
+    finally:
+        driver.kill()
+        driver.wait()
+
+
+def test_elements_go_in_all_directions_on_a_cluster(tmp_path: Path) -> None:
+    with cluster(tmp_path, 1) as (address, _), driving(DIRECTIONS, address, tmp_path) as driver:
+        told, _ = driver.communicate(timeout=PATIENCE * 4)
+    assert told.splitlines() == ["999000 1000", "100", "100"]
+
+
+@pytest.mark.nightly
+def test_a_worker_that_is_lost_and_a_session_that_is_stopped_on_a_cluster(tmp_path: Path) -> None:
+    with (
+        cluster(tmp_path, 2) as (address, workers),
+        driving(DIRECTIONS + LOSSES, address, tmp_path) as driver,
+    ):
+        until(lambda: (tmp_path / "worker").exists() or driver.poll() is not None)
+        worker = os.getpgid(parent_of(int((tmp_path / "worker").read_text())))
+        os.killpg(worker, signal.SIGKILL)  # the one that the task was on, and its executor with it
+        told, _ = driver.communicate(timeout=PATIENCE * 4)
     assert worker in workers
     *results, lost = told.splitlines()[:5]
     assert results == ["999000 1000", "100", "100", "499500"]

@@ -72,7 +72,7 @@ def ended(folder: Path) -> bool:
     return seen() == before
 
 
-@pytest.mark.parametrize("pool", ["threads", "processes-per-scenario"])
+@pytest.mark.parametrize("pool", ["threads", pytest.param("processes-per-scenario", marks=pytest.mark.nightly)])
 def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp_path: Path, pool: str) -> None:
     (tmp_path / "theirs.py").write_text(THEIRS)
     rng = random.Random(KILLS)
@@ -122,6 +122,7 @@ def parquet_rows(out: Path, table: str) -> int:
     return sum(parquet.read_metadata(item).num_rows for item in out.glob(f"{table}/run=*/*.parquet"))
 
 
+@pytest.mark.nightly
 def test_follow_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     command = [*COMMAND, "verify", str(runs), "--out", str(out), "--follow", *SPARK]

@@ -441,6 +441,7 @@ query.processAllAvailable()
 """
 
 
+@pytest.mark.nightly
 def test_a_flow_that_is_killed_together_with_its_query_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
     """What most programs are: the flow and the query in one process. At the end each number is there once."""
     out = tmp_path / "out"
