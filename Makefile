@@ -56,7 +56,7 @@ test-jvm: jvm-tools .venv/ready
 
 # A part of `make test` each, for a job of its own. The second needs no Spark, no JVM and no browser: GROUP=test is enough.
 test-core: .venv/ready
-	$(BIN)/python -m pytest -q tests/core tests/test_style.py
+	$(BIN)/python -m pytest -q tests/core tests/test_style.py tests/test_docstrings.py
 
 THREADS := core connections models operators tck explore exits testing
 test-threads: .venv/ready
