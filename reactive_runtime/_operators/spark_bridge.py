@@ -252,7 +252,7 @@ class SparkOperators(FlowBase[T_co]):
         Origin:
             `DataFrameWriter` of Spark, with demand.
         """
-        sink: SparkSink[T_co] = _spark("sinks").SparkSink(self, spark, schema, batch_rows, seconds)
+        sink: SparkSink[T_co] = _spark("spark_sink").SparkSink(self, spark, schema, batch_rows, seconds)
         return sink
 
 
