@@ -14,7 +14,7 @@ def range_on_a_thread(context: Context) -> Publisher[int]:
 
 @scenario(elements=50, live=24, tags=["smoke"])
 def range_on_the_callers(context: Context) -> Publisher[int]:
-    """A range that runs on whichever thread requests: the demand counter under direct fire."""
+    """A range that runs on whichever thread requests: they all add to one demand counter."""
     return Flow.range(50)
 
 

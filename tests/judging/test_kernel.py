@@ -58,6 +58,12 @@ def test_the_reference_accuses_as_the_checker_shows(make: Any) -> None:
         break
 
 
+def test_each_rule_has_a_function_here_and_in_the_reference() -> None:
+    in_the_reference = {rule for rules in CONDITIONS.values() for rule, _ in rules}
+    assert set(RULES) - in_the_reference == set()
+    assert [rule for rule, judges in BREAKS.items() if not judges] == []
+
+
 def test_every_breach_is_found_and_nothing_else_is_accused() -> None:
     lists = named_lists()
     records = [item._replace(run=name) for name, of in lists.items() for item in of]
