@@ -128,8 +128,8 @@ class ConnectableFlow(Flow[T]):
         """Subscribe to the source, unless there is a connection that goes on.
 
         Returns:
-            A handle whose `cancel` cancels the source. The subscribers of that connection then get nothing more, and no
-            end. After the end, or a cancel, `connect` begins anew.
+            A handle whose `cancel` cancels the source. The subscribers of that connection then get what waits for them
+            already, and no end. After the end, or a cancel, `connect` begins anew.
         """
         return Disposable(Connection(self._line.connect()))
 

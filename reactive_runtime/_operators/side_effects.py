@@ -384,11 +384,11 @@ class SideEffectOperators(FlowBase[T_co]):
             level: The level of the lines, an int of `logging`.
 
         Returns:
-            A flow of the same signals. It fails with the error that the logger raises, a TypeError where `level` is not
-            an int.
+            A flow of the same signals. It fails with the error that the logger raises.
 
         Raises:
-            TypeError: `name` is not a str.
+            TypeError: `name` is not a str, or `level` is no int.
+            ValueError: `level` is negative.
 
         Demand:
             Passes through.
@@ -409,6 +409,7 @@ class SideEffectOperators(FlowBase[T_co]):
         """
         if not isinstance(name, str):
             raise TypeError(f"log: name must be a str, not {type(name).__name__}")
+        at_least("log", "level", 0, level)
         return _tapped(f"log({name})", self, _Log(logging.getLogger(name), level))
 
     def named(self, name: str) -> Flow[T_co]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -257,4 +258,10 @@ class SparkOperators(FlowBase[T_co]):
 
 
 def _spark(module: str) -> Any:
-    return import_module(f"reactive_runtime.spark.{module}")
+    """A module of the bridge, which needs the extra."""
+    try:
+        return import_module(f"reactive_runtime.spark.{module}")
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.startswith("reactive_runtime"):
+            raise
+        raise MissingDependencyError(f"Spark needs {error.name}: pip install 'reactive-runtime[spark]'") from error

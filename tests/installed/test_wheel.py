@@ -110,6 +110,16 @@ def test_without_extras_the_core_works(bare: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "call", ["Flow.from_dataframe(None)", "Flow.from_stream(None)", "Flow.range(3).to_spark(None)"]
+)
+def test_without_extras_the_bridge_to_spark_names_its_own(bare: Path, folder: Path, call: str) -> None:
+    done = run(bare / "python", "-c", f"from reactive_runtime import Flow; {call}", cwd=folder)
+    assert done.returncode == 1
+    assert "MissingDependencyError: Spark needs " in done.stderr
+    assert done.stderr.endswith(": pip install 'reactive-runtime[spark]'\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "package", "extra"),
     [
         (["stress", "--list"], "numpy", "cli"),

@@ -60,6 +60,8 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.retry(-1), ValueError, "retry: n must be at least 0"),
     (lambda: F.retry_backoff(1, T, jitter=2), ValueError, "retry_backoff: jitter must be a fraction from 0 to 1"),
     (lambda: F.on_error_resume(str, when=int), TypeError, "on_error_resume: when must be a class of exceptions"),
+    (lambda: F.log(level="x"), TypeError, "log: level must be an int"),
+    (lambda: F.log(level=-1), ValueError, "log: level must be at least 0"),
     (lambda: F.merge_with(NO), TypeError, "merge_with: other 1 must be a publisher, not int"),
     (lambda: F.take_until(NO), TypeError, "take_until: other must be a publisher, not int"),
     (lambda: F.pausable(NO), TypeError, "pausable: a Valve is needed, not int"),
