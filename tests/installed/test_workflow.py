@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,58 @@ def test_there_are_jobs() -> None:
 def test_each_target_is_one_of_the_makefile(target: str) -> None:
     done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+JOB = {"name", "if", "needs", "strategy", "runs-on", "timeout-minutes", "env", "permissions", "steps"}
+STEP = {"name", "id", "if", "uses", "with", "run", "env", "working-directory"}
+CONTEXTS = {
+    "github": {"workflow", "event_name", "ref", "run_id", "run_attempt"},
+    "runner": {"os", "arch", "environment"},
+}
+
+
+def faults_of(workflow: dict[str, Any]) -> list[str]:
+    """What the workflow has that it may not have. `make workflows` says more, and needs Go."""
+    found = []
+    for name, job in workflow["jobs"].items():
+        found += [f"{name}: {key}" for key in set(job) - JOB]
+        found += [f"{name}: no {key}" for key in ("runs-on", "timeout-minutes", "steps") if key not in job]
+        needs = job.get("needs", [])
+        found += [f"{name}: needs {other}" for other in ([needs] if isinstance(needs, str) else needs)
+                  if other not in workflow["jobs"]]  # fmt: skip
+        known = {**CONTEXTS, "matrix": set(job.get("strategy", {}).get("matrix", {}))}
+        for context, key in re.findall(r"\b(github|runner|matrix)\.(\w+)", yaml.safe_dump(job)):
+            if key not in known[context]:
+                found.append(f"{name}: {context}.{key}")
+        for step in job.get("steps", []):
+            found += [f"{name}: {key}" for key in set(step) - STEP]
+            if ("uses" in step) == ("run" in step):
+                found.append(f"{name}: a step either uses an action or runs a command")
+            if not re.fullmatch(r"[\w-]+(/[\w-]+)+@v\d+", step.get("uses", "actions/checkout@v4")):
+                found.append(f"{name}: {step['uses']}")
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_workflow_has_what_a_workflow_may_have(file: Path) -> None:
+    assert faults_of(yaml.safe_load(file.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ("matrix.work ==", "matrix.wrok ==", "nightly: matrix.wrok"),
+        ("runner.arch", "runner.archi", "nightly: runner.archi"),
+        ("runs-on: ubuntu-latest", "run-on: ubuntu-latest", "check: no runs-on"),
+        ("runs-on: ubuntu-latest", "runs-on: ubuntu-latest\n    needs: [chekc]", "check: needs chekc"),
+        ("- uses: actions/checkout@v4", "- use: actions/checkout@v4", "check: use"),
+        ("actions/setup-go@v5", "actions/setup-go", "check: actions/setup-go"),
+    ],
+)
+def test_what_is_wrong_in_a_workflow_is_named(right: str, wrong: str, named: str) -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert right in text
+    assert named in faults_of(yaml.safe_load(text.replace(right, wrong)))
 
 
 def test_each_python_of_the_classifiers_has_a_job() -> None:
