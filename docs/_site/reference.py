@@ -81,7 +81,7 @@ def readable(signature: str) -> str:
 
 def shown_bases(cls: type) -> list[Any]:
     """The bases that say something to a reader: no `object`, no means of typing; for a private one, its own."""
-    found = []
+    found: list[Any] = []
     for base in getattr(cls, "__orig_bases__", cls.__bases__):
         origin = getattr(base, "__origin__", base)
         if origin in (object, Generic, Protocol):
