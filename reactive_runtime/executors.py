@@ -697,11 +697,11 @@ def clock_in(context: Context | None = None) -> Clock:
 def forget_shared_clock() -> None:
     """The next flow without a clock of its own makes the shared one anew. For an exploration, whose threads have ended.
 
-    Not exported: a program has no use for it.
+    Called while no flow runs, and without the lock: to take it would be a step of the program that is explored. Not
+    exported: a program has no use for it.
     """
     global _shared
-    with _sharing:
-        _shared = None
+    _shared = None
 
 
 class _ContextClock:
