@@ -110,7 +110,7 @@ def test_without_extras_the_core_works(bare: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["Flow.from_dataframe(None)", "Flow.from_stream(None)", "Flow.range(3).to_spark(None)"]
+    "call", ["Flow.from_dataframe(None)", "Flow.from_stream(None)", "Flow.range(3).to_spark(None, None)"]
 )
 def test_without_extras_the_bridge_to_spark_names_its_own(bare: Path, folder: Path, call: str) -> None:
     done = run(bare / "python", "-c", f"from reactive_runtime import Flow; {call}", cwd=folder)
