@@ -15,6 +15,8 @@ __all__ = ["Pipeline"]
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 
 class Pipeline(Generic[A, B]):
@@ -41,7 +43,7 @@ class Pipeline(Generic[A, B]):
         self._calls = calls
 
     @staticmethod
-    def of(fn: Callable[[Flow[A]], Flow[B]], /) -> Pipeline[A, B]:
+    def of(fn: Callable[[Flow[C]], Flow[D]], /) -> Pipeline[C, D]:
         """The operators that `fn` calls on the flow it is given, with the types of its argument and its result.
 
         `fn` is called once, here, with a pipeline in place of the flow: it has the operators, no elements.

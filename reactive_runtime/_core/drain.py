@@ -62,8 +62,8 @@ class Drain:
 
         `owned`: begin in the hands of the creator, who ends the hold with `_launch`.
         """
-        self.executor = executor
-        self.lock = primitives.Lock()
+        self.executor: Executor | None = executor
+        self.lock: primitives.Lock = primitives.Lock()
         self._demand = 0  # lock; 0 <= _demand <= MAX_DEMAND
         self._busy = owned  # lock; True while a thread owns the drain, and for ever once it is closed
         self._lingering = None if executor is None else Lingering()  # the owner's

@@ -96,22 +96,22 @@ class DrainContext(Drain):
 
     def __init__(self, executor: Executor | None = None, home: Executor | None = None) -> None:
         super().__init__(executor, owned=True)
-        self.home = executor if home is None else home
-        self.guest = False  # set once, before it starts; it has a home, and may be begun anywhere else
-        self.hears = False  # the owner's; it hears from elsewhere, and an upstream of it may keep a thread of its home
-        self.away = False  # the owner's; it is not at home, and leaves there what may keep its thread
-        self.deferred = False  # the owner's; something was left
+        self.home: Executor | None = executor if home is None else home
+        self.guest: bool = False  # set once, before it starts; it has a home, and may be begun anywhere else
+        self.hears: bool = False  # the owner's; it hears from elsewhere; an upstream may keep a thread of its home
+        self.away: bool = False  # the owner's; it is not at home, and leaves there what may keep its thread
+        self.deferred: bool = False  # the owner's; something was left
         self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
         self._summoned = False  # lock; a task of it waits in an executor's queue, and owns nothing
-        self.gave_way = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
+        self.gave_way: bool = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
         self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
-        self.stopped = False  # written under lock, never taken back; the loops' look at it may be late
+        self.stopped: bool = False  # written under lock, never taken back; the loops' look at it may be late
         self._calls: list[Callable[[], object]] | None = None  # lock; None where there are none
         self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # lock; subscriptions to upstreams that are being made
         self._over = False  # lock; it is closed, and the end was signalled
         self._patience: int = -1  # set once, before it starts; see `_core.fuse`
-        self.work_left = WORK  # the owner's; so many elements more, and the tree gives way
+        self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
         self.raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came

@@ -87,7 +87,7 @@ class Failure:
 
     def __init__(self, error: BaseException, spread: Spread | None = None, *, kept: bool = False) -> None:
         """`spread`: of all its readers. `kept`: those who come later can have it, and it is lost by none who leaves."""
-        self.error = error  # as it was signalled
+        self.error: BaseException = error  # as it was signalled
         self._spread = spread
         self._traceback: TracebackType | None = error.__traceback__  # as it came
         self._known = kept or _goes_up(error)  # it was raised, or is never to be hooked

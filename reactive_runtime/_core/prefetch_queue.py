@@ -552,7 +552,7 @@ class Upstream(Drain):
         super().__init__()
         self._queue = queue
         self._ours = isinstance(subscription, Drain | Relayed)
-        self.submits = isinstance(subscription, Drain) and subscription.executor is not None
+        self.submits: bool = isinstance(subscription, Drain) and subscription.executor is not None
         self._subscription: Subscription | None = subscription  # lock; None once it has been cancelled
         self._cancelled = False  # lock; a cancel is wanted
         self._ended = False  # lock; it has signalled its end, and a request that waits here is not made (2.4)

@@ -161,6 +161,7 @@ class SubscriberBuffer(FilledQueue):
         if given and (given >= self.capacity >> 2 or not self.lag()):  # what was handed on has gone its way
             self._given = 0
             self.on_room()
+        element, full = None, False
         with self._lock:
             if not self._items and not self._over:
                 return PENDING

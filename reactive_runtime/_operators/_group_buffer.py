@@ -146,6 +146,7 @@ class Box(FilledQueue):
         return self
 
     def __next__(self) -> Any:
+        element, short = None, False
         with self._lock:
             if not self._items and not self._over:
                 return PENDING
