@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime.errors import MissingDependencyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
 
