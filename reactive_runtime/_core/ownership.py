@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 OWNER: Final = "owner"
 LOCK: Final = "lock"
 
-_marked: Final[dict[str, dict[str, str]]] = {}  # written while the package is imported: mark by method, by class
+_marked: Final[dict[tuple[str, str], dict[str, str]]] = {}  # written by imports: the mark by method, by class
 
 
 def owner_only(method: F) -> F:
@@ -40,7 +40,7 @@ def with_lock(method: F) -> F:
 
 def _mark(method: F, mark: str) -> F:
     of, _, name = method.__qualname__.rpartition(".")
-    _marked.setdefault(of, {})[name] = mark
+    _marked.setdefault((method.__module__, of), {})[name] = mark
     return method
 
 
@@ -51,7 +51,6 @@ def checked(drain_of: Callable[[Any], Any], *classes: type) -> Iterator[list[str
     `drain_of` finds the drain of an object. What is wrong raises an AssertionError as well. For one thread, which turns
     it on while nothing runs.
     """
-    wrong: list[str] = []
     inside = _Inside()
     replaced = [
         (cls, name, method, mark)
@@ -60,9 +59,9 @@ def checked(drain_of: Callable[[Any], Any], *classes: type) -> Iterator[list[str
         if (mark := _mark_of(cls, name)) is not None
     ]
     for cls, name, method, mark in replaced:
-        setattr(cls, name, _watched(method, mark, drain_of, inside, wrong))
+        setattr(cls, name, _watched(method, mark, drain_of, inside))
     try:
-        yield wrong
+        yield inside.wrong
     finally:
         for cls, name, method, _ in replaced:
             setattr(cls, name, method)
@@ -70,7 +69,7 @@ def checked(drain_of: Callable[[Any], Any], *classes: type) -> Iterator[list[str
 
 def _mark_of(cls: type, name: str) -> str | None:
     """The mark of a method of this name in the class, or in one above it."""
-    marks = (_marked.get(base.__qualname__, {}).get(name) for base in cls.__mro__)
+    marks = (_marked.get((base.__module__, base.__qualname__), {}).get(name) for base in cls.__mro__)
     return next(filter(None, marks), None)
 
 
@@ -81,11 +80,17 @@ def _below(cls: type[Any]) -> Iterator[type[Any]]:
 
 
 class _Inside:
-    """The threads that are inside methods for an owner, by drain."""
+    """The threads that are inside methods for an owner, by drain; and what was wrong."""
 
     def __init__(self) -> None:
         self._lock = primitives.Lock()
+        self.wrong: list[str] = []  # _lock; read when the flows have ended
         self._threads: dict[int, tuple[int, int]] = {}  # _lock; thread and depth, by the id of a drain that is alive
+
+    def note(self, line: str) -> None:
+        """That was wrong."""
+        with self._lock:
+            self.wrong.append(line)
 
     def enter(self, drain: object) -> bool:
         """One more call; False: another thread is inside."""
@@ -105,11 +110,11 @@ class _Inside:
 
 
 def _watched(
-    method: Callable[..., Any], mark: str, drain_of: Callable[[Any], Any], inside: _Inside, wrong: list[str]
+    method: Callable[..., Any], mark: str, drain_of: Callable[[Any], Any], inside: _Inside
 ) -> Callable[..., Any]:
     def fail(what: str) -> AssertionError:
         line = f"{method.__qualname__} {what}"
-        wrong.append(line)
+        inside.note(line)
         return AssertionError(line)
 
     if mark == LOCK:

@@ -118,7 +118,7 @@ class PrefetchQueue(ReadyQueue):
 
     def attach(self, drain: DrainContext) -> None:
         self._drain = drain
-        self._lock = drain.lock
+        self._lock = drain.lock  # set once
         self._coming = True
         drain.failed = None  # what was raised before is dealt with
         drain.expect()

@@ -189,7 +189,7 @@ class SubscriberBuffer(FilledQueue):
     def exhausted(self) -> bool:
         with self._lock:
             self._handed = 0
-        return super().exhausted()
+            return self._over and not self._items
 
     def close(self) -> None:
         with self._lock:

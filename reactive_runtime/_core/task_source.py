@@ -64,7 +64,7 @@ class TaskSource(ReadyQueue):
 
     def attach(self, drain: DrainContext) -> None:
         self._drain = drain
-        self._lock = drain.lock
+        self._lock = drain.lock  # set once
 
     def reader(self) -> DrainContext:
         return self._drain
