@@ -101,10 +101,7 @@ class PulledSubscription(DrainContext):
                 self._note(invalid_demand(n))
                 return
             n = int(n)  # of a subclass: an IntEnum
-        with self.lock:
-            owner = self.claim(n)
-        if owner:
-            self._launch()
+        self.add(n)
 
     def cancel(self) -> None:
         """Stop, eventually; see `Subscription.cancel`."""
