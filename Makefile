@@ -45,10 +45,16 @@ kills-nightly: .venv/ready
 	TRACE_KILLS=40 $(BIN)/python -m pytest -m "" tests/spark/test_kills.py
 	$(BIN)/python -m pytest -m nightly --ignore tests/spark/test_kills.py
 
-# Side by side on all cores; plain `pytest` runs them one after the other.
+# Side by side; plain `pytest` runs them one after the other. First what waits most of the time, for a JVM, a process or
+# a timeout, with three workers a core; then what computes, with one.
 WORKERS ?= $(shell nproc)
+WAITING := $(wildcard tests/stress tests/spark tests/jvm tests/interop tests/oracle tests/docs tests/tck tests/exits tests/report tests/installed tests/judging tests/examples tests/test_docs.py)
+PYTEST := $(BIN)/python -m pytest --dist loadgroup
 test: .venv/ready
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
+	status=0; \
+	$(PYTEST) --numprocesses $$((3 * $(WORKERS))) $(WAITING) || status=$$?; \
+	$(PYTEST) --numprocesses $(WORKERS) tests $(WAITING:%=--ignore %) || status=$$?; \
+	exit $$status
 
 # The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
 test-jvm: jvm-tools .venv/ready
@@ -79,9 +85,9 @@ jvm-tools:
 hazards: .venv/ready
 	$(BIN)/python -m examples.hazards
 
-# The explorer on everything, with 5,000 schedules where CI has fewer.
+# The explorer on everything: searches go to their end, samples have 5,000 schedules.
 explore-nightly: .venv/ready
-	EXPLORE_SCHEDULES=5000 $(BIN)/python -m pytest tests/explore --timeout 3600
+	EXPLORE_SCHEDULES=5000 $(BIN)/python -m pytest tests/explore tests/connections --timeout 3600
 
 # Random chains of operators, here, in RxJava and in Reactor; a seed of its own each night. Prints the count by operator.
 ORACLE_CHAINS ?= 20000

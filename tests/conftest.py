@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ TOGETHER = ("stress", "spark", "jvm", "interop", "oracle", "docs")
 """Folders whose tests share something dear, a JVM, a Spark session or the built site. They come first, since they take
 long; and where tests run side by side, those of a folder run on one worker."""
 
+OWN_SESSION = ("test_cluster", "test_connect", "test_enrich", "test_kills", "test_sinks")
+"""Of the folder spark: what mostly waits for sessions and processes of its own, and runs beside the others."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
         if folder not in TOGETHER:
             return len(TOGETHER)
-        item.add_marker(pytest.mark.xdist_group(folder))
+        of_its_own = folder == "spark" and item.path.stem in OWN_SESSION
+        item.add_marker(pytest.mark.xdist_group(f"{folder}, apart" if of_its_own else folder))
         return TOGETHER.index(folder)
 
     items.sort(key=rank)  # stable
@@ -57,6 +62,13 @@ def nothing_vanishes(request: pytest.FixtureRequest) -> Iterator[None]:
 
 OWNED = ("connections", "exits", "models", "operators")
 """Folders whose tests run with `ownership_checked`."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_was_there_stays() -> None:
+    """What 15,000 tests are made of, and their modules: a test that collects garbage need not go through all that."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,4 +1,4 @@
-"""The steps of the state machines on two threads, in every schedule with two preemptions.
+"""The steps of the state machines on two threads, in every schedule with few preemptions.
 
 A new kind is one line in `KINDS`, a new race one in `RACES`.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from explore.racing import Hand
+from searching import holds_with_few_preemptions
 
 from reactive_runtime import Disposable, Flow
 from reactive_runtime.explore import call, cancel, explore_publisher
@@ -171,16 +172,8 @@ CASES += [(kind, race) for kind in ("publish", "replay") for race in BY_HAND]
 
 
 @pytest.mark.parametrize(("kind", "race"), CASES, ids=[f"{kind}-{race}" for kind, race in CASES])
-def test_every_schedule_with_two_preemptions_holds(kind: str, race: str) -> None:
+def test_every_schedule_with_few_preemptions_holds(kind: str, race: str) -> None:
     demand, actors = (RACES | BY_HAND)[race]
-    result = explore_publisher(
-        partial(Shared, kind),
-        actors,
-        demand=demand,
-        ascending=False,
-        finish=finish,
-        strategy="bounded",
-        bound=2,
-        schedules=100_000,
+    holds_with_few_preemptions(
+        partial(explore_publisher, partial(Shared, kind), actors, demand=demand, ascending=False, finish=finish)
     )
-    assert str(result.assert_holds().verdict) in ("exhausted", "bounded(2)")

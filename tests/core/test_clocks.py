@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow, KillSwitch, hooks
@@ -22,6 +25,7 @@ from reactive_runtime.executors import (
     clock_of,
 )
 from reactive_runtime.hot import PublishProcessor
+from reactive_runtime.testing import StepVerifier
 
 TIMED: dict[str, Callable[..., Flow[Any]]] = {
     "timer": lambda *clock: Flow.timer(2, *clock),
@@ -344,3 +348,106 @@ def test_a_wake_up_that_was_on_its_way_when_the_timer_began_anew_does_not_count(
     assert sink.elements == [], "2 has not had its silence"
     second()
     assert sink.elements == [2]
+
+
+# -- virtual time ----------------------------------------------------------------------------------------------
+
+
+def test_three_tenths_of_a_second_have_three_ticks_of_a_tenth() -> None:
+    verifier = StepVerifier(Flow.interval(0.1).take(3), clock=VirtualTimeExecutor())
+    verifier.then_wait(0.3).expect_next(0, 1, 2).expect_complete().verify()
+
+
+DECIMALS = st.integers(1, 10**6).map(lambda n: Decimal(n) / 1000) | st.decimals("0.000001", 5, places=6)
+
+
+WAITS = st.lists(st.tuples(st.integers(0, 20), st.just(Decimal(0)) | DECIMALS), max_size=8)
+"""Each of so many periods, and a bit: most end where a tick is due."""
+
+
+@settings(deadline=None)
+@example(Decimal("0.1"), [(3, Decimal(0))], 0)
+@given(DECIMALS, WAITS, st.sampled_from([0, 0.1, 1.7e9]))
+def test_ticks_are_as_many_as_the_exact_quotient_says(
+    period: Decimal, waits: list[tuple[int, Decimal]], start: float
+) -> None:
+    clock, sink, passed = VirtualTimeExecutor(start), Sink(), Decimal(0)
+    assume(sum(periods * period + more for periods, more in waits) / period < 500)
+    Flow.interval(float(period), clock).subscribe(sink)
+    for periods, more in waits:
+        wait = periods * period + more
+        clock.advance(float(wait))
+        passed += wait
+        assert len(sink.elements) == passed // period
+    sink.subscription.cancel()
+
+
+@settings(deadline=None)
+@example([Decimal("0.1"), Decimal("0.2")], 0)
+@example([Decimal("0.1")], 1.7e9)
+@given(st.lists(DECIMALS, min_size=1, max_size=8), st.sampled_from([0, 0.3, 1.7e9]))
+def test_what_is_scheduled_is_due_when_as_many_waits_have_passed(waits: list[Decimal], start: float) -> None:
+    clock, ran = VirtualTimeExecutor(start), list[int]()
+    clock.schedule(float(sum(waits)), ran.append, 1)
+    clock.schedule(float(sum(waits)) + 1e-9, ran.append, 2)
+    for wait in waits[:-1]:
+        clock.advance(float(wait))
+    clock.advance(float(waits[-1]) - 1e-9)
+    assert ran == []
+    clock.advance(1e-9)
+    assert ran == [1]
+    clock.advance(1e-9)
+    assert ran == [1, 2]
+
+
+ON_TIME: dict[str, tuple[Callable[[Flow[Any]], Flow[Any]], list[Any]]] = {
+    "delay": (lambda flow: flow.delay(0.2), [0]),
+    "debounce": (lambda flow: flow.concat_with(Flow.never()).debounce(0.2), [0]),
+    "batch_by": (lambda flow: flow.concat_with(Flow.never()).batch_by(9, 0.2), [[0]]),
+    "throttle": (lambda flow: flow.concat_with(Flow.timer(0.2)).throttle(0.2), [0, 0]),
+    "rate_limit": (lambda flow: flow.concat_with(Flow.just(1)).rate_limit(1, per=0.2), [0, 1]),
+    "timeout": (lambda flow: flow.concat_with(Flow.never()).timeout(0.2, fallback=Flow.just("late")), [0, "late"]),
+}
+
+
+@pytest.mark.parametrize("start", [0, 0.7, 1.7e9])
+@pytest.mark.parametrize("name", ON_TIME)
+def test_two_tenths_after_one_tenth_are_three_tenths(name: str, start: float) -> None:
+    """As floats they are more than 0.3, and at a time of day of today they differ from it by more than a nanosecond."""
+    operator, expected = ON_TIME[name]
+    sink = Sink()
+    with clock_of(VirtualTimeExecutor(start)) as clock:
+        operator(Flow.timer(0.1)).subscribe(sink)
+    clock.advance(0.1)
+    clock.advance(0.2)
+    assert sink.elements == expected
+    if sink.end is None:
+        sink.subscription.cancel()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ns"),
+    [(0, 0), (0.0, 0), (1e-12, 1), (1.4e-9, 1), (0.1, 10**8), (2**40, 2**40 * 10**9), (1e15 + 0.5, 10**24 + 5 * 10**8)],
+)
+def test_seconds_are_the_nearest_nanoseconds_and_a_delay_is_one_at_least(seconds: float, ns: int) -> None:
+    clock = VirtualTimeExecutor()
+    clock.advance(seconds)
+    assert clock.now_ns() == ns
+
+
+def test_a_clock_of_another_kind_counts_by_its_seconds() -> None:
+    class Plain:
+        def __init__(self) -> None:
+            self.inner = VirtualTimeExecutor()
+            self.now, self.schedule = self.inner.now, self.inner.schedule
+
+    clock, sink = Plain(), Sink()
+    Flow.interval(0.1, clock).take(3).subscribe(sink)
+    clock.inner.advance(0.3)
+    assert sink.elements == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("seconds", "error"), [(-1, ValueError), (float("nan"), ValueError), ("1", TypeError)])
+def test_a_clock_is_advanced_by_a_number_of_seconds(seconds: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="advance: seconds must be"):
+        VirtualTimeExecutor().advance(seconds)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bugs import classics
+from searching import NIGHT
 
 from examples.hazards.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
@@ -16,7 +17,7 @@ from reactive_runtime.explore.scenario import scenario_of
 from reactive_runtime.explore.session import Session
 from reactive_runtime.explore.task import CUT
 
-ENOUGH = 4_000
+ENOUGH = 4_000 if NIGHT else 1_000
 """Schedules after which brute force is not waited for."""
 
 

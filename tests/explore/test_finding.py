@@ -7,11 +7,12 @@ import statistics
 from typing import Any
 
 import pytest
+from searching import NIGHT
 
 from explore.programs import BROKEN, CORRECT, FIXED, Named
 from reactive_runtime.explore import explore
 
-SEEDS = range(20)
+SEEDS = range(20 if NIGHT else 5)
 MOST = int(os.environ.get("EXPLORE_SCHEDULES", "1000"))
 """Schedules for a program that nothing is wrong with; nightly 5,000."""
 
@@ -23,10 +24,11 @@ def test_there_are_fourteen_lessons_thirty_further_bugs_and_fifty_correct_progra
 
 
 @pytest.mark.parametrize("entry", BROKEN, ids=lambda item: item.name)
-def test_a_bug_is_found_with_each_of_twenty_seeds(entry: Named) -> None:
+def test_a_bug_is_found_with_each_seed(entry: Named) -> None:
     found = [_found_after(entry.program, seed) for seed in SEEDS]
     assert max(found) <= 1_000, found
-    assert statistics.median(found) <= 40, found
+    if NIGHT:  # of five seeds the median says little
+        assert statistics.median(found) <= 40, found
 
 
 def _found_after(program: Any, seed: int) -> int:

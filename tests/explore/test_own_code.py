@@ -1,12 +1,14 @@
-"""The package's own code holds: searched to the end for 2 preemptions, and sampled beyond."""
+"""The package's own code holds: searched to the end for few preemptions, and sampled beyond."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from searching import holds_with_few_preemptions
 
 from explore.own_code import LARGE, PAIRS, PROGRAMS, PUBLISHERS, SCENARIOS, Own, Reach
 from reactive_runtime.explore import cancel, explore, explore_publisher, programs, request
@@ -25,18 +27,17 @@ CASES = [
 
 
 @pytest.mark.parametrize(("own", "name"), CASES, ids=[f"{own.name}-{name}" for own, name in CASES])
-def test_every_schedule_with_two_preemptions_keeps_the_rules(own: Own, name: str) -> None:
-    result = explore_publisher(
-        own.factory,
-        ALL[name],
-        elements=own.elements,
-        ascending=own.ascending and own.elements != 1,
-        demand=1 if name in PROGRAMS else 0,
-        strategy="bounded",
-        bound=2,
-        schedules=50_000,
+def test_every_schedule_with_few_preemptions_keeps_the_rules(own: Own, name: str) -> None:
+    holds_with_few_preemptions(
+        partial(
+            explore_publisher,
+            own.factory,
+            ALL[name],
+            elements=own.elements,
+            ascending=own.ascending and own.elements != 1,
+            demand=1 if name in PROGRAMS else 0,
+        )
     )
-    assert str(result.assert_holds().verdict) in ("exhausted", "bounded(2)")
 
 
 SAMPLES = [(own, name) for own in PUBLISHERS if own.reach is Reach.SAMPLED for name in PROGRAMS]
@@ -72,9 +73,8 @@ def test_a_crowd_of_threads_keeps_the_rules(own: Own) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item: item.__name__)
-def test_executors_timers_and_sinks_hold_in_every_schedule_with_two_preemptions(scenario: Any) -> None:
-    result = explore(scenario, strategy="bounded", bound=2, schedules=50_000).assert_holds()
-    assert str(result.verdict) in ("exhausted", "bounded(2)")
+def test_executors_timers_and_sinks_hold_in_every_schedule_with_few_preemptions(scenario: Any) -> None:
+    holds_with_few_preemptions(partial(explore, scenario))
     explore(scenario, strategy="pct3", schedules=BEYOND).assert_holds()
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from searching import holds_with_few_preemptions
 
 from explore.racing import Applied, complete, complete_2, emit, fail, fail_2
 from reactive_runtime import Flow, Valve
@@ -20,11 +21,9 @@ from reactive_runtime.spec import MAX_DEMAND
 
 
 def explored(operator: Callable[..., Any], actors: Any, **options: Any) -> None:
-    """Hold in every schedule with two preemptions."""
-    given = {"strategy": "bounded", "bound": 2, "schedules": 100_000, "ascending": False, **options}
-    assert str(explore_publisher(partial(Applied, operator), actors, **given).assert_holds().verdict) in (
-        "exhausted",
-        "bounded(2)",
+    """Hold in every schedule with few preemptions."""
+    holds_with_few_preemptions(
+        partial(explore_publisher, partial(Applied, operator), actors, ascending=False, **options)
     )
 
 
