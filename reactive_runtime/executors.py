@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime._core.arguments import check_clock
+from reactive_runtime._core.arguments import check_clock, seconds_of
 from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
@@ -363,6 +363,10 @@ class _TimedExecutor(Executor):
         """The time, in seconds from some beginning."""
         raise NotImplementedError
 
+    def _due(self, delay: float) -> float:
+        """When a task is due that is scheduled now, by the measure of the timers."""
+        return self.now() + delay
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` as soon as can be, after what is due already.
 
@@ -406,7 +410,7 @@ class _TimedExecutor(Executor):
         task = _Task(fn, args, kwargs)
         self._book.enter(task.future)
         with self._changed:
-            self._timers.add(self.now() + delay, task)
+            self._timers.add(self._due(delay), task)
             self._changed.notify_all()
         task.future.add_done_callback(self._forget)
         return task.future
@@ -733,8 +737,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
+def nanoseconds_of(seconds: float) -> int:
+    """The nearest whole number of nanoseconds; at least 1 where `seconds` is above 0."""
+    fraction, whole = math.modf(seconds) if isinstance(seconds, float) else (0, seconds)
+    return int(whole) * SECOND + round(fraction * SECOND) or int(seconds > 0)
+
+
+def now_ns(clock: Clock) -> int:
+    """The time of a clock in nanoseconds, exactly where the clock counts them."""
+    counted: Callable[[], int] | None = getattr(clock, "now_ns", None)
+    return round(clock.now() * SECOND) if counted is None else counted()
+
+
+SECOND: Final = 10**9
+"""Nanoseconds."""
+
+
 class VirtualTimeExecutor(_TimedExecutor):
     """Timers on a clock that only `advance` moves; tasks run on the thread that advances it. For tests.
+
+    Time is counted in whole nanoseconds: seconds are rounded to the nearest, a delay above 0 to 1 at least. So three
+    times 0.1 seconds are 0.3 seconds.
 
     Args:
         start: The time at the beginning, in seconds.
@@ -749,7 +772,7 @@ class VirtualTimeExecutor(_TimedExecutor):
 
     def __init__(self, start: float = 0.0) -> None:
         super().__init__()
-        self._time = start  # _changed
+        self._time = nanoseconds_of(start)  # _changed
         self._advancing = 0  # _changed; the thread that moves the clock; 0: none does
 
     def runs_here(self) -> bool:
@@ -775,8 +798,19 @@ class VirtualTimeExecutor(_TimedExecutor):
         Returns:
             The virtual time. Inside a task it is the time at which that was due.
         """
+        return self.now_ns() / SECOND
+
+    def now_ns(self) -> int:
+        """Virtual nanoseconds, from `start`. Operators with a clock count by them.
+
+        Returns:
+            The virtual time, exactly.
+        """
         with self._changed:
             return self._time
+
+    def _due(self, delay: float) -> int:
+        return self.now_ns() + nanoseconds_of(delay)
 
     def advance(self, seconds: float = 0.0) -> None:
         """Move the clock on by `seconds`, stopping at each task that is due on the way to run it.
@@ -787,6 +821,7 @@ class VirtualTimeExecutor(_TimedExecutor):
             seconds: Seconds, from 0. 0 runs what is due now.
 
         Raises:
+            TypeError: `seconds` is no number.
             ValueError: `seconds` is below 0, or not finite.
             RuntimeError: The clock is moving already: called inside a task, or while another thread advances it.
             BaseException: An interrupt in a task, what is no `Exception`, goes on up.
@@ -794,13 +829,12 @@ class VirtualTimeExecutor(_TimedExecutor):
         Thread:
             May be called on any thread; the tasks run on it.
         """
-        if not (0 <= seconds < math.inf):
-            raise ValueError(f"advance: seconds must be a number from 0, not {seconds}")
+        seconds_of("advance", "seconds", seconds)
         with self._changed:
             if self._advancing:
                 raise RuntimeError("advance: the clock is moving already; schedule a task instead")
             self._advancing = primitives.get_ident()
-            end = self._time + seconds
+            end = self._time + nanoseconds_of(seconds)
         try:
             while (task := self._next_until(end)) is not None:
                 task.run_here()
@@ -808,13 +842,13 @@ class VirtualTimeExecutor(_TimedExecutor):
             with self._changed:
                 self._advancing = 0
 
-    def _next_until(self, end: float) -> _Task | None:
+    def _next_until(self, end: int) -> _Task | None:
         with self._changed:
             due = self._timers.next_due()
             if due is None or due > end:
                 self._time = max(self._time, end)
                 return None
-            self._time = max(self._time, due)
+            self._time = max(self._time, int(due))
             return self._timers.pop()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

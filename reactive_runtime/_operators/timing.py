@@ -17,7 +17,7 @@ from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, E
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
-from reactive_runtime.executors import clock_in, clock_used
+from reactive_runtime.executors import SECOND, clock_in, clock_used, nanoseconds_of, now_ns
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -473,6 +473,7 @@ class _Timed(Combinator):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any] | None = None) -> None:
         super().__init__()
         self.seconds = seconds
+        self.ns = nanoseconds_of(seconds)
         self.given = clock
         self.clock: Clock  # set once, by attach
         self.source: FlowBase[Any] = source  # type: ignore[assignment]  # the two that have none do not use it
@@ -481,8 +482,15 @@ class _Timed(Combinator):
         super().attach(drain)
         self.clock = clock_in(drain.context) if self.given is None else self.given
 
-    def after(self, seconds: float) -> Timer:
-        return self.timer(self.clock, seconds)
+    def now(self) -> int:
+        """The time in whole nanoseconds, as all that is reckoned here: sums of them are exact."""
+        return now_ns(self.clock)
+
+    def after(self, ns: int) -> Timer:
+        return self.timer(self.clock, ns / SECOND)
+
+    def again(self, timer: Timer, ns: int) -> None:
+        timer.again(ns / SECOND)
 
     def pushes(self) -> bool:
         return True
@@ -490,7 +498,7 @@ class _Timed(Combinator):
 
 class _Timer(_Timed):
     def elements(self) -> Elements:
-        timer = self.after(self.seconds)
+        timer = self.after(self.ns)
         while not (timer.due() and self.drain.demanded):
             yield PENDING
         yield 0
@@ -504,14 +512,14 @@ class _Interval(_Timed):
         self.waiting: deque[int] = deque()
 
     def elements(self) -> Elements:
-        begin = self.clock.now()
-        timer = self.after(self.seconds)
+        begin = self.now()
+        timer = self.after(self.ns)
         tick = 0
         while True:
             if timer.due():
                 yield from self._tick(tick)
                 tick += 1
-                timer.again(max(0.0, begin + (tick + 1) * self.seconds - self.clock.now()))
+                self.again(timer, max(0, begin + (tick + 1) * self.ns - self.now()))
             elif self.waiting and self.drain.demanded:
                 yield self.waiting.popleft()
             else:
@@ -538,13 +546,13 @@ class _Interval(_Timed):
 class _Delay(_Timed):
     def __init__(self, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
-        self.waiting: deque[tuple[float, Any]] = deque()
+        self.waiting: deque[tuple[int, Any]] = deque()
         self.ticked = False  # the time of one of those that wait has come
 
     def _overdue(self) -> bool:
         """Whether the time of the first that waits has come while it waited behind another one: it needs no timer."""
         self.ticked = self.ticked and bool(self.waiting)
-        return self.ticked and self.waiting[0][0] <= self.clock.now()
+        return self.ticked and self.waiting[0][0] <= self.now()
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, WAITING)
@@ -556,7 +564,7 @@ class _Delay(_Timed):
                 element = inner.next_signal() if begun else inner.peek_end()
                 if element is PENDING:
                     break
-                self.waiting.append((self.clock.now() + self.seconds, element))
+                self.waiting.append((self.now() + self.ns, element))
             due = self._overdue() if timer is None else timer.due()
             if due:
                 element = self.waiting[0][1]
@@ -571,7 +579,7 @@ class _Delay(_Timed):
                     yield element
                     continue
             if timer is None and self.waiting and not due:
-                timer = self.after(max(0.0, self.waiting[0][0] - self.clock.now()))
+                timer = self.after(max(0, self.waiting[0][0] - self.now()))
                 continue
             yield PENDING
 
@@ -589,7 +597,7 @@ class _Timeout(_Timed):
     def elements(self) -> Elements:
         inner = self.inner(self.source)
         timer: Timer | None = None
-        since = self.clock.now()
+        since = self.now()
         timed = False
         while (element := inner.next_if_demanded()) is not END:
             if element is not PENDING:
@@ -597,11 +605,11 @@ class _Timeout(_Timed):
                 yield element
                 continue
             if self.drain.demanded and not timed:
-                timed, since = True, self.clock.now()
+                timed, since = True, self.now()
                 if timer is None:
-                    timer = self.after(self.seconds)
+                    timer = self.after(self.ns)
             if timer is not None and timer.due():
-                left = since + self.seconds - self.clock.now()
+                left = since + self.ns - self.now()
                 if timed and left <= 0:
                     break
                 self.timers.remove(timer)
@@ -653,9 +661,9 @@ class _Debounce(_OfLatest):
             if element is not PENDING:
                 self.keep(element)
                 if timer is None:
-                    timer = self.after(self.seconds)
+                    timer = self.after(self.ns)
                 else:
-                    timer.again(self.seconds)
+                    self.again(timer, self.ns)
                 continue
             if timer is not None and self.latest is not PENDING and timer.due():
                 self.followed()
@@ -686,13 +694,13 @@ class _Throttle(_Timed):
 
     def elements(self) -> Elements:
         inner = self.inner(self.source)
-        until: float | None = None
+        until: int | None = None
         while (element := inner.next_if_demanded()) is not END:
             if element is not PENDING:
-                if until is not None and self.clock.now() < until:
+                if until is not None and self.now() < until:
                     self.discard(element, wanted=True)
                     continue
-                until = self.clock.now() + self.seconds
+                until = self.now() + self.ns
             yield element
 
 
@@ -744,9 +752,9 @@ class _BatchBy(_Timed):
                 self.batch.append(element)
                 if len(self.batch) == 1:
                     if timer is None:
-                        timer = self.after(self.seconds)
+                        timer = self.after(self.ns)
                     else:
-                        timer.again(self.seconds)
+                        self.again(timer, self.ns)
             due = self.batch and (len(self.batch) == self.n or element is END or (timer is not None and timer.due()))
             if due and self.drain.demanded:
                 batch, self.batch = self.batch, []
@@ -770,16 +778,16 @@ class _RateLimit(_Timed):
 
     def elements(self) -> Elements:
         inner = self.inner(self.source, self.n)
-        times: deque[float] = deque(maxlen=self.n)
+        times: deque[int] = deque(maxlen=self.n)
         timer: Timer | None = None
         while True:
-            self.held = len(times) == self.n and times[0] + self.seconds > self.clock.now()
+            self.held = len(times) == self.n and times[0] + self.ns > self.now()
             if self.held:
-                left = times[0] + self.seconds - self.clock.now()
+                left = times[0] + self.ns - self.now()
                 if timer is None:
                     timer = self.after(left)
                 elif timer.due():
-                    timer.again(left)
+                    self.again(timer, left)
                 if inner.peek_end() is END:
                     return
                 yield PENDING
@@ -792,7 +800,7 @@ class _RateLimit(_Timed):
             if element is END:
                 return
             if element is not PENDING:
-                times.append(self.clock.now())
+                times.append(self.now())
             yield element
 
     def request(self, n: int) -> None:

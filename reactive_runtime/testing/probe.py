@@ -1,11 +1,14 @@
-"""A publisher in between, which counts what was asked of the one behind it."""
+"""A publisher in between, which counts what was asked of the one behind it, and checks what that one signals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
+from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, shown
 
 __all__ = ["Probe"]
 
@@ -13,10 +16,18 @@ T = TypeVar("T")
 
 
 class Probe(Generic[T]):
-    """Passes everything through, and notes each subscription, request and cancel, on any thread.
+    """Passes everything through, notes each subscription, request and cancel, and checks the signals, on any thread.
+
+    A rule that the publisher behind breaks is an AssertionError of `verify` and of each property, and is in
+    `violations`: elements beyond demand (1.1), signals that overlap (1.3), a signal after the end (1.7), one before
+    `on_subscribe`, or a `subscribe` that raises (1.9), a second `on_subscribe` (2.12), None (2.13), a `cancel` or
+    `request` that raises (3.15, 3.16). What breaks a rule is passed through all the same.
 
     Args:
         publisher: The publisher behind it.
+
+    Raises:
+        TypeError: `publisher` has no `subscribe`.
 
     Example:
         >>> from reactive_runtime import Flow
@@ -32,32 +43,63 @@ class Probe(Generic[T]):
     """
 
     def __init__(self, publisher: Publisher[T], /) -> None:
+        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"Probe: a publisher is needed, not {shown(publisher)}")
         self._publisher = publisher
         self._lock = primitives.Lock()
-        self._requests: list[int] = []  # _lock
+        self._requests: list[Any] = []  # _lock
         self._subscribed = 0  # _lock
         self._cancelled = 0  # _lock
+        self._violations: list[str] = []  # _lock
+
+    @property
+    def violations(self) -> list[str]:
+        """The rules that the publisher has broken so far, each with what was seen and the signals; in order."""
+        with self._lock:
+            return list(self._violations)
+
+    def verify(self) -> None:
+        """Check that the publisher has broken no rule so far.
+
+        Raises:
+            AssertionError: It has. The text has the rule, what was seen, and the signals of that subscription.
+
+        Thread:
+            Any.
+        """
+        __tracebackhide__ = True
+        violations = self.violations
+        if violations:
+            more = f"; and {len(violations) - 1} more: Probe.violations" if len(violations) > 1 else ""
+            raise AssertionError(f"{violations[0]}{more}")
 
     @property
     def requests(self) -> list[int]:
-        """The argument of each request so far, of all subscriptions, in order."""
+        """The argument of each request so far, of all subscriptions, in order; also of those that ask for nothing."""
+        __tracebackhide__ = True
+        self.verify()
         with self._lock:
             return list(self._requests)
 
     @property
     def requested(self) -> int:
-        """The sum of all requests so far, at most MAX_DEMAND."""
-        return min(sum(self.requests), MAX_DEMAND)
+        """The sum of all valid requests so far, at most MAX_DEMAND. What is no int from 1 asks for nothing (3.9)."""
+        __tracebackhide__ = True
+        return min(sum(n for n in self.requests if is_valid(n)), MAX_DEMAND)
 
     @property
     def subscribed(self) -> int:
         """How many subscribers there have been."""
+        __tracebackhide__ = True
+        self.verify()
         with self._lock:
             return self._subscribed
 
     @property
     def cancelled(self) -> int:
         """How many calls of `cancel` there have been."""
+        __tracebackhide__ = True
+        self.verify()
         with self._lock:
             return self._cancelled
 
@@ -69,36 +111,86 @@ class Probe(Generic[T]):
         """
         with self._lock:
             self._subscribed += 1
-        self._publisher.subscribe(subscriber if subscriber is None else _Between(self, subscriber))
+        if subscriber is None:
+            self._publisher.subscribe(subscriber)  # type: ignore[unreachable]  # of callers without types
+            return
+        between = _Between(self, subscriber)
+        with between.noting("1.9", "subscribe"):
+            self._publisher.subscribe(between)
+
+    def _found(self, violation: str) -> None:
+        with self._lock:
+            self._violations.append(violation)
 
 
 class _Between(Generic[T]):
-    """The subscriber that the publisher sees, and the subscription that the subscriber sees."""
+    """The subscriber that the publisher sees."""
 
     def __init__(self, probe: Probe[T], subscriber: Subscriber[T]) -> None:
         self._probe = probe
         self._subscriber: Any = subscriber
-        self._subscription: Subscription
+        self._check = SubscriptionCheck()
+        self._raised = primitives.ThreadLocal()  # what the subscriber has raised on this thread: it is no publisher's
+
+    @contextmanager
+    def noting(self, rule: str, what: str) -> Iterator[None]:
+        """What the publisher raises from such a call breaks the rule. It goes on up."""
+        try:
+            yield
+        except Exception as error:
+            if error is not getattr(self._raised, "error", None):
+                self._breaks(Breach(rule, f"{what} raised {shown(error)}"))
+            raise
+
+    def _breaks(self, breach: Breach) -> None:
+        self._probe._found(f"{breach}; {self._check.history()}")
+
+    def _signal(self, signal: str, *arguments: Any) -> None:
+        breach = self._check.begin(signal, *arguments)
+        if breach is not None:
+            self._breaks(breach)
+        try:
+            getattr(self._subscriber, signal)(*arguments)
+        except Exception as error:
+            self._raised.error = error
+            raise
+        finally:
+            self._check.end(signal)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        self._subscription = subscription
-        self._subscriber.on_subscribe(self)
+        between = None if subscription is None else _Subscription(self._probe, self, subscription)
+        self._signal("on_subscribe", between)
 
     def on_next(self, element: T, /) -> None:
-        self._subscriber.on_next(element)
+        self._signal("on_next", element)
 
     def on_error(self, error: BaseException, /) -> None:
-        self._subscriber.on_error(error)
+        self._signal("on_error", error)
 
     def on_complete(self) -> None:
-        self._subscriber.on_complete()
+        self._signal("on_complete")
+
+    def asked(self, n: Any) -> None:
+        self._check.request(n)
+
+
+class _Subscription:
+    """The subscription that the subscriber sees."""
+
+    def __init__(self, probe: Probe[Any], between: _Between[Any], subscription: Subscription) -> None:
+        self._probe = probe
+        self._between = between
+        self._subscription = subscription
 
     def request(self, n: int, /) -> None:
         with self._probe._lock:
             self._probe._requests.append(n)
-        self._subscription.request(n)
+        self._between.asked(n)
+        with self._between.noting("3.16", f"request({shown(n)})"):
+            self._subscription.request(n)
 
     def cancel(self) -> None:
         with self._probe._lock:
             self._probe._cancelled += 1
-        self._subscription.cancel()
+        with self._between.noting("3.15", "cancel"):
+            self._subscription.cancel()

@@ -6,7 +6,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime import rules
 from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import not_none
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
+from reactive_runtime.testing.protocol import is_valid, shown
 
 __all__ = ["TestPublisher"]
 
@@ -18,8 +20,10 @@ BREAKABLE: Final = ("1.1", "1.3", "1.7", "1.8", "1.9", "2.13", "3.9")
 class TestPublisher(Generic[T]):
     """`emit`, `complete` and `fail` signal to every subscriber there is, on the calling thread.
 
-    Keeping the rules, `emit` is an AssertionError where a subscriber has asked for no more, and a subscriber that has
-    cancelled, or has got the end, gets nothing. One rule may be broken:
+    Keeping the rules, `emit` is an AssertionError where a subscriber has asked for no more (1.1), and all three are
+    where a subscriber is inside of another signal (1.3), or its `on_subscribe` has not begun (1.9). A subscriber that
+    has cancelled, or has got the end, gets nothing. A request below 1, or of what is no int, is answered with
+    `on_error` (3.9); where a signal is under way, behind that. One rule may be broken:
 
     - "1.1": elements go out without demand.
     - "1.3": each element goes out twice at the same time, on two threads.
@@ -74,7 +78,7 @@ class TestPublisher(Generic[T]):
         with self._lock:
             self._subscriptions.append(subscription)
         if self._breaks != "1.9":
-            subscriber.on_subscribe(subscription)
+            subscription.begin()
 
     def _all(self) -> list[_Driven[T]]:
         with self._lock:
@@ -87,11 +91,16 @@ class TestPublisher(Generic[T]):
             *elements: The elements, in their order.
 
         Raises:
-            AssertionError: A subscriber has asked for no more (1.1), and that is not the rule that is broken.
+            TypeError: An element is None (2.13).
+            AssertionError: A subscriber has asked for no more (1.1), is inside of another signal (1.3), or its
+                `on_subscribe` has not begun (1.9), and that is not the rule that is broken.
 
         Thread:
             `on_next` is called on this thread; on two others where "1.3" is broken.
         """
+        __tracebackhide__ = True
+        for element in elements:
+            not_none("emit", element)
         for element in elements:
             for subscription in self._all():
                 subscription.emit(element)
@@ -99,9 +108,13 @@ class TestPublisher(Generic[T]):
     def complete(self) -> None:
         """Signal the end.
 
+        Raises:
+            AssertionError: A subscriber is inside of another signal (1.3), or its `on_subscribe` has not begun (1.9).
+
         Thread:
             `on_complete` is called on this thread.
         """
+        __tracebackhide__ = True
         for subscription in self._all():
             subscription.end(None)
 
@@ -111,9 +124,15 @@ class TestPublisher(Generic[T]):
         Args:
             error: What `on_error` is called with.
 
+        Raises:
+            TypeError: `error` is None (2.13).
+            AssertionError: A subscriber is inside of another signal (1.3), or its `on_subscribe` has not begun (1.9).
+
         Thread:
             `on_error` is called on this thread.
         """
+        __tracebackhide__ = True
+        not_none("fail", error)
         for subscription in self._all():
             subscription.end(error)
 
@@ -143,13 +162,31 @@ class _Driven(Generic[T]):
         self._demand = 0  # _lock
         self._cancelled = False  # _lock
         self._ended = False  # _lock
+        self._subscribed = False  # _lock; its on_subscribe has begun
+        self._subscribing = 0  # _lock; the thread inside of it
+        self._inside = ""  # _lock; the signal that is under way; whose thread clears it
+        self._answer: BaseException | None = None  # _lock; the end that waits for that signal to return
+
+    def begin(self) -> None:
+        with self._lock:
+            self._subscribed, self._subscribing = True, primitives.get_ident()
+        try:
+            self._subscriber.on_subscribe(self)
+        finally:
+            with self._lock:
+                self._subscribing = 0
+            self._answered()
 
     def request(self, n: int, /) -> None:
-        if n < 1 and self._breaks != "3.9":
-            self.end(ValueError(f"request({n}): demand is at least 1 (3.9)"))
+        if not is_valid(n) and self._breaks != "3.9":
+            with self._lock:
+                if self._answer is None:
+                    self._answer = ValueError(f"request({shown(n)}): demand is an int, at least 1 (3.9)")
+            self._answered()
             return
         with self._lock:
-            self._demand = min(self._demand + n, MAX_DEMAND)
+            if isinstance(n, int):
+                self._demand = min(self._demand + n, MAX_DEMAND)
 
     def cancel(self) -> None:
         with self._lock:
@@ -167,18 +204,49 @@ class _Driven(Generic[T]):
         """Called with the lock held."""
         return (self._cancelled and self._breaks != "1.8") or (self._ended and self._breaks != "1.7")
 
+    def _answered(self) -> None:
+        """The end that a request was answered with, once no signal is under way."""
+        with self._lock:
+            here = self._subscribing in (0, primitives.get_ident())
+            if self._answer is None or self._inside or not here or self._silent():
+                return
+            error, self._answer = self._answer, None
+            self._ended, self._inside = True, "on_error"
+        self._signal("on_error", error)
+
+    def _signal(self, signal: str, *arguments: Any) -> None:
+        """Call it, and then what has waited for it to return."""
+        try:
+            getattr(self._subscriber, signal)(*arguments)
+        finally:
+            with self._lock:
+                self._inside = ""
+            self._answered()
+
+    def _enter(self, what: str, signal: str) -> None:
+        """Called with the lock held: that signal is under way from now on."""
+        __tracebackhide__ = True
+        if self._breaks not in ("1.9", "1.3"):
+            if not self._subscribed:
+                raise AssertionError(f"{what}: the subscriber's on_subscribe has not begun (1.9)")
+            if self._inside or self._subscribing not in (0, primitives.get_ident()):
+                raise AssertionError(f"{what}: the subscriber is inside of {self._inside or 'on_subscribe'} (1.3)")
+        self._inside = signal
+
     def emit(self, element: Any) -> None:
+        __tracebackhide__ = True
         with self._lock:
             if self._silent():
                 return
-            asked = self._demand > 0
-            if asked and self._demand != MAX_DEMAND:
+            if not self._demand and self._breaks != "1.1":
+                raise AssertionError("emit: the subscriber has asked for no more elements (1.1)")
+            self._enter("emit", "on_next")
+            if self._demand and self._demand != MAX_DEMAND:
                 self._demand -= 1
-        assert asked or self._breaks == "1.1", "emit: the subscriber has asked for no more elements (1.1)"
         if self._breaks == "2.13":
             element = None
         if self._breaks != "1.3":
-            self._subscriber.on_next(element)
+            self._signal("on_next", element)
             return
         both = primitives.Barrier(2)
 
@@ -191,13 +259,18 @@ class _Driven(Generic[T]):
             thread.start()
         for thread in threads:
             thread.join()
+        with self._lock:
+            self._inside = ""
+        self._answered()
 
     def end(self, error: BaseException | None) -> None:
+        __tracebackhide__ = True
         with self._lock:
             if self._silent():
                 return
+            self._enter("complete" if error is None else "fail", "on_complete" if error is None else "on_error")
             self._ended = True
         if error is None:
-            self._subscriber.on_complete()
+            self._signal("on_complete")
         else:
-            self._subscriber.on_error(error)
+            self._signal("on_error", error)

@@ -24,20 +24,28 @@ A row is packed to 64 bytes where it can be, as nearly all can: a tuple of ten i
 each garbage collection, and costs a quarter of a microsecond to be made into columns, which is the same for one and for
 thousands of packed rows. What has an error, or no number where there should be one, is kept as a tuple.
 
+What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
+publisher that refers to a subscriber weakly when its stream is over (the bridge to Java does) still reaches the
+recorder with what it signals late, as long as the subscriber has its subscription (not where that is an object of
+Java: the two would keep each other for ever). Subscribers that can't be referred
+to weakly are kept by the recorder, the last `KEPT` whose stream is over, until they are settled.
+
 Cost: less than a microsecond a signal, the files included (`benchmarks/recorder.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from struct import Struct
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from reactive_runtime._core import primitives
+from reactive_runtime.errors import ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing.records import Record, Signal, SubscriptionMetadata
+from reactive_runtime.testing.records import CUT, Record, Signal, SubscriptionMetadata
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
 
@@ -51,6 +59,9 @@ CHUNK: Final = 10_000
 
 TEXT: Final = 1_000
 """Characters that are kept of an error."""
+
+KEPT: Final = 1_000
+"""Subscribers that can't be referred to weakly, and are kept for what is signalled to them late."""
 
 
 class Row(NamedTuple):
@@ -116,9 +127,18 @@ Sink = Callable[[Chunk], object]
 PATIENCE: Final = 1.0
 """Seconds that a look waits for threads that are in the middle of a row."""
 
+LONG: Final = 10.0
+"""Seconds that a look waits for them which can't do without."""
+
 
 class Recorder:
     """Records a run.
+
+    It keeps rows, until they are with the sink, and a few fields of each subscription. What a publisher signals late,
+    after the end or a cancel, is recorded as well, also where the publisher refers to its subscriber only weakly from
+    then on. For that, what stands before the subscriber is kept by the subscription that the subscriber has. Of
+    subscribers that can't be referred to weakly (`__slots__` without `__weakref__`) the recorder keeps the last 1,000
+    whose stream is over, until `settle`. Any other subscriber can be collected when its publisher has released it.
 
     Args:
         run: The name of the run, in every record.
@@ -146,6 +166,8 @@ class Recorder:
         ] = []  # _lock; of the threads that run, and of those that ended since the last began
         self._kept: list[Chunk] = []  # _lock
         self._failure: Exception | None = None  # _lock; the first that the sink raised
+        # Each operation on it is atomic; a signal waits for no lock. Whose stream is over, and may be signalled late.
+        self._late: deque[_RecordedSubscriber[Any]] = deque(maxlen=KEPT)
         self._sink = sink or self._keep
         self._pace = pace
         self._local = _Local(self)
@@ -167,8 +189,8 @@ class Recorder:
             publisher: The publisher to record.
             scenario: Its name, in every record.
             shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
-            ascending: Whether the elements are ints, each larger than the one before: a repeat breaks conservation, a
-                smaller one the order.
+            ascending: Whether the elements are ints, of any size, each larger than the one before: a repeat breaks
+                conservation, a smaller one the order. A trace on disk has no value for an int beyond 64 bits.
             elements: How many elements the publisher has for each subscription. None: that is not known.
             late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
                 judge has it.
@@ -189,11 +211,14 @@ class Recorder:
     def settle(self, subscriptions: Iterable[int] | None = None) -> None:
         """Record that nothing which could still signal these subscriptions is running.
 
+        Their calls that have not returned count as calls that never will, and their subscribers are released.
+
         Args:
             subscriptions: Their numbers. None: all.
         """
         with self._lock:
-            numbers = range(len(self.subscriptions)) if subscriptions is None else subscriptions
+            every = range(len(self.subscriptions))
+        numbers: Collection[int] = every if subscriptions is None else list(subscriptions)
         for number in numbers:
             buffer = self._local.buffer
             drawing, buffer.drawing = buffer.drawing, True
@@ -202,6 +227,18 @@ class Recorder:
             buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
                 self._full(buffer)
+        self._release(numbers)
+
+    def _release(self, numbers: Collection[int]) -> None:
+        """Keep these subscribers no longer."""
+        over = frozenset(numbers) if self._late else ()
+        for _ in range(len(self._late)):
+            try:
+                recorded = self._late.popleft()
+            except IndexError:  # another thread releases too
+                return
+            if recorded._number not in over:
+                self._late.append(recorded)
 
     def flush(self) -> None:
         """Hand what is left to the sink.
@@ -246,22 +283,48 @@ class Recorder:
         return Checkpoint(ticket, under_way)
 
     def records(self) -> list[Record]:
-        """All that was recorded, in order of `begin`; for recorders without a sink.
+        """All that was recorded up to now, in order of `begin`; for recorders without a sink.
+
+        It may be called in the middle of a run: there is no gap before the latest record, so `check` claims nothing of
+        it that may still come.
 
         Returns:
-            The records. Calls that have not returned are among them, with an `end` of None; a later call of `records`
-            may find that they have one.
+            The records. Calls that have not returned are among them, with an `end` beyond all tickets, and a later call
+            of `records` may find when they returned. Where their subscription was settled since they began, or after
+            `flush`, they have an `end` of None: they never will.
+
+        Raises:
+            ReactiveError: A thread was in the middle of a row for 10 seconds.
+
+        Thread:
+            Any. The recorded threads go on meanwhile.
         """
+        ticket, mine = self._draw(), primitives.get_ident()
+        over = primitives.monotonic() + LONG
+        buffers = self._all_buffers()
         found: list[Record] = []
-        for buffer in self._all_buffers():
-            found.extend(self.record_of(buffer.thread, row) for row in self._hand_over(buffer))
+        calls: list[Record] = []
+        for buffer in buffers:
+            if buffer.thread != mine and not _comes_true(buffer.at_rest, over):
+                raise ReactiveError(
+                    f"records: thread {buffer.thread} was in the middle of a row for {LONG:g} s: try again"
+                )
+            calls.extend(self.record_of(buffer.thread, row) for row in self._hand_over(buffer))
+        if self._sink == self._keep:  # what another look has taken is about to be there
+            for buffer in buffers:
+                _comes_true(buffer.delivered_all, over)
         with self._lock:
             chunks = list(self._kept)
         found.extend(self.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows)
-        # A call that was under way at the first look, and in a full chunk at the second, was found twice.
-        whole = {record.begin for record in found if record.end is not None}
-        found = [record for record in found if record.end is not None or record.begin not in whole]
-        return sorted(found, key=lambda record: record.begin)
+        # A call that was under way when it was looked at, and has returned since, was found twice.
+        known = {record.begin for record in found}
+        settled = {record.subscription: record.begin for record in found if record.signal == Signal.SETTLED}
+        for call in calls:
+            if call.begin not in known:
+                never = settled.get(call.subscription, 0) > call.begin
+                found.append(call if never else call._replace(end=CUT))
+        # What began later may lack what it follows from: a request of a thread that was looked at before.
+        return sorted((record for record in found if record.begin <= ticket), key=lambda record: record.begin)
 
     def record_of(self, thread: int, row: tuple[Any, ...]) -> Record:
         """The record of a row.
@@ -289,7 +352,7 @@ class Recorder:
             end,
             begin_ns,
             end_ns,
-            fitting(value),
+            value if type(value) is int else None,
             error,
             depth,
             metadata.late_signals,
@@ -358,10 +421,12 @@ class Recorder:
 
 
 def fitting(value: Any) -> int | None:
-    """An int of 64 bits, as traces hold them; larger ones by their hash; None for what is no int."""
-    if type(value) is not int:
-        return None
-    return value if -(2**63) <= value < 2**63 else hash(value)
+    """An int of 64 bits, as traces on disk hold them; None for a larger one, and for what is no int."""
+    return value if type(value) is int and -(2**63) <= value < 2**63 else None
+
+
+_Call = tuple[int, int, Any, int, int, int]
+"""A call that has begun: subscription, signal, n, begin, begin_ns, depth."""
 
 
 class _Buffer:
@@ -372,7 +437,7 @@ class _Buffer:
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
         self.rows: list[Packed] = []  # appended by the thread; taken from the front under _lock
-        self.calls: list[tuple[int, int, Any, int, int]] = []  # the thread; innermost last
+        self.calls: list[_Call] = []  # the thread; innermost last
         self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
@@ -399,9 +464,7 @@ class _Buffer:
                 return rows, []
             known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
             under_way = [
-                (*call[:4], None, call[4], None, None, None, depth)
-                for depth, call in enumerate(calls)
-                if call[3] not in known
+                (*call[:4], None, call[4], None, None, None, call[5]) for call in calls if call[3] not in known
             ]
             if final:
                 self._final.update(row[3] for row in under_way)
@@ -445,6 +508,15 @@ class _Local(primitives.ThreadLocal):
         self.buffer = recorder._buffer(self)
 
 
+def _depth(calls: Sequence[_Call], number: int) -> int:
+    """How many calls of that subscription the thread is inside of."""
+    for call in reversed(calls):
+        if call[0] == number:
+            depth: int = call[5]
+            return depth + 1
+    return 0
+
+
 class _Recorded:
     """Calls through to the other side, and records the call."""
 
@@ -461,8 +533,11 @@ class _Recorded:
         drawing, buffer.drawing = buffer.drawing, True  # it is True inside of what a collection calls, if that signals
         begin, begin_ns = draw(), now()
         calls = buffer.calls
-        depth = len(calls)
-        calls.append((self._number, signal, n, begin, begin_ns))
+        number, depth = self._number, 0
+        if calls:
+            last = calls[-1]
+            depth = last[5] + 1 if last[0] == number else _depth(calls, number)
+        calls.append((number, signal, n, begin, begin_ns, depth))
         buffer.drawing = drawing
         try:
             call(*arguments)
@@ -472,9 +547,9 @@ class _Recorded:
         finally:
             drawing, buffer.drawing = buffer.drawing, True
             if error is None and (n is not None or signal != REQUEST):
-                buffer.rows.append(_pack(self._number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
+                buffer.rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
             else:
-                buffer.rows.append((self._number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
+                buffer.rows.append((number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
             calls.pop()  # after the row is there
             buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
@@ -501,7 +576,7 @@ class RecordedPublisher(Generic[T]):
 
 
 class _RecordedSubscriber(_Recorded, Generic[T]):
-    __slots__ = ("_on_next", "_subscriber")
+    __slots__ = ("__weakref__", "_on_next", "_over", "_subscriber")
 
     def __init__(
         self, recorder: Recorder, number: int, subscriber: Subscriber[T], on_next: Callable[[T], object]
@@ -509,10 +584,11 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         super().__init__(recorder, number)
         self._subscriber = subscriber
         self._on_next = on_next
+        self._over = False  # True from the first end or cancel on; two that come at once both write it
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         # 2.13: a None is for the subscriber to answer.
-        recorded = None if subscription is None else _RecordedSubscription(self._recorder, self._number, subscription)
+        recorded = None if subscription is None else _RecordedSubscription(self, subscription)
         self._call(ON_SUBSCRIBE, self._subscriber.on_subscribe, None, None, recorded)
 
     def on_next(self, element: T, /) -> None:
@@ -521,8 +597,11 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         drawing, buffer.drawing = buffer.drawing, True
         begin, begin_ns = draw(), now()
         calls = buffer.calls
-        depth = len(calls)
-        calls.append((self._number, ON_NEXT, None, begin, begin_ns))
+        number, depth = self._number, 0
+        if calls:
+            last = calls[-1]
+            depth = last[5] + 1 if last[0] == number else _depth(calls, number)
+        calls.append((number, ON_NEXT, None, begin, begin_ns, depth))
         buffer.drawing = drawing
         error = None
         try:
@@ -535,26 +614,43 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             drawing, buffer.drawing = buffer.drawing, True
             end, end_ns = draw(), now()
             if error is None and -(2**63) <= value < 2**63:
-                buffer.rows.append(_pack(self._number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
+                buffer.rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
             else:
-                buffer.rows.append((self._number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
+                buffer.rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
             calls.pop()
             buffer.drawing = drawing
             if len(buffer.rows) >= CHUNK:
                 self._recorder._full(buffer)
 
     def on_error(self, error: BaseException, /) -> None:
+        self.over()
         self._call(ON_ERROR, self._subscriber.on_error, None, _text(error), error)
 
     def on_complete(self) -> None:
+        self.over()
         self._call(ON_COMPLETE, self._subscriber.on_complete, None, None)
+
+    def is_foreign(self) -> bool:
+        """Whether the subscriber stands for an object of another runtime; the bridge to Java says so of its own."""
+        return bool(getattr(self._subscriber, "is_foreign", False))
+
+    def over(self) -> None:
+        """The publisher releases this from now on. What it signals late is still to be recorded."""
+        if self._over:
+            return
+        self._over = True
+        if not type(self._subscriber).__weakrefoffset__:
+            self._recorder._late.append(self)
 
 
 class _RecordedSubscription(_Recorded):
-    __slots__ = ("_subscription",)
+    __slots__ = ("_subscriber", "_subscription")
 
-    def __init__(self, recorder: Recorder, number: int, subscription: Subscription) -> None:
-        super().__init__(recorder, number)
+    def __init__(self, subscriber: _RecordedSubscriber[Any], subscription: Subscription) -> None:
+        super().__init__(subscriber._recorder, subscriber._number)
+        # It is there for as long as its own subscriber has this. Where that is an object of another runtime, the two
+        # would keep each other for ever: no collection sees both.
+        self._subscriber = None if subscriber.is_foreign() else subscriber
         self._subscription = subscription
 
     def request(self, n: int, /) -> None:
@@ -562,6 +658,8 @@ class _RecordedSubscription(_Recorded):
         self._call(REQUEST, self._subscription.request, kept, None, n)
 
     def cancel(self) -> None:
+        if self._subscriber is not None:
+            self._subscriber.over()
         self._call(CANCEL, self._subscription.cancel, None, None)
 
 

@@ -47,7 +47,8 @@ class SubscriptionMetadata:
     shared_callers: bool = False
     """Many threads call `request` and `cancel` on purpose: 2.7 is not judged."""
     ascending: bool = False
-    """Values are ints and each is larger than the one before: a repeat breaks conservation, a smaller one the order."""
+    """Values are ints, of any size, and each is larger than the one before: a repeat breaks conservation, a smaller one
+    the order."""
     elements: int | None = None
     """How many elements the publisher has for this subscription, where that is known."""
     late_signals: int | None = None
@@ -74,10 +75,12 @@ class Record(NamedTuple):
     begin_ns: int
     end_ns: int | None
     value: int | None
-    """`on_next`: the element where it is an int of 64 bits, else its hash (0 where it has none)."""
+    """`on_next`: the element where it is an int, else its hash (0 where it has none). A trace on disk has none for an
+    int beyond 64 bits."""
     error: str | None
     """`on_error`: the error; any signal: what it raised to its caller."""
     depth: int | None = 0
-    """How many recorded calls of its thread it began inside of (3.3); None where that was not recorded."""
+    """How many recorded calls of its subscription, on its thread, it began inside of (3.3); None where that was not
+    recorded."""
     late_signals: int | None = None
     """As in `SubscriptionMetadata`."""

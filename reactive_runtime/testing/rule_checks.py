@@ -8,14 +8,14 @@ sentence is what reports show. `reactive_runtime.testing.reference` judges by it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from reactive_runtime import rules
 
 __all__ = ["RECURSION", "RULES", "TABLE", "Rule"]
 
 RECURSION: Final = 16
-"""3.3: how many recorded calls, one inside the other on one thread, an element may be inside of."""
+"""3.3: how many recorded calls of its subscription, one inside the other on one thread, an element may be inside of."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Rule:
     needs: tuple[str, ...] = ()
     """The columns of a trace that it looks at, beside those that say which record it is: run, subscription, signal and
     begin."""
+    known: Literal["at once", "at the end", "both"] = "at once"
+    """Since when it is known that a record breaks the rule. "at once": from its `begin` on, and nothing that comes
+    later takes it back. "at the end": when the subscription is over, which a `settled` says, or an `end` of none.
+    "both": some of its breaches at once, others at the end."""
     own: str = ""
     """The sentence, of a check that is no rule of Reactive Streams."""
 
@@ -48,6 +52,7 @@ TABLE: Final = (
         "1.2",
         "it *finds demand unmet*, of fewer than MAX_DEMAND, and how many elements there are is not known",
         ("n", "elements"),
+        known="at the end",
     ),
     Rule(
         "1.3",
@@ -61,8 +66,14 @@ TABLE: Final = (
         "it is a `settled` *that something is owed*, with no earlier invalid `request`, and an earlier `request`"
         " raised",
         ("error",),
+        known="at the end",
     ),
-    Rule("1.5", "it finds demand unmet, and all `elements` were delivered: the end is missing", ("n", "elements")),
+    Rule(
+        "1.5",
+        "it finds demand unmet, and all `elements` were delivered: the end is missing",
+        ("n", "elements"),
+        known="at the end",
+    ),
     Rule("1.6", "it is an `on_next`, and there is a `request` that began after the first `on_error` or `on_complete`"),
     Rule("1.7", "it is a signal, and there is an earlier `on_error` or `on_complete`"),
     Rule(
@@ -77,6 +88,7 @@ TABLE: Final = (
         "it is an `on_next`, `on_error` or `on_complete` with no earlier `on_subscribe`; or a `subscribe` that raised;"
         " or a `settled` without an earlier `on_subscribe`",
         ("error",),
+        known="both",
     ),
     Rule(
         "2.3",
@@ -93,6 +105,7 @@ TABLE: Final = (
     Rule(
         "2.5",
         "it is a `settled`, there was more than one `on_subscribe`, and no `cancel` began after the last of them had",
+        known="at the end",
     ),
     Rule(
         "2.7",
@@ -100,10 +113,16 @@ TABLE: Final = (
         ("end", "thread", "shared_callers"),
     ),
     Rule("2.12", "it is an `on_subscribe` with an earlier one"),
-    Rule("3.2", "it is a `request` from inside a signal, and has no end: it never returned", ("end", "thread")),
+    Rule(
+        "3.2",
+        "it is a `request` from inside a signal, and has no end: it never returned",
+        ("end", "thread"),
+        known="at the end",
+    ),
     Rule(
         "3.3",
-        f"it is an `on_next`, and began inside of more than {RECURSION} recorded calls of its thread (`depth`)",
+        f"it is an `on_next`, and began inside of more than {RECURSION} recorded calls of its subscription on its"
+        " thread (`depth`)",
         ("depth",),
     ),
     Rule(
@@ -116,11 +135,13 @@ TABLE: Final = (
         "3.7",
         "it is a `cancel`, an earlier `cancel` has ended before `b`, and it raised, or never returned",
         ("end", "error"),
+        known="both",
     ),
     Rule(
         "3.8",
         "it finds demand unmet, of fewer than MAX_DEMAND, and fewer than `elements` were delivered",
         ("n", "elements"),
+        known="at the end",
     ),
     Rule(
         "3.9",
@@ -128,6 +149,7 @@ TABLE: Final = (
         " earlier `cancel` that begins after the first invalid `request` has ended: one may have been under way; where"
         " there are more, all of them break the rule",
         ("n", "end"),
+        known="both",
     ),
     Rule("3.16", "it is a call that raised, and not for 3.7", ("error",)),
     Rule(
@@ -135,6 +157,7 @@ TABLE: Final = (
         "it finds demand unmet, of MAX_DEMAND or more, and not all `elements` were delivered, or how many there are is"
         " not known",
         ("n", "elements"),
+        known="at the end",
     ),
     Rule(
         "conservation",
@@ -142,13 +165,13 @@ TABLE: Final = (
         " `on_next` beyond `elements`; or an `on_complete` with fewer than `elements` delivered and no earlier"
         " `cancel`",
         ("value", "ascending", "elements"),
-        "no element is delivered twice, and none is lost before on_complete",
+        own="no element is delivered twice, and none is lost before on_complete",
     ),
     Rule(
         "order",
         "it is an `on_next` of an ascending subscription whose value is smaller than the largest earlier one",
         ("value", "ascending"),
-        "elements come in the order of the source",
+        own="elements come in the order of the source",
     ),
 )
 """All checks, in the order in which they are shown."""

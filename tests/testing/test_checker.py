@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from breaches import BREACHES, INNOCENT, TWO_RULES, element, request, trace
-from strategies import record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import record, traces
 
 from reactive_runtime.testing import RULES, Record, RuleChecker, check
+from reactive_runtime.testing.records import CUT
 from reactive_runtime.testing.rule_checks import TABLE
 
 
@@ -35,20 +38,50 @@ def test_there_is_a_breach_for_each_rule() -> None:
     assert {rule for rule, _, _ in BREACHES.values()}.union(*(rules for rules, _ in TWO_RULES.values())) == set(RULES)
 
 
-ROWS = re.compile(r"(?<=\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+")
+ROWS = re.compile(r"(?<=\n\| --- \| --- \| --- \| --- \|\n)(?:\|.*\n)+")
 """The table of docs/judging.md."""
 
 
 @pytest.mark.parametrize("page", [Path("docs/judging.md"), Path("CHANGELOG.md")], ids=str)
 def test_what_the_docs_say_of_the_rules_is_what_the_table_says(page: Path) -> None:
     text = page.read_text()
-    rows = "".join(f"| {item.id} | {item.broken} | {', '.join(item.needs)} |\n" for item in TABLE)
+    rows = "".join(f"| {item.id} | {item.broken} | {', '.join(item.needs)} | {item.known} |\n" for item in TABLE)
     said = re.sub(r"\b\d+ checks\b", f"{len(TABLE)} checks", text)
     said = ROWS.sub(lambda _: rows, said) if page.name == "judging.md" else said
     assert rows in said or f"{len(TABLE)} checks" in said
     if os.environ.get("WRITE_DOCS"):
         page.write_text(said)
     assert page.read_text() == said, "WRITE_DOCS=1 writes it"
+
+
+def unfinished(records: list[Record]) -> list[Record]:
+    """The same trace where nothing says that the subscription is over."""
+    return [
+        item._replace(end=CUT - item.begin) if item.end is None else item
+        for item in records
+        if item.signal != "settled"
+    ]
+
+
+def test_the_table_says_which_breaches_are_known_at_once_and_which_at_the_end() -> None:
+    known: dict[str, set[str]] = {rule: set() for rule in RULES}
+    for rules, records in (*(({rule}, of) for rule, _, of in BREACHES.values()), *TWO_RULES.values()):
+        found = {item.rule for item in check(unfinished(records))}
+        for rule in rules:
+            known[rule].add("at once" if rule in found else "at the end")
+    said = {item.id: {"at once", "at the end"} if item.known == "both" else {item.known} for item in TABLE}
+    assert known == said
+
+
+@settings(deadline=None)
+@given(traces(most=2), st.integers(0, 60))
+def test_what_is_found_up_to_a_ticket_is_found_of_the_whole(records: list[Record], ticket: int) -> None:
+    records = [item for item in records if item.signal != "settled"]
+    whole = {(item.rule, item.subscription): item for item in check(records)}
+    for item in check(records, upto=ticket):
+        later = whole[item.rule, item.subscription]
+        assert item.count <= later.count
+        assert later.first <= item.first
 
 
 def test_the_table_names_the_columns_that_a_rule_needs_and_no_others() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from enum import IntEnum
 from typing import Any
 
@@ -11,8 +14,10 @@ import pytest
 from sinks import PATIENCE, Sink
 
 from reactive_runtime import MAX_DEMAND, Flow
-from reactive_runtime.testing import Chunk, Record, Recorder, Signal
+from reactive_runtime.errors import ReactiveError
+from reactive_runtime.testing import Chunk, Record, Recorder, Signal, check
 from reactive_runtime.testing import recorder as module
+from reactive_runtime.testing.records import UNDER_WAY
 
 
 def recorded(flow: Any, sink: Any, **facts: Any) -> list[Record]:
@@ -48,10 +53,10 @@ def test_tickets_are_unique_and_times_do_not_run_backwards() -> None:
 
 @pytest.mark.parametrize(
     ("element", "value"),
-    [(7, 7), (2**63 - 1, 2**63 - 1), (2**63, hash(2**63)), ("x", hash("x")), ([], 0), (True, hash(True))],
+    [(7, 7), (2**63 - 1, 2**63 - 1), (2**63, 2**63), ("x", hash("x")), ([], 0), (True, hash(True))],
     ids=["an int", "the largest", "too large", "a text", "no hash", "a bool"],
 )
-def test_an_element_is_kept_if_it_is_an_int_of_64_bits_and_else_its_hash(element: Any, value: int) -> None:
+def test_an_element_is_kept_if_it_is_an_int_and_else_its_hash(element: Any, value: int) -> None:
     records = recorded(Flow.just(element), Sink())
     assert [record.value for record in records if record.signal == "on_next"] == [value]
 
@@ -112,7 +117,7 @@ def test_the_error_of_a_stream_is_recorded() -> None:
     assert records[-1].error == "OSError('no disk')"
 
 
-def test_a_call_that_has_not_returned_is_recorded_without_an_end() -> None:
+def test_a_call_that_has_not_returned_is_recorded_as_under_way() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def stay(sink: Sink, element: int) -> None:
@@ -124,7 +129,7 @@ def test_a_call_that_has_not_returned_is_recorded_without_an_end() -> None:
     thread = threading.Thread(target=lambda: publisher.subscribe(Sink(then=stay)))
     thread.start()
     assert inside.wait(PATIENCE)
-    open_calls = {record.signal for record in recorder.records() if record.end is None}
+    open_calls = {record.signal for record in recorder.records() if (record.end or 0) >= UNDER_WAY}
     assert open_calls == {"on_next", "subscribe"}
     leave.set()
     thread.join(PATIENCE)
@@ -272,8 +277,8 @@ def test_looking_twice_finds_a_call_under_way_once_and_its_end_when_it_has_one()
     held.let_go()
     last = recorder.records()
     assert first == second
-    assert {item.signal for item in first if item.end is None} == {"subscribe", "on_next"}
-    assert all(item.end is not None for item in last)
+    assert {item.signal for item in first if (item.end or 0) >= UNDER_WAY} == {"subscribe", "on_next"}
+    assert all(item.end is not None and item.end < UNDER_WAY for item in last)
     assert len({item.begin for item in last}) == len(last) == 5
 
 
@@ -366,14 +371,14 @@ def test_a_look_at_any_step_of_recording_finds_every_call_that_an_earlier_look_f
     buffer: Any = recorder._local.buffer
     buffer.rows, buffer.calls = Stepwise(move=look), Stepwise(move=look)
     recorder.wrap(Flow.range(2)).subscribe(Sink())
-    assert (len(seen), len(looks)) == (6, 6 * 6)
+    assert (len(seen), len(looks)) == (6, 6 * 6 + 5 * 2)
 
 
 def held_buffer() -> Any:
     """A buffer with a row (ticket 1), inside of two calls (3 and 5)."""
     buffer: Any = Recorder()._local.buffer
     buffer.rows.append((0, 0, None, 1, 2, 0, 0, None, None))
-    buffer.calls += [(0, 1, None, 3, 0), (0, 1, None, 5, 0)]
+    buffer.calls += [(0, 1, None, 3, 0, 0), (0, 1, None, 5, 0, 1)]
     return buffer
 
 
@@ -531,5 +536,219 @@ def test_rows_that_can_not_be_packed_are_kept_as_they_are() -> None:
     packed = [type(row) for chunk in chunks for row in chunk.packed]
     assert packed.count(tuple) == 1  # one has no 64 bits
     rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
-    assert [item.value for item in rows if item.signal == "on_next"] == [1, 2**63 - 1, -(2**63), hash(2**70)]
+    assert [item.value for item in rows if item.signal == "on_next"] == [1, 2**63 - 1, -(2**63), 2**70]
     assert [item.n for item in rows if item.signal == "request"] == [MAX_DEMAND, 0]
+
+
+# -- what comes late ----------------------------------------------------------------------------------------------
+
+
+class Slotted:
+    """A subscriber that can't be referred to weakly, and does not keep its subscription."""
+
+    __slots__ = ("heard",)
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        self.heard.append("on_subscribe")
+
+    def on_next(self, element: Any, /) -> None:
+        self.heard.append("on_next")
+
+    def on_error(self, error: BaseException, /) -> None:
+        self.heard.append("on_error")
+
+    def on_complete(self) -> None:
+        self.heard.append("on_complete")
+
+
+class Weakly:
+    """Refers to its subscriber weakly from the end or a cancel on, where that can be, as the bridge to Java does."""
+
+    def __init__(self) -> None:
+        self.of: Callable[[], Any] = lambda: None
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.of = lambda: subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        subscriber = self.of()
+        try:
+            self.of = weakref.ref(subscriber)
+        except TypeError:
+            self.of = lambda: None
+
+    def complete(self) -> None:
+        subscriber = self.of()
+        if subscriber is not None:
+            self.release()
+            subscriber.on_complete()
+
+
+@pytest.mark.parametrize("subscriber", [Slotted, lambda: Sink(demand=0)], ids=["slots", "any"])
+def test_a_late_end_is_recorded_of_a_publisher_that_refers_to_its_subscriber_weakly(subscriber: Any) -> None:
+    recorder, publisher, made = Recorder(), Weakly(), subscriber()
+    recorder.wrap(publisher).subscribe(made)
+    publisher.complete()
+    gc.collect()
+    publisher.complete()
+    assert [item.rule for item in check(recorder.records())] == ["1.7"]
+
+
+def test_of_subscribers_that_are_kept_for_late_signals_there_are_so_many_and_none_that_is_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 3)
+    recorder, sources = Recorder(), [Weakly() for _ in range(5)]
+    for source in sources:
+        recorder.wrap(source).subscribe(Slotted())
+        source.complete()
+    assert [source.of() is not None for source in sources] == [False, False, True, True, True]
+    recorder.settle([2, 4])
+    assert [source.of() is not None for source in sources] == [False, False, False, True, False]
+    recorder.settle()
+    assert [source.of() for source in sources] == [None] * 5
+
+
+def test_a_subscriber_that_can_be_referred_to_weakly_is_collected_when_its_publisher_releases_it() -> None:
+    recorder, source, sink = Recorder(), Weakly(), Sink(demand=0)
+    recorder.wrap(source).subscribe(sink)
+    sink.subscription.cancel()
+    left = weakref.ref(sink)
+    del sink
+    gc.collect()
+    assert left() is None
+
+
+# -- in the middle of a run ---------------------------------------------------------------------------------------
+
+
+def test_depth_counts_the_calls_of_one_subscription() -> None:
+    recorder, sink = Recorder(), Sink(demand=1, then=lambda sink, _: sink.subscription.request(1))
+    flow: Any = Flow.range(3)
+    for _ in range(9):
+        flow = Flow.from_publisher(recorder.wrap(flow))
+    flow.subscribe(sink)
+    records = recorder.records()
+    assert sink.elements == [0, 1, 2]
+    assert check(records) == []
+    assert max(item.depth or 0 for item in records) < 16
+
+
+def test_recursion_of_one_subscription_is_still_found_however_many_others_are_between() -> None:
+    class Recursive:
+        """Signals from inside `request`, as often as it is asked."""
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            self.subscriber = subscriber
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int, /) -> None:
+            self.subscriber.on_next(0)
+
+        def cancel(self) -> None: ...
+
+    def again(sink: Sink, _: Any) -> None:
+        if len(sink.elements) < 9:
+            sink.subscription.request(1)
+
+    recorder = Recorder()
+    recorder.wrap(recorder.wrap(Recursive())).subscribe(Sink(demand=1, then=again))
+    found = {(item.rule, item.subscription) for item in check(recorder.records())}
+    assert {("3.3", 0), ("3.3", 1)} <= found
+
+
+def test_a_request_under_way_is_not_accused_of_never_returning_until_it_is_settled() -> None:
+    recorder = Recorder()
+    looks: list[list[Any]] = []
+
+    class Looking:
+        """Looks at the records while a request from inside `on_next` is under way."""
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            self.subscriber, self.asked = subscriber, 0
+            subscriber.on_subscribe(self)
+            subscriber.on_next(0)
+
+        def request(self, n: int, /) -> None:
+            self.asked += 1
+            if self.asked == 2:
+                looks.append(check(recorder.records()))
+                recorder.settle()
+                looks.append(check(recorder.records()))
+
+        def cancel(self) -> None: ...
+
+    recorder.wrap(Looking(), elements=1).subscribe(Sink(demand=1, then=lambda sink, _: sink.subscription.request(1)))
+    first, settled = looks
+    assert first == []
+    assert "3.2" in {item.rule for item in settled}
+
+
+def test_a_look_while_threads_record_has_no_element_without_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread requests, another signals; both go on after the one and before the other is looked at."""
+    recorder = Recorder()
+
+    class Split:
+        def subscribe(self, subscriber: Any, /) -> None:
+            self.subscriber = subscriber
+            subscriber.on_subscribe(self)
+
+        def request(self, n: int, /) -> None: ...
+
+        def cancel(self) -> None: ...
+
+    publisher, sink = Split(), Sink(demand=0)
+    with ThreadPoolExecutor(1) as requests, ThreadPoolExecutor(1) as signals:
+        recorder.wrap(publisher).subscribe(sink)
+
+        def one() -> None:
+            requests.submit(sink.subscription.request, 1).result(PATIENCE)
+            signals.submit(publisher.subscriber.on_next, 0).result(PATIENCE)
+
+        one()
+        hand_over = recorder._hand_over
+
+        def looked_at(buffer: Any, final: bool = False) -> Any:
+            found = hand_over(buffer, final)
+            one()
+            return found
+
+        monkeypatch.setattr(recorder, "_hand_over", looked_at)
+        records = recorder.records()
+        monkeypatch.undo()
+        assert check(records) == []
+        assert len(sink.elements) == 4
+        assert check(recorder.records()) == []
+        assert len(recorder.records()) == 2 + 8
+
+
+def test_order_is_by_value_beyond_64_bits() -> None:
+    large = [2**61 - 2, 2**61, 2**63 - 1, 2**63, 2**64, 2**70, 10**30]
+    assert sorted(large, key=hash) != large
+    assert check(recorded(Flow.from_iterable(large), Sink(), ascending=True)) == []
+    found = check(recorded(Flow.just(2**63, 2**63 + 1, 2**63), Sink(), ascending=True))
+    assert [item.rule for item in found] == ["order"]
+    found = check(recorded(Flow.just(2**70, 2**70), Sink(), ascending=True))
+    assert [item.rule for item in found] == ["conservation"]
+
+
+def test_a_look_at_a_thread_that_stays_in_the_middle_of_a_row_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONG", 0.01)
+    recorder = Recorder()
+    held = Held(recorder)
+    buffer = recorder._buffers[-1]
+    buffer.drawing = True
+    with pytest.raises(ReactiveError, match=rf"records: thread {buffer.thread} was in the middle of a row for 0.01 s"):
+        recorder.records()
+    buffer.drawing = False
+    held.let_go()
+    assert len(recorder.records()) == 5

@@ -131,3 +131,134 @@ def test_a_step_verifiers_clock_is_there_for_what_its_steps_begin_and_gone_after
     verifier.then(source.on_complete).expect_complete().verify()
     assert heard == [0]
     assert isinstance(clock_in(), SharedClock)
+
+
+# -- a test publisher and the rules that it sees -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", ["a", 0, -1, None, 1.5, True])
+def test_a_request_that_is_no_int_from_1_is_answered_by_the_rule(n: Any) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    sink = Sink(demand=0)
+    publisher.subscribe(sink)
+    sink.subscription.request(n)
+    assert "(3.9)" in str(sink.error)
+    assert (publisher.demand, sink.elements) == (0, [])
+
+    verifier = StepVerifier(TestPublisher[int](), demand=0).then_request(n)
+    verifier.expect_error(ValueError, match="(3.9)").verify()
+
+
+@pytest.mark.parametrize("n", ["a", 0, -1, None, True])
+def test_a_probe_counts_only_what_asks_for_something(n: Any) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    probe, sink = Probe(publisher), Sink(demand=2)
+    probe.subscribe(sink)
+    sink.subscription.request(n)
+    assert "(3.9)" in str(sink.error)
+    assert (probe.requests, probe.requested) == ([2, n], 2)
+
+
+def test_an_answer_to_a_request_waits_for_the_signal_that_is_under_way() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    probe = Probe(publisher)
+    sink = Sink(demand=1, then=lambda sink, _: sink.subscription.request(0))
+    probe.subscribe(sink)
+    publisher.emit(7)
+    assert [signal[0] for signal in sink.signals] == ["on_subscribe", "on_next", "on_error"]
+    probe.verify()
+
+    probe, sink = Probe(TestPublisher[int]()), Sink(demand=-1)  # from inside on_subscribe
+    probe.subscribe(sink)
+    assert "(3.9)" in str(sink.error)
+    probe.verify()
+
+
+def test_an_answer_to_a_request_of_another_thread_waits_for_the_signal_that_is_under_way() -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+
+    def asks(sink: Sink, _: Any) -> None:
+        thread = threading.Thread(target=sink.subscription.request, args=(0,))
+        thread.start()
+        thread.join(PATIENCE)
+
+    probe, sink = Probe(publisher), Sink(demand=1, then=asks)
+    probe.subscribe(sink)
+    publisher.emit(7)
+    assert [signal[0] for signal in sink.signals] == ["on_subscribe", "on_next", "on_error"]
+    probe.verify()
+
+
+SIGNALLED: dict[str, Any] = {
+    "emit": lambda publisher: publisher.emit(8),
+    "complete": lambda publisher: publisher.complete(),
+    "fail": lambda publisher: publisher.fail(OSError()),
+}
+
+
+@pytest.mark.parametrize("signal", SIGNALLED)
+def test_a_test_publisher_signals_nothing_from_inside_a_signal(signal: str) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    failed: list[str] = []
+
+    def then(sink: Sink, _: Any) -> None:
+        with pytest.raises(AssertionError) as raised:
+            SIGNALLED[signal](publisher)
+        failed.append(str(raised.value))
+
+    sink = Sink(then=then)
+    publisher.subscribe(sink)
+    publisher.emit(7)
+    assert failed == [f"{signal}: the subscriber is inside of on_next (1.3)"]
+    assert sink.elements == [7]
+    publisher.complete()
+    assert sink.end == ("on_complete",)
+
+
+@pytest.mark.parametrize("signal", SIGNALLED)
+def test_a_test_publisher_signals_nothing_beside_on_subscribe(signal: str) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    failed: list[str] = []
+
+    class Opening(Sink):
+        def on_subscribe(self, subscription: Any, /) -> None:
+            super().on_subscribe(subscription)
+
+            def beside() -> None:
+                try:
+                    SIGNALLED[signal](publisher)
+                except AssertionError as error:
+                    failed.append(str(error))
+
+            thread = threading.Thread(target=beside)
+            thread.start()
+            thread.join(PATIENCE)
+            publisher.emit(7)  # on the same thread it may come before on_subscribe has returned
+
+    sink = Opening()
+    publisher.subscribe(sink)
+    assert failed == [f"{signal}: the subscriber is inside of on_subscribe (1.3)"]
+    assert sink.elements == [7]
+
+
+def test_a_test_publisher_is_not_driven_by_none() -> None:
+    publisher: TestPublisher[Any] = TestPublisher()
+    sink = Sink()
+    publisher.subscribe(sink)
+    with pytest.raises(TypeError, match=r"2\.13"):
+        publisher.emit(1, None)
+    with pytest.raises(TypeError, match=r"2\.13"):
+        publisher.fail(None)  # type: ignore[arg-type]
+    assert sink.signals == [("on_subscribe",)]
+
+
+@pytest.mark.parametrize("signal", SIGNALLED)
+def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    # As another thread finds it that comes while a thread is about to call on_subscribe.
+    monkeypatch.setattr("reactive_runtime.testing.publisher._Driven.begin", lambda driven: driven.request(1))
+    sink = Sink()
+    publisher.subscribe(sink)
+    with pytest.raises(AssertionError, match=rf"^{signal}: the subscriber's on_subscribe has not begun \(1\.9\)"):
+        SIGNALLED[signal](publisher)
+    assert sink.signals == []
