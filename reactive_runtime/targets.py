@@ -24,7 +24,9 @@ def import_string(target: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         item: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may end the interpreter, too
         raise TargetError(f"{target}: importing {module_name} raised {type(error).__name__}: {error}") from error
     for name in path.split("."):
         try:

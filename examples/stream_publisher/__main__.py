@@ -14,7 +14,7 @@ def main() -> None:
         counts = ", ".join(
             f"{sum(item.status == status for item in original)} {status}" for status in ("passed", "failed", "skipped")
         )
-        rules = sorted({item.check.rule for item in failed}, key=lambda rule: [int(part) for part in rule.split(".")])
+        rules = sorted({item.rule for item in failed}, key=lambda rule: [int(part) for part in rule.split(".")])
         ours = sum(not item.check.original for item in failed)
         print(f"{title:<34} {counts}; {ours} of this kit's own failed; breaks {', '.join(rules) or 'nothing'}")
 

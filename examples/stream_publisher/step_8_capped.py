@@ -1,4 +1,4 @@
-"""Step 8: a compare-and-set loop, capped at the most that 64 bits hold. Every check passes; see step 9."""
+"""Step 8: a compare-and-set loop, capped at the most that 64 bits hold. The original kit passes it; see step 9."""
 
 from __future__ import annotations
 

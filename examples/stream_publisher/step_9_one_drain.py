@@ -1,4 +1,6 @@
-"""Step 9: one drain. Step 8 is where the textbook ends, and every check of every kit passes it; the explorer breaks it.
+"""Step 9: one drain. Step 8 is where the textbook ends; it passes every check of the original kit.
+
+The explorer breaks it:
 
     reactive-runtime explore examples.stream_publisher.step_8_capped:SCENARIO
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from reactive_runtime._core import primitives
-from reactive_runtime.cli.console import BROKEN, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out, unable
 
 if TYPE_CHECKING:
-    from reactive_runtime.tck import Outcome, Verification
+    from reactive_runtime.tck import Outcome
+    from reactive_runtime.tck.tck_command import Begun
 
 
 @app.command()
@@ -40,53 +45,82 @@ def tck(
 ) -> None:
     """Is it conformant? Run the kit on a publisher, or on what a verification makes, and print a table, rule by rule.
 
-    Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS).
+    Timeouts that are not given are taken from the environment, as the original kit has them (DEFAULT_TIMEOUT_MILLIS),
+    or are made to fit what a signal takes. Exits with 0: conformant; 1: a MUST is broken; 2: it could not be judged.
     """
-    from reactive_runtime.tck.tck_command import verification_of
+    from reactive_runtime.tck.tck_command import Target, judged
 
+    settings = {
+        "default_timeout": timeout,
+        "default_no_signals_timeout": no_signals_timeout,
+        "default_poll_timeout": poll_timeout,
+        "publisher_reference_gc_timeout": gc_timeout,
+        "call_timeout": call_timeout,
+        "max_elements_from_publisher": max_elements,
+        "bounded_depth_of_on_next_and_request_recursion": recursion,
+        "skip_stochastic_tests": skip_stochastic,
+    }
     with one_line_errors():
-        verification = verification_of(
-            target,
-            failed=failed,
-            default_timeout=timeout,
-            default_no_signals_timeout=no_signals_timeout,
-            default_poll_timeout=poll_timeout,
-            publisher_reference_gc_timeout=gc_timeout,
-            call_timeout=call_timeout,
-            max_elements_from_publisher=max_elements,
-            bounded_depth_of_on_next_and_request_recursion=recursion,
-            skip_stochastic_tests=skip_stochastic,
-        )
-        _run_checks(target, verification)
+        _report(target, judged(Target(target, failed, settings)))
 
 
 STYLES: Final = {"passed": "green", "failed": "bold red", "skipped": None}
 
+WORTH_SAYING: Final = 10.0
+"""Seconds that the kit takes, from which on it says so beforehand."""
 
-def _run_checks(target: str, verification: Verification) -> None:
+
+def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
+    from reactive_runtime.tck.tck_command import Begun
+
     table = Table(title=f"{target}, rule by rule", title_justify="left", show_lines=False)
     for title in ("rule", "check", "kind", "outcome"):
         table.add_column(title)
-    counts: Counter[str] = Counter()
     begin = primitives.monotonic()
-    failures: list[Outcome] = []
-    for outcome in verification.outcomes():
-        counts[outcome.status] += 1
-        if outcome.status == "failed":
-            failures.append(outcome)
-        entry = outcome.check
+    outcomes: list[Outcome] = []
+    for item in heard:
+        if isinstance(item, Begun):
+            if item.seconds > WORTH_SAYING:
+                _say(f"a signal takes up to {item.pace:.2g} s here: the checks will take about {item.seconds:.0f} s")
+            continue
+        outcomes.append(item)
+        entry = item.check
         kind = entry.kind if entry.original else f"{entry.kind}, extra"
-        table.add_row(entry.rule, entry.sentence, kind, _why(outcome), style=STYLES[outcome.status])
-    out.print(table)
-    for failure in failures:
-        out.print(f"{failure.check.name}\n{failure.why}\n", soft_wrap=True)
+        table.add_row(entry.rule, entry.sentence, kind, Text(_why(item)), style=STYLES[item.status])
+    _say(table)
+    counts: Counter[str] = Counter(item.status for item in outcomes)
+    broken: dict[str, list[Outcome]] = {}
+    for item in outcomes:
+        if item.status == "failed":
+            broken.setdefault(item.rule, []).append(item)
+    rules = sorted(broken, key=lambda rule: [int(part) for part in rule.split(".")] if rule else [])
+    for rule in rules:
+        first, *others = broken[rule]
+        _say(f"{first.check.name}\n{first.why}")
+        if others:
+            _say(f"  seen too by {', '.join(item.check.name for item in others)}")
+        _say("")
     seconds = primitives.monotonic() - begin
-    out.print(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
-    if failures:
-        rules = sorted({item.check.rule for item in failures}, key=lambda rule: [int(part) for part in rule.split(".")])
-        out.print(f"BROKEN   rule {', '.join(rules)}", style="bold red")
+    _say(f"{', '.join(f'{counts[status]} {status}' for status in STYLES)}, in {seconds:.1f} s")
+    if any(rules):
+        _say(f"BROKEN   rule {', '.join(filter(None, rules))}", "bold red")
         raise typer.Exit(BROKEN)
-    out.print("CONFORMS no check failed", style="green")
+    if rules:
+        unable(f"{target}: {len(broken[''])} checks could not be made: {_why(broken[''][0])}")
+        raise typer.Exit(UNABLE)
+    if not any(item.status == "passed" and not item.check.asks_nothing for item in outcomes):
+        unable(f"{target}: no check could be made")
+        raise typer.Exit(UNABLE)
+    _say("CONFORMS no check failed", "green")
+
+
+def _say(what: Table | str, style: str | None = None) -> None:
+    """Print; where there is nothing to print to any more, the exit status says it."""
+    try:
+        out.print(what, style=style, soft_wrap=isinstance(what, str))
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError, SystemExit):  # rich ends the process where a pipe is closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # to the end of the process
 
 
 def _why(outcome: Outcome) -> str:
@@ -95,4 +129,5 @@ def _why(outcome: Outcome) -> str:
         return "passed"
     seen = next((line for line in outcome.why.splitlines() if line.startswith("  seen: ")), outcome.why)
     seen = seen.removeprefix("  seen: ").removeprefix(f"rule {outcome.check.rule}: ")
-    return f"{outcome.status}: {seen.splitlines()[0]}"
+    rule = f" rule {outcome.rule}," if outcome.rule not in ("", outcome.check.rule) else ""
+    return f"{outcome.status}:{rule} {next(iter(seen.splitlines()), '')}"

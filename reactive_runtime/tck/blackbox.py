@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TypeVar
 
 from reactive_runtime.spec import Subscriber
-from reactive_runtime.tck.environment import TestEnvironment
-from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
+from reactive_runtime.tck.environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen, refuses_none_at_first
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberBlackboxVerification"]
@@ -39,18 +40,84 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     def _triggered(self, env: TestEnvironment) -> tuple[Stage[T], int]:
         stage = self._stage(env)
+        return stage, self._first_request(env, stage)
+
+    def _first_request(self, env: TestEnvironment, stage: Stage[T]) -> int:
+        """What it requests first; a subscriber that cancels instead wants nothing."""
         env.call("trigger_request(subscriber)", self.trigger_request, stage.subscriber)
-        return stage, stage.publisher.expect_request("if it does not request by itself, define trigger_request")
+        env.happens(lambda: stage.publisher.requests or stage.publisher.cancels)
+        if stage.publisher.cancels and not stage.publisher.requests:
+            raise NotVerified(f"rule {env.rule}: the subscriber cancels, and requests nothing")
+        return stage.publisher.expect_request("if it does not request by itself, define trigger_request")
 
     @check("2.1")
     def required_spec201_blackbox_must_signal_demand_via_subscription_request(self, env: TestEnvironment) -> None:
-        """The subscriber requests, and gets the elements, up to 512 of them."""
+        """The subscriber requests, and gets the elements: up to 512 of them, or as many as it takes in two seconds."""
         stage, requested = self._triggered(env)
+        until = time.monotonic() + LONG_ENOUGH
         for _ in range(min(requested, 512)):
-            if stage.publisher.cancels:
+            if stage.publisher.cancels or time.monotonic() > until:
                 break
             stage.signal_next()
         stage.publisher.send_completion()
+
+    @check("2.13")
+    def extra_spec213_blackbox_must_return_normally_from_every_signal(self, env: TestEnvironment) -> None:
+        """Each of up to ten elements that it requests, and then an error, is taken without an error."""
+        stage = self._after_elements(env, 10)
+        stage.publisher.send_error(TckError())
+
+    @check("2.13")
+    def extra_spec213_blackbox_must_refuse_none_after_elements_have_come(self, env: TestEnvironment) -> None:
+        """After elements, `on_next(None)` and `on_error(None)` raise TypeError."""
+        stage = self._after_elements(env, 3)
+        if not stage.publisher.cancels:
+            stage.must_refuse_none("on_next")
+            stage.must_refuse_none("on_error")
+
+    @check("2.13")
+    def extra_spec213_blackbox_must_refuse_none_for_its_first_subscription(self, env: TestEnvironment) -> None:
+        """Before any other signal, `on_subscribe(None)` raises TypeError."""
+        refuses_none_at_first(env, created(env, "create_subscriber()", self.create_subscriber))
+
+    @check("2.3")
+    def extra_spec203_blackbox_must_not_call_back_in_on_complete_after_elements(self, env: TestEnvironment) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside an `on_complete` that follows elements."""
+        self._after_elements(env, 2).publisher.send_completion()
+
+    @check("2.4")
+    def extra_spec204_blackbox_must_not_request_after_the_end(self, env: TestEnvironment) -> None:
+        """The subscriber is given all that it requested, and is at rest; after `on_complete` it requests nothing."""
+        stage = self._after_elements(env, 5)
+        stage.publisher.rest()
+        requests = len(stage.publisher.requests)
+        stage.publisher.send_completion()
+        more = env.silence(lambda: len(stage.publisher.requests))
+        env.check(not more, f"after on_complete it called request({shown(stage.publisher.requests[requests:][:1])})")
+
+    @check("2.7")
+    def extra_spec207_blackbox_must_call_its_subscription_serially(self, env: TestEnvironment) -> None:
+        """Each `request` and `cancel` is kept inside for a moment: no other one comes on another thread."""
+        stage = Stage(env, self._elements(env))
+        stage.publisher.hold = env.settings.default_poll_timeout
+        stage.subscribe(created(env, "create_subscriber()", self.create_subscriber))
+        self._feed(env, stage, 5)
+        env.silence(lambda: len(stage.publisher.requests))
+
+    def _after_elements(self, env: TestEnvironment, most: int) -> Stage[T]:
+        """A stage whose subscriber has been given as many elements as it requested, at most so many."""
+        stage = self._stage(env)
+        self._feed(env, stage, most)
+        return stage
+
+    def _feed(self, env: TestEnvironment, stage: Stage[T], most: int) -> None:
+        self._first_request(env, stage)
+        publisher = stage.publisher
+        for number in range(most):
+            enough = publisher.wants_more_than(number)
+            if not env.happens(enough, env.settings.default_no_signals_timeout) or publisher.cancels:
+                return
+            stage.signal_next()
 
     untested_spec202_blackbox_should_asynchronously_dispatch: Skipped = not_seen(
         "untested_spec202_blackbox_should_asynchronously_dispatch"

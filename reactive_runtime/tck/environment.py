@@ -5,6 +5,9 @@ does not come back is named after `call_timeout`, the thread is left behind, and
 
 Every signal takes the one lock of the trial, is noted, and wakes the threads that wait; so a check waits as long
 as it has to. What is found wrong on a publisher's thread (a *fault*) fails the check on the thread of its body.
+
+A failure names the rule that was broken, which may be another one than the check is about: whatever a check looks
+for, its subscribers see that an element came without demand, or a signal after the end.
 """
 
 from __future__ import annotations
@@ -24,26 +27,41 @@ from reactive_runtime.rules import RULES
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
-__all__ = ["ConformanceError", "NotVerified", "Over", "TestEnvironment", "shown"]
+__all__ = ["FACTORY", "ConformanceError", "NotVerified", "Over", "TestEnvironment", "described", "shown"]
 
 T = TypeVar("T")
 
 KEPT = 40
 """How many signals a trial remembers, the last ones; a failure shows them."""
 
+FACTORY = "factory"
+"""Given for a rule where what fails is no implementation, but what should have made one."""
+
+LONG_ENOUGH = 2.0
+"""Seconds that the elements of one check may take, where it would like to see many."""
+
 BRIEF = 0.05
 """Seconds that a call may take without being mentioned."""
 
 
 class ConformanceError(AssertionError):
-    """A check has failed: `rule` is its rule, `seen` what was wrong; the text has the signals in order."""
+    """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
 
-    def __init__(self, rule: str, seen: str, signals: str) -> None:
+    `rule` is empty where a factory failed: then there was nothing to judge.
+
+    `observed`: what is broken is a MUST, whatever the check was about; so an optional check fails by it too.
+    `missing`: something that was due did not come; the reason may be a simpler one than the check looks for.
+    """
+
+    def __init__(self, rule: str, seen: str, signals: str, *, observed: bool = False, missing: bool = False) -> None:
         self.rule = rule
         self.seen = seen
         self.signals = signals
+        self.observed = observed
+        self.missing = missing
         asks = f": {RULES[rule]}" if rule in RULES else ""
-        super().__init__(f"rule {rule}{asks}\n  seen: {seen}\n{signals}".rstrip())
+        head = f"rule {rule}{asks}" if rule else "there is nothing to judge"
+        super().__init__(f"{head}\n  seen: {seen}\n{signals}".rstrip())
 
 
 class NotVerified(SkipTest):
@@ -62,6 +80,16 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call into the implementation that is under way; `rule` is the one that it breaks if it does not return."""
+
+    text: str
+    thread: str
+    since: float
+    rule: str
+
+
 class TestEnvironment:
     """What one check knows. Everything that changes is owned by `lock`, but where it says otherwise."""
 
@@ -72,11 +100,12 @@ class TestEnvironment:
         self._notes: deque[Note] = deque(maxlen=KEPT)
         self._noted = 0
         self._fault: ConformanceError | None = None
-        self._calls: dict[int, tuple[str, str, float]] = {}  # what is being called: text, thread, since
+        self._calls: dict[int, _Call] = {}  # what is being called, by the identity of a token
         self._last_signal = 0.0
         self._names = 0
         self._subscribers: weakref.WeakSet[Any] = weakref.WeakSet()
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
+        self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False
 
     # -- noting ------------------------------------------------------------------------------------------------
@@ -105,8 +134,8 @@ class TestEnvironment:
         with self.lock:
             notes, left_out = list(self._notes), self._noted - len(self._notes)
             now = time.monotonic()
-            running = [f"  still inside {text} after {now - since:.2f} s, on {thread}"
-                       for text, thread, since in self._calls.values() if now - since > BRIEF]  # fmt: skip
+            running = [f"  still inside {call.text} after {now - call.since:.2f} s, on {call.thread}"
+                       for call in self._calls.values() if now - call.since > BRIEF]  # fmt: skip
         if not notes:
             return "\n".join(["  signals: none", *running])
         width = max(len(note.thread) for note in notes)
@@ -116,26 +145,47 @@ class TestEnvironment:
 
     # -- judging -----------------------------------------------------------------------------------------------
 
-    def failure(self, seen: str) -> ConformanceError:
-        """A failure of this check, with the signals up to now."""
-        return ConformanceError(self.rule, seen, self.signals())
+    def failure(self, seen: str, rule: str = "", *, observed: bool = False, missing: bool = False) -> ConformanceError:
+        """A failure of this check, with the signals up to now; of `rule`, or of the check's own."""
+        rule = "" if rule == FACTORY else rule or self.rule
+        return ConformanceError(rule, seen, self.signals(), observed=observed, missing=missing)
 
-    def fail(self, seen: str) -> NoReturn:
+    def fail(self, seen: str, rule: str = "") -> NoReturn:
         """End the check: it failed. From its body."""
-        raise self.failure(seen)
+        raise self.failure(seen, rule)
 
-    def check(self, holds: object, seen: str) -> None:
+    def check(self, holds: object, seen: str, rule: str = "") -> None:
         """Fail with `seen` unless it `holds`."""
         self.verify()
         if not holds:
-            self.fail(seen)
+            self.fail(seen, rule)
 
-    def fault(self, seen: str) -> None:
-        """Note that something is wrong, from any thread; the first fault fails the check."""
+    def due(self, came: object, seen: str, rule: str = "") -> None:
+        """Fail with `seen` unless it `came`, which had to; it was waited for."""
+        self.verify()
+        if not came:
+            raise self.failure(f"{seen}; {self.waited()}", rule, missing=True)
+
+    def waited(self) -> str:
+        """How long what is due is waited for, and what sets that."""
+        return f"waited {self.settings.default_timeout:g} s for it ({self.settings.source})"
+
+    def fault(self, seen: str, rule: str = "", *, must: bool = True) -> None:
+        """Note that something is wrong, from any thread; the first fault fails the check.
+
+        `must` is False for what is wrong in this check, and breaks no rule by itself; what does comes before it.
+        """
         with self.lock:
-            if self._fault is None and not self.over:
-                self._fault = self.failure(seen)
+            first = self._fault is None or (must and not self._fault.observed)
+            if first and not self.over:
+                self._fault = self.failure(seen, rule, observed=must)
             self.lock.notify_all()
+
+    @property
+    def faulty(self) -> bool:
+        """Whether a fault was found."""
+        with self.lock:
+            return self._fault is not None
 
     def verify(self) -> None:
         """Raise the first fault there was."""
@@ -154,6 +204,11 @@ class TestEnvironment:
             self.verify()
             return bool(condition())
 
+    def happens_quietly(self, condition: Callable[[], object], timeout: float) -> None:
+        """Wait for `condition`, as long as `timeout`, on a thread of the implementation: nothing is raised."""
+        with self.lock:
+            self.lock.wait_for(condition, timeout)
+
     def wake(self) -> None:
         """Wake the threads that wait: they look again."""
         with self.lock:
@@ -166,36 +221,43 @@ class TestEnvironment:
         with self.lock:
             return count() - before
 
-    def collected(self, reference: weakref.ref[Any]) -> bool:
-        """Whether what `reference` refers to can be collected within `publisher_reference_gc_timeout`."""
-        deadline = time.monotonic() + self.settings.publisher_reference_gc_timeout
+    def collected(self, reference: weakref.ref[Any], seen: str) -> None:
+        """Fail with `seen` unless what `reference` refers to is collected within `publisher_reference_gc_timeout`."""
+        limit = self.settings.publisher_reference_gc_timeout
+        deadline = time.monotonic() + limit
         while True:
             gc.collect()
             if reference() is None:
-                return True
+                return
             if time.monotonic() > deadline:
-                return False
+                self.check(False, f"{seen}; waited {limit:g} s for it (publisher_reference_gc_timeout)")
             self.happens(lambda: False, self.settings.default_poll_timeout)
 
     # -- calling out -------------------------------------------------------------------------------------------
 
-    def call(self, text: str, function: Callable[..., T], /, *arguments: Any) -> T:
-        """Call into the implementation; what it raises fails the check."""
+    def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
+        """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
         try:
-            with self.calling(text):
+            with self.calling(text, rule):
                 return function(*arguments)
-        except (ConformanceError, SkipTest):
+        except (ConformanceError, SkipTest, Over):
             raise
-        except Exception as error:
-            failure = self.failure(f"{text} raised {type(error).__name__}: {error}")
-            raise failure from error
+        except BaseException as error:
+            raise self.failure(f"{text} raised {described(error)}", rule, observed=rule not in ("", FACTORY)) from error
+
+    def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
+        """As `call`, from inside a signal or from another thread than the check's: a fault, and nothing is raised."""
+        try:
+            self.call(text, function, *arguments, rule=rule)
+        except ConformanceError as failure:
+            self.fault(failure.seen, failure.rule)
 
     @contextlib.contextmanager
-    def calling(self, text: str) -> Iterator[None]:
+    def calling(self, text: str, rule: str = "") -> Iterator[None]:
         """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""
         token = object()
         with self.lock:
-            self._calls[id(token)] = (text, threading.current_thread().name, time.monotonic())
+            self._calls[id(token)] = _Call(text, threading.current_thread().name, time.monotonic(), rule)
         try:
             yield
         finally:
@@ -212,8 +274,8 @@ class TestEnvironment:
         try:
             while thread.is_alive():
                 thread.join(self.settings.default_poll_timeout)
-                if (hanging := self._hanging()) and thread.is_alive():
-                    outcome = [self.failure(hanging)]
+                if (hanging := self._hanging()) is not None and thread.is_alive():
+                    outcome = [hanging]
                     break
         finally:
             self._close()
@@ -226,21 +288,32 @@ class TestEnvironment:
             self.verify()
             self._cancel_all()
         except BaseException as error:
-            with self.lock:
-                fault = self._fault
-            if isinstance(error, Over):
-                outcome.append(fault or self.failure("it signals without end"))
-            else:
-                outcome.append(error if fault is None or isinstance(error, ConformanceError) else fault)
+            outcome.append(self._judged(error))
             with contextlib.suppress(Exception, Over):
                 self._cancel_all()
 
-    def _hanging(self) -> str | None:
+    def _judged(self, error: BaseException) -> BaseException:
+        """What a check ends with, whose body raised `error`: a breach that was observed comes first."""
+        with self.lock:
+            fault = self._fault
+        if fault is not None and (fault.observed or not isinstance(error, ConformanceError)):
+            return fault
+        if isinstance(error, ConformanceError | SkipTest):
+            return error
+        if isinstance(error, Over):
+            return self.failure("it signals without end")
+        failure = self.failure(f"the check was left by {described(error)}")
+        failure.__cause__ = error
+        return failure
+
+    def _hanging(self) -> ConformanceError | None:
+        limit = self.settings.call_timeout
         with self.lock:
             now = time.monotonic()
-            for text, thread, since in self._calls.values():
-                if now - max(since, self._last_signal) > self.settings.call_timeout:
-                    return f"{text} has not returned within {self.settings.call_timeout:g} s (on {thread})"
+            for call in self._calls.values():
+                if now - max(call.since, self._last_signal) > limit:
+                    seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; call_timeout)"
+                    return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
         return None
 
     def _cancel_all(self) -> None:
@@ -258,6 +331,19 @@ def shown(value: object) -> str:
     """`value` in a few characters; never raises."""
     try:
         text = repr(value)
-    except Exception as error:
+    except BaseException as error:
         text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return _cut(text, 60)
+
+
+def described(error: BaseException) -> str:
+    """The kind and the words of `error`, at most a few lines of them; never raises."""
+    try:
+        words = str(error)
+    except BaseException as failure:
+        words = f"<its words: str raised {type(failure).__name__}>"
+    return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

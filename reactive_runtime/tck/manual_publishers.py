@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import Subscriber
@@ -22,17 +25,25 @@ class ManualPublisher(Generic[T]):
         self.requests: list[int] = []
         self.taken: int = 0  # how many of the requests a check has looked at
         self.cancels = 0
+        self.sent = 0  # how many elements
+        self.answers = False  # an invalid request, which a processor may pass on
+        self.answered = False
         self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
+        self.hold = 0.0  # seconds that each call is kept inside, to see whether another one comes meanwhile (2.7)
+        self.last_sent = 0.0  # when the last signal was sent
+        self.longest = 0.0  # seconds that the subscriber took at most from a signal to a call
+        self.calling: list[int] = []  # the threads that are inside a call, once for each
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         """Connect the subscriber; 1.9."""
         self.subscriber = subscriber
-        self.env.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self))
+        self.env.call("on_subscribe(subscription)", subscriber.on_subscribe, _ManualSubscription(self), rule="2.13")
 
     # -- what a check does with it -----------------------------------------------------------------------------
 
     def send_next(self, element: T) -> None:
         """Signal `on_next(element)`."""
+        self.sent += 1
         self._send(f"on_next({shown(element)})", "on_next", element)
 
     def send_error(self, error: BaseException) -> None:
@@ -45,8 +56,10 @@ class ManualPublisher(Generic[T]):
 
     def _send(self, text: str, method: str, *arguments: object) -> None:
         assert self.subscriber is not None
-        self.env.note(f"publisher: {text} ->")
-        self.env.call(text, getattr(self.subscriber, method), *arguments)
+        with self.env.lock:
+            self.env.note(f"publisher: {text} ->")
+            self.last_sent = time.monotonic()
+        self.env.call(text, getattr(self.subscriber, method), *arguments, rule="2.13")
 
     def _send_end(self, text: str, method: str, *arguments: object) -> None:
         thread = threading.get_ident()
@@ -61,14 +74,33 @@ class ManualPublisher(Generic[T]):
     def expect_request(self, why: str = "") -> int:
         """Wait for one more `request`, and return its n."""
         came = self.env.happens(lambda: len(self.requests) > self.taken)
-        self.env.check(came, f"no request within {self.env.settings.default_timeout:g} s{why and f'; {why}'}")
+        self.env.due(came, f"no request came{why and f': {why}'}")
         self.taken += 1
         return self.requests[self.taken - 1]
+
+    def answer(self, n: object) -> None:
+        """End the stream of an invalid request, as a publisher has to (3.9)."""
+        assert self.subscriber is not None
+        self.answered = True
+        error = ValueError(f"request({shown(n)}): demand is an int of at least 1 (3.9)")
+        self.env.call_inside(f"on_error({shown(error)})", self.subscriber.on_error, error, rule="2.13")
+
+    def wants_more_than(self, elements: int) -> Callable[[], bool]:
+        """Whether more than so many elements were requested, or it was cancelled: to be waited for."""
+        return lambda: sum(self.requests) > elements or self.cancels > 0
+
+    def rest(self) -> None:
+        """Wait until the subscriber, which may handle what came elsewhere, calls no more for `default_timeout`."""
+        while True:
+            before = len(self.requests) + self.cancels
+            quiet = max(self.env.settings.default_timeout, 5 * self.longest)
+            if not self.env.happens(lambda before=before: len(self.requests) + self.cancels > before, quiet):  # type: ignore[misc]
+                return
 
     def expect_cancelling(self) -> None:
         """Wait for `cancel`."""
         came = self.env.happens(lambda: self.cancels)
-        self.env.check(came, f"no cancel within {self.env.settings.default_timeout:g} s")
+        self.env.due(came, "no cancel came")
 
 
 class _ManualSubscription:
@@ -79,23 +111,44 @@ class _ManualSubscription:
 
     def request(self, n: int, /) -> None:
         publisher = self._publisher
-        with publisher.env.lock:
-            publisher.env.note(f"publisher: <- request({n})")
-            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-                publisher.env.fault(f"the subscriber called request({n!r}), which is no demand (3.9)")
-            publisher.requests.append(n)
-            self._not_from_the_end("request")
+        with self._call(f"request({shown(n)})"):
+            invalid = isinstance(n, bool) or not isinstance(n, int) or n < 1
+            if invalid and publisher.answers:
+                publisher.answer(n)
+                return
+            if invalid:
+                publisher.env.fault(f"the subscriber called request({shown(n)}), which is no demand", "3.9")
+            with publisher.env.lock:
+                publisher.requests.append(n)
+                publisher.env.wake()
 
     def cancel(self) -> None:
         publisher = self._publisher
-        with publisher.env.lock:
-            publisher.env.note("publisher: <- cancel()")
+        with self._call("cancel()"), publisher.env.lock:
             publisher.cancels += 1
-            self._not_from_the_end("cancel")
+            publisher.env.wake()
 
-    def _not_from_the_end(self, call: str) -> None:
-        if self._publisher.env.rule == "2.3" and threading.get_ident() in self._publisher.ending:
-            self._publisher.env.fault(f"{call} was called from inside a terminal signal (2.3)")
+    @contextlib.contextmanager
+    def _call(self, text: str) -> Iterator[None]:
+        """Note a call; it may not come from inside a terminal signal (2.3), nor beside another one (2.7)."""
+        publisher, thread = self._publisher, threading.get_ident()
+        env = publisher.env
+        with env.lock:
+            env.note(f"publisher: <- {text}")
+            if thread in publisher.ending:
+                env.fault(f"{text} was called from inside a terminal signal", "2.3")
+            if any(item != thread for item in publisher.calling):
+                env.fault(f"{text} was called on one thread while another call ran on another", "2.7")
+            publisher.calling.append(thread)
+            if publisher.last_sent:
+                publisher.longest = max(publisher.longest, time.monotonic() - publisher.last_sent)
+        try:
+            if publisher.hold:
+                env.happens_quietly(lambda: len(set(publisher.calling)) > 1, publisher.hold)
+            yield
+        finally:
+            with env.lock:
+                publisher.calling.remove(thread)
 
 
 class SubscriberPuppet:
@@ -147,8 +200,9 @@ class WhiteboxSubscriberProbe(Generic[T]):
         Args:
             element: The element that came.
         """
+        text = f"probe: register_on_next({shown(element)})"  # before the lock: its repr is foreign
         with self._env.lock:
-            self._env.note(f"probe: register_on_next({shown(element)})")
+            self._env.note(text)
             self._elements.append(element)
 
     def register_on_error(self, error: BaseException) -> None:
@@ -157,11 +211,12 @@ class WhiteboxSubscriberProbe(Generic[T]):
         Args:
             error: The error that came.
         """
+        text = f"probe: register_on_error({shown(error)})"
         with self._env.lock:
-            self._env.note(f"probe: register_on_error({shown(error)})")
+            self._env.note(text)
             self._errors.append(error)
             if len(self._errors) > 1:
-                self._env.fault("the subscriber registered on_error a second time (1.7)")
+                self._env.fault("the subscriber registered on_error a second time", "1.7")
 
     def register_on_complete(self) -> None:
         """Register `on_complete`. A second call is a fault (1.7)."""
@@ -169,7 +224,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             self._env.note("probe: register_on_complete()")
             self._completions += 1
             if self._completions > 1:
-                self._env.fault("the subscriber registered on_complete a second time (1.7)")
+                self._env.fault("the subscriber registered on_complete a second time", "1.7")
 
     # -- called by the kit -------------------------------------------------------------------------------------
 
@@ -209,7 +264,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: No element was registered in time, or another one.
         """
         came = self._env.happens(lambda: len(self._elements) > self._taken)
-        self._env.check(came, f"the subscriber did not register on_next({shown(expected)})")
+        self._env.due(came, f"the subscriber did not register on_next({shown(expected)})")
         got = self._elements[self._taken]
         self._taken += 1
         self._env.check(got == expected, f"the subscriber registered {shown(got)}, where {shown(expected)} was sent")
@@ -230,7 +285,7 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: It did not in time.
         """
         came = self._env.happens(lambda: self._completions)
-        self._env.check(came, "the subscriber did not register on_complete()")
+        self._env.due(came, "the subscriber did not register on_complete()")
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for the subscriber to register `on_error`.
@@ -242,6 +297,6 @@ class WhiteboxSubscriberProbe(Generic[T]):
             ConformanceError: No error was registered in time, or another one.
         """
         came = self._env.happens(lambda: self._errors)
-        self._env.check(came, f"the subscriber did not register on_error({shown(expected)})")
+        self._env.due(came, f"the subscriber did not register on_error({shown(expected)})")
         got = self._errors[0]
         self._env.check(got is expected, f"the subscriber registered on_error({shown(got)}), not {shown(expected)}")

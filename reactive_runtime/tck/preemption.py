@@ -59,6 +59,11 @@ class HeldCall:
         self._go.set()
 
     @property
+    def steps(self) -> int:
+        """How many steps it had, once it has ended."""
+        return self._step
+
+    @property
     def thread(self) -> int | None:
         """The ident of its thread, once it has started."""
         return self._thread.ident

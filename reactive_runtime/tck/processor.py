@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.environment import FACTORY, NotVerified, TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.probes import ManualSubscriber
 from reactive_runtime.tck.publisher_verification import PublisherVerification
-from reactive_runtime.tck.subscriber import TckError
+from reactive_runtime.tck.subscriber import Stage, TckError
 from reactive_runtime.tck.verification import check
 from reactive_runtime.tck.whitebox import SubscriberWhiteboxVerification
 
@@ -30,6 +30,9 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
 
     max_supported_subscribers: int = MAX_DEMAND
     """How many subscribers a processor may have at once; checks that need more are skipped."""
+
+    goes_on_without_subscribers: bool = False
+    """Whether it keeps its subscription upstream when its last subscriber has gone: more may come."""
 
     does_coordinated_emission: bool = False
     """Whether an element goes out only when every subscriber has requested one."""
@@ -108,6 +111,54 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             got = subscriber.expect_error()
             env.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
 
+    @check("1.4")
+    def extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_told_of_completion(
+        self, env: TestEnvironment
+    ) -> None:
+        """To a subscriber that comes after an error of the upstream, `on_error` is signalled."""
+        bench = _Bench(self, env)
+        early = bench.subscribe(may_fail=True)
+        bench.publisher.send_error(TckError())
+        early.expect_error()
+        late = bench.subscribe(may_fail=True)
+        if not late.ends:
+            late.request(1)
+        env.happens(late.has_ended)
+        env.due(late.ends, "no on_error came to a subscriber that came after the error")
+        env.check(not late.completions, "on_complete came to a subscriber that came after an error")
+
+    @check("4.1")
+    def extra_each_element_must_be_passed_on_as_it_is(self, env: TestEnvironment) -> None:
+        """Each of ten elements of the upstream comes out, in order, and then the end."""
+        bench = _Bench(self, env)
+        one = bench.subscribe()
+        one.request(20)
+        requested = 0
+        for number in range(10):
+            if requested <= number:
+                requested += bench.publisher.expect_request("twenty elements were requested downstream")
+            bench.expect(one, bench.send_next())
+        bench.publisher.send_completion()
+        one.expect_completion()
+
+    @check("2.6")
+    def extra_spec206_must_cancel_upstream_when_its_last_subscriber_was_refused(self, env: TestEnvironment) -> None:
+        """An invalid request of the only subscriber is answered, and the subscription upstream is cancelled."""
+        bench = _Bench(self, env)
+        one = bench.subscribe(may_fail=True)
+        one.request(1)
+        bench.publisher.expect_request("an element was requested downstream")
+        one.request(0)
+        one.expect_error(ValueError)
+        if not self.goes_on_without_subscribers and not bench.publisher.answered:
+            bench.publisher.expect_cancelling()
+
+    @check("2.5")
+    def extra_spec205_must_cancel_a_second_subscription_before_it_has_a_subscriber(self, env: TestEnvironment) -> None:
+        """A second subscription is cancelled, also where no subscriber has come yet."""
+        bench = _Bench(self, env)
+        bench.refuses_a_second_subscription()
+
     @check("4.2")
     def must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream(
         self, env: TestEnvironment
@@ -163,12 +214,18 @@ class _Bench(Generic[T]):
         self.env = env
         self._verification = verification
         self._elements = verification._elements(env)
-        self._processor = env.call("create_identity_processor", verification._processor)
+        self._processor = env.call("create_identity_processor", verification._processor, rule=FACTORY)
         self.publisher = ManualPublisher[T](env)
+        self.publisher.answers = True
         self.publisher.subscribe(self._processor)
 
     def subscribe(self, **how: Any) -> ManualSubscriber[T]:
         return self._verification._subscribe(self.env, self._processor, **how)
+
+    def refuses_a_second_subscription(self) -> None:
+        stage = Stage(self.env, self._elements)
+        stage.publisher.subscriber = self._processor
+        stage.cancels_a_second_subscription()
 
     def send_next(self) -> T:
         element = self._elements.request_next()

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber
-from reactive_runtime.tck.environment import TestEnvironment, shown
+from reactive_runtime.tck.environment import FACTORY, TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import ManualPublisher
 from reactive_runtime.tck.probes import ManualSubscriber
 from reactive_runtime.tck.verification import Skipped, Verification, untested
 
-__all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen"]
+__all__ = ["ElementFactory", "Stage", "TckError", "created", "not_seen", "refuses_none_at_first"]
 
 T = TypeVar("T")
 
@@ -66,6 +66,7 @@ class ElementFactory(Verification, Generic[T]):
         subscriber = ManualSubscriber[T](env)
         subscriber.name = "elements"
         env.call("create_helper_publisher().subscribe", self.create_helper_publisher(MAX_DEMAND).subscribe, subscriber)
+        env.happens(lambda: subscriber.subscriptions)
         return subscriber
 
 
@@ -88,7 +89,10 @@ class Stage(Generic[T]):
         return self.publisher.subscriber
 
     def signal_next(self) -> T:
-        """Signal a new element, and return it."""
+        """Signal a new element, as soon as one is requested, and return it."""
+        publisher = self.publisher
+        self.env.happens(publisher.wants_more_than(publisher.sent))
+        self.env.due(publisher.wants_more_than(publisher.sent)(), f"{publisher.sent + 1} elements were to be requested")
         element = self._elements.request_next()
         self.publisher.send_next(element)
         return element
@@ -101,16 +105,23 @@ class Stage(Generic[T]):
                 getattr(self.subscriber, method)(None)
             except TypeError:
                 return
-            except Exception as error:
+            except BaseException as error:
                 self.env.fail(f"{method}(None) raised {type(error).__name__}, where TypeError is due")
         self.env.fail(f"{method}(None) did not raise TypeError")
 
     def cancels_a_second_subscription(self) -> None:
         """2.5: a second `on_subscribe` is answered with `cancel`, and nothing is requested from it."""
         second = _SecondSubscription(self.env)
-        self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second)
+        self.env.call("on_subscribe(a second subscription)", self.subscriber.on_subscribe, second, rule="2.13")
         self.env.happens(lambda: second.cancelled)
-        self.env.check(second.cancelled, "the second subscription was not cancelled")
+        self.env.due(second.cancelled, "the second subscription was not cancelled")
+
+
+def refuses_none_at_first(env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
+    """2.13: the first thing that a subscriber hears is `on_subscribe(None)`, and it raises TypeError."""
+    stage: Stage[Any] = Stage(env, ManualSubscriber(env))
+    stage.publisher.subscriber = subscriber
+    stage.must_refuse_none("on_subscribe")
 
 
 class _SecondSubscription:
@@ -121,7 +132,7 @@ class _SecondSubscription:
         self.cancelled = False  # the trial's lock
 
     def request(self, n: int, /) -> None:
-        self._env.fault(f"request({n!r}) was called on the second subscription")
+        self._env.fault(f"request({shown(n)}) was called on the second subscription", "2.5")
 
     def cancel(self) -> None:
         with self._env.lock:
@@ -131,11 +142,11 @@ class _SecondSubscription:
 
 def created(env: TestEnvironment, text: str, factory: Callable[..., Any], *arguments: Any) -> Any:
     """What `factory` made, if it is a subscriber."""
-    made = env.call(text, factory, *arguments)
+    made = env.call(text, factory, *arguments, rule=FACTORY)
     if made is None:
-        env.fail(f"{text} returned None, where a Subscriber is needed")
+        env.fail(f"{text} returned None, where a Subscriber is needed", FACTORY)
     methods = ("on_subscribe", "on_next", "on_error", "on_complete")
     missing = [name for name in methods if not callable(getattr(made, name, None))]
     if missing:
-        env.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}")
+        env.fail(f"{text} returned {shown(made)}, which is no Subscriber: it has no {', '.join(missing)}", FACTORY)
     return made

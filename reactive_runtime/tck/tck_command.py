@@ -1,17 +1,143 @@
-"""What the command runs: a name from the shell becomes a verification."""
+"""What the command runs: a name from the shell becomes a verification, whose checks run in a process of their own.
+
+Code under test may end its process, hang in C, or leave threads behind that never end. So the parent only listens: the
+child says which check it begins, and what became of it. Where it dies, the check that it was in has failed, and a new
+child goes on with the next one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any
 
 from reactive_runtime.errors import TargetError
 from reactive_runtime.spec import Publisher
 from reactive_runtime.targets import import_string
+from reactive_runtime.tck.environment import described
 from reactive_runtime.tck.publisher_verification import PublisherVerification
-from reactive_runtime.tck.verification import Verification
+from reactive_runtime.tck.settings import Settings
+from reactive_runtime.tck.verification import Outcome, Verification
 
-__all__ = ["verification_of"]
+__all__ = ["Begun", "Target", "judged", "verification_of"]
+
+SILENT = 120.0
+"""Seconds beyond what a check may wait, after which a child of which nothing is heard is ended."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be judged: names, as the shell gives them, and settings."""
+
+    name: str
+    failed: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What is known before the first check."""
+
+    pace: float
+    """Seconds that the slowest of the first signals took."""
+
+    seconds: float
+    """About how long the checks will take."""
+
+
+def judged(target: Target) -> Iterator[Begun | Outcome]:
+    """What is known before the first check, and then the outcome of each, from a process of its own.
+
+    Raises TargetError where nothing can be judged: the name leads nowhere, or importing it ended the process.
+    """
+    first = 0
+    while first is not None:
+        first = yield from _heard(target, first)
+
+
+def _heard(target: Target, first: int) -> Any:
+    """What one child says, from check `first` on; returns the next check, if there is one to go on with."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_run, args=(theirs, target, first), name="tck")
+    child.start()
+    theirs.close()
+    check: Any = None  # the one that it is in
+    number, patience = first - 1, SILENT
+    try:
+        while True:
+            try:
+                if not ours.poll(patience):
+                    raise EOFError
+                kind, said = ours.recv()
+            except (EOFError, OSError):
+                ended = _ended(child)
+                if check is None and first:
+                    return None  # the check that ended the child before has failed: that is a verdict
+                if check is None:
+                    raise TargetError(f"{target.name}: {ended} before the first check") from None
+                why = f"rule {check.rule}\n  seen: {ended} inside of this check"
+                yield Outcome(check, "failed", why, check.rule)
+                return number + 1
+            if kind == "unable":
+                raise TargetError(said)
+            if kind == "begun":
+                patience = SILENT + said[1]
+                if not first:
+                    yield said[0]
+            elif kind == "check":
+                number, check = said
+            elif kind == "outcome":
+                yield said
+            else:
+                return None
+    finally:
+        with contextlib.suppress(Exception):
+            child.kill()
+            child.join()
+        ours.close()
+
+
+def _ended(child: Any) -> str:
+    """How a child of which nothing more is heard has ended, or is ended now."""
+    child.join(1.0)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return "the process gave no sign of life any more"
+    status = child.exitcode
+    return f"the process was ended by signal {-status}" if status < 0 else f"the process was ended (status {status})"
+
+
+def _run(parent: Connection, target: Target, first: int) -> None:
+    """The child: run each check, and say what became of it; end without waiting for threads that are left."""
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what the code under test prints is no part of the verdict
+    try:
+        verification = verification_of(target.name, failed=target.failed, **target.settings)
+        settings = verification.settings()
+        begun = Begun(verification.pace(), verification.seconds())
+        parent.send(("begun", (begun, _most(settings) + 3 * begun.seconds)))
+        for number, check in enumerate(verification.checks()):
+            if number >= first:
+                parent.send(("check", (number, check)))
+                parent.send(("outcome", verification.outcome(check)))
+        parent.send(("end", None))
+    except TargetError as error:
+        parent.send(("unable", str(error)))
+    except BaseException as error:  # of what the verification defines besides its checks
+        parent.send(("unable", f"{target.name}: {described(error)}"))
+    finally:
+        parent.close()
+        os._exit(0)
+
+
+def _most(settings: Settings) -> float:
+    return 20 * (settings.default_timeout + settings.call_timeout + settings.default_no_signals_timeout)
 
 
 def verification_of(target: str, *, failed: str | None = None, **settings: Any) -> Verification:
@@ -23,7 +149,7 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     """
     item = import_string(target)
     if isinstance(item, type) and issubclass(item, Verification):
-        verification: Verification = item()
+        verification: Verification = _made(target, item)
     elif callable(item):
         verification = _Made(item, None if failed is None else import_string(failed))
     else:
@@ -36,6 +162,13 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
     except (TypeError, ValueError) as error:
         raise TargetError(f"{target}: {error}") from error
     return verification
+
+
+def _made(target: str, kind: Callable[[], Verification]) -> Verification:
+    try:
+        return kind()
+    except Exception as error:
+        raise TargetError(f"{target}: making one raised {type(error).__name__}: {error}") from error
 
 
 class _Made(PublisherVerification[Any]):

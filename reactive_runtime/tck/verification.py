@@ -8,14 +8,15 @@ with.
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 from unittest import SkipTest
 
-from reactive_runtime.tck.environment import ConformanceError, NotVerified, TestEnvironment
-from reactive_runtime.tck.settings import Settings
+from reactive_runtime.tck.environment import ConformanceError, NotVerified, TestEnvironment, described
+from reactive_runtime.tck.settings import TIMEOUTS, VARIABLES, Settings
 
 __all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
 
@@ -38,6 +39,16 @@ class Check:
     """Whether the kit of the JVM has it too; the others are this kit's own, and their names begin with `extra_`."""
 
     @property
+    def may_be_left_out(self) -> bool:
+        """Whether not to meet it breaks no rule; 1.4 is a must, once a publisher that fails is offered."""
+        return self.kind == "optional" and not self.name.startswith("optional_spec104")
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether it looks at the settings alone."""
+        return self.name.startswith("required_validate")
+
+    @property
     def sentence(self) -> str:
         """The name, without what the other fields say."""
         return _PREFIX.sub("", self.name, count=1).replace("_", " ")
@@ -45,11 +56,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one check; `why` is empty where it passed."""
+    """What became of one check; `why` is empty where it passed.
+
+    `rule` is the rule that was broken, where it failed: the check's own, or another one that it saw broken. It is empty
+    where nothing could be judged, since there was nothing to judge: a factory failed.
+    """
 
     check: Check
     status: Status
     why: str
+    rule: str = ""
 
 
 class _Marked(Protocol):
@@ -70,8 +86,6 @@ class Verification:
     default_poll_timeout: float | None = None
     publisher_reference_gc_timeout: float | None = None
     call_timeout: float | None = None
-
-    _settings: ClassVar[tuple[str, ...]] = tuple(Settings.__dataclass_fields__)
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """A check that is overridden stays a check."""
@@ -133,13 +147,24 @@ class Verification:
             getattr(self, item.name)()
         except SkipTest as skip:
             return Outcome(item, "skipped", str(skip))
-        except Exception as error:
-            return Outcome(
-                item,
-                "failed",
-                str(error) if isinstance(error, ConformanceError) else f"{type(error).__name__}: {error}",
-            )
+        except ConformanceError as failure:
+            return Outcome(item, "failed", str(failure), failure.rule)
+        except KeyboardInterrupt:
+            raise  # on this thread, it is the user's
+        except BaseException as error:
+            return Outcome(item, "failed", described(error), item.rule)
         return Outcome(item, "passed", "")
+
+    def pace(self) -> float:
+        """Seconds that a signal of the implementation takes; 0 where it was not measured."""
+        return 0.0
+
+    def seconds(self) -> float:
+        """About how long all checks take, where nothing fails."""
+        return 0.0
+
+    def _plain_run(self, elements: int) -> None:
+        """Try what a check of something special has in common with all others; fails if that is what is broken."""
 
     def settings(self) -> Settings:
         """The timeouts in force.
@@ -150,13 +175,22 @@ class Verification:
         Raises:
             ValueError: An attribute or an environment variable is no number above 0.
         """
-        return Settings.of({name: getattr(self, name) for name in self._settings})
+        given = {name: getattr(self, name) for name in TIMEOUTS}
+        Settings.of(given)  # a wrong one is named before anything runs
+        timed = given["default_timeout"] is not None or VARIABLES["default_timeout"] in os.environ
+        return Settings.of(given, pace=0.0 if timed else self.pace())
 
 
-def check(rule: str, /) -> Callable[[Callable[[V, TestEnvironment], object]], Callable[[V], None]]:
+def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnvironment], object]], Callable[[V], None]]:
     """Make a method a check of `rule`. Its name says of which kind it is.
 
-    An optional one that fails counts as skipped, with the reason: what is optional can't be broken.
+    An optional one that fails counts as skipped, with the reason: what is optional can't be broken. But where a MUST
+    was seen broken meanwhile, it has failed.
+
+    Args:
+        rule: The rule.
+        plain: Where something that was due did not come, the same is tried without what the check is about: so many
+            elements are requested one by one. If they don't come either, the failure is that.
     """
 
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
@@ -169,9 +203,9 @@ def check(rule: str, /) -> Callable[[Callable[[V, TestEnvironment], object]], Ca
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
-                if item.kind == "optional" and not item.name.startswith(
-                    "optional_spec104"
-                ):  # 1.4 is a must, once offered
+                if plain and failure.missing:
+                    self._plain_run(plain)
+                if item.may_be_left_out and not failure.observed:
                     raise NotVerified(f"optional, and not met: {failure}") from failure
                 raise
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from reactive_runtime.spec import Subscriber
 from reactive_runtime.tck.environment import TestEnvironment
 from reactive_runtime.tck.manual_publishers import WhiteboxSubscriberProbe
-from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen
+from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen, refuses_none_at_first
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberWhiteboxVerification"]
@@ -58,6 +58,79 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
         probe.trigger_request(1)
         stage.publisher.expect_request("a subscriber without demand receives nothing")
         stage.signal_next()
+
+    @check("2.13")
+    def extra_spec213_must_return_normally_from_every_signal(self, env: TestEnvironment) -> None:
+        """Of ten elements each is registered; then the end is."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(10)
+        for _ in range(10):
+            probe.expect_next(stage.signal_next())
+        stage.publisher.send_completion()
+        probe.expect_completion()
+
+    @check("2.13")
+    def extra_spec213_must_refuse_none_after_elements_have_come(self, env: TestEnvironment) -> None:
+        """After three elements, `on_next(None)` and `on_error(None)` raise TypeError."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(5)
+        for _ in range(3):
+            probe.expect_next(stage.signal_next())
+        stage.must_refuse_none("on_next")
+        stage.must_refuse_none("on_error")
+
+    @check("2.13")
+    def extra_spec213_must_refuse_none_for_its_first_subscription(self, env: TestEnvironment) -> None:
+        """Before any other signal, `on_subscribe(None)` raises TypeError."""
+        probe = WhiteboxSubscriberProbe[T](env)
+        refuses_none_at_first(env, created(env, "create_subscriber(probe)", self.create_subscriber, probe))
+
+    @check("2.3")
+    def extra_spec203_must_not_call_back_in_on_complete_after_elements(self, env: TestEnvironment) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside an `on_complete` that follows elements."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(3)
+        for _ in range(2):
+            probe.expect_next(stage.signal_next())
+        stage.publisher.send_completion()
+        probe.expect_completion()
+
+    @check("2.3")
+    def extra_spec203_must_not_call_back_in_on_error_after_elements(self, env: TestEnvironment) -> None:
+        """The subscriber calls neither `request` nor `cancel` inside an `on_error` that follows elements."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(3)
+        for _ in range(2):
+            probe.expect_next(stage.signal_next())
+        error = TckError()
+        stage.publisher.send_error(error)
+        probe.expect_error(error)
+
+    @check("2.5")
+    def extra_spec205_must_keep_its_subscription_when_a_second_one_comes_later(self, env: TestEnvironment) -> None:
+        """After an element a second subscription is cancelled, and the first one goes on."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(2)
+        probe.expect_next(stage.signal_next())
+        stage.cancels_a_second_subscription()
+        probe.expect_next(stage.signal_next())
+        env.check(not stage.publisher.cancels, "the first subscription was cancelled")
+
+    @check("2.8")
+    def extra_spec208_must_be_prepared_for_signals_after_a_cancel_at_a_later_element(
+        self, env: TestEnvironment
+    ) -> None:
+        """After three elements and a cancel, an element and the end are taken without an error."""
+        stage, probe = self._stage(env)
+        probe.trigger_request(10)
+        for _ in range(3):
+            probe.expect_next(stage.signal_next())
+        probe.signal_cancel()
+        stage.publisher.expect_cancelling()
+        if sum(stage.publisher.requests) > stage.publisher.sent:  # else none may come (1.1)
+            stage.signal_next()
+        stage.publisher.send_completion()
+        env.verify()
 
     untested_spec202_should_asynchronously_dispatch: Skipped = not_seen(
         "untested_spec202_should_asynchronously_dispatch"

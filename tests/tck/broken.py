@@ -32,6 +32,8 @@ class Mutant:
     says: str
     check: str
     make: Callable[[], Verification]
+    rule: str
+    """What the failure names; "" where it is the rule of the check."""
 
 
 MUTANTS: list[Mutant] = []
@@ -39,13 +41,16 @@ MUTANTS: list[Mutant] = []
 FAILURE = OSError("broken on purpose")
 
 
-def breaks(*checks: str) -> Callable[[type], type]:
-    """Register a class for each of `checks`; how the kit makes one follows from what it derives from."""
+def breaks(*checks: str, rule: str = "") -> Callable[[type], type]:
+    """Register a class for each of `checks`; how the kit makes one follows from what it derives from.
+
+    `rule`: the one that it breaks, where the check is about another.
+    """
 
     def register(broken: type) -> type:
         for check in checks:
             says = (broken.__doc__ or "").strip().splitlines()[0].rstrip(".")
-            MUTANTS.append(Mutant(broken.__name__, says, check, partial(verification_of, broken)))
+            MUTANTS.append(Mutant(broken.__name__, says, check, partial(verification_of, broken), rule))
         return broken
 
     return register
@@ -162,7 +167,7 @@ class TooEager(Subscription):
         self.demand = 1
 
 
-@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements")
+@breaks("required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements", rule="3.8")
 class LastRequestCounts(Subscription):
     """Takes a request for the demand, and not for more of it (3.8)."""
 
@@ -213,6 +218,14 @@ class OnManyThreads(Subscription):
         helper.join()
 
 
+@breaks("extra_spec103_a_signal_must_wait_until_the_one_before_has_returned")
+class DoesNotWait(Subscription):
+    """Signals each element on a thread of its own, and does not wait for it."""
+
+    def emit(self, element: Any) -> None:
+        threading.Thread(target=self.subscriber.on_next, args=(element,), daemon=True).start()
+
+
 @breaks("extra_spec103_two_requests_at_once_must_not_signal_at_once")
 class LooksThenOwns(Subscription):
     """Looks whether it is owned, and then owns: two threads may both find it free."""
@@ -232,7 +245,7 @@ class CompletesWhenItFails(Subscription):
         return self.completed()
 
 
-@breaks("optional_spec104_must_signal_on_error_when_fails")
+@breaks("optional_spec104_must_signal_on_error_when_fails", rule="1.9")
 class RaisesWhenItFails(Publisher):
     """Lets the failure out of subscribe."""
 
@@ -275,6 +288,9 @@ class _Remembers(Publisher):
 @breaks(
     "extra_spec106_must_consider_subscription_cancelled_after_on_complete",
     "extra_spec106_must_consider_subscription_cancelled_after_on_error",
+    "extra_spec106_the_subscribers_of_ended_streams_must_be_dropped",
+    "extra_spec106_the_subscribers_of_failed_streams_must_be_dropped",
+    "extra_spec106_a_subscriber_whose_invalid_request_was_answered_must_be_dropped",
 )
 class RemembersTheEnded(_Remembers):
     """Keeps its subscribers when their streams have ended."""
@@ -284,7 +300,7 @@ class RemembersTheEnded(_Remembers):
         super().subscribe(subscriber)
 
 
-@breaks("extra_spec106_must_consider_subscription_cancelled_after_on_complete")
+@breaks("extra_spec106_must_consider_subscription_cancelled_after_on_complete", rule="1.7")
 class AnswersAfterTheEnd(Subscription):
     """Answers an invalid request after the end with on_error."""
 
@@ -399,7 +415,7 @@ class NoOnSubscribe(Publisher):
             raise TypeError("subscribe(None)")
 
 
-@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber")
+@breaks("required_spec109_must_issue_on_subscribe_for_non_null_subscriber", rule="2.12")
 class SubscribesTwice(Publisher):
     """Calls on_subscribe twice (2.12)."""
 
@@ -461,7 +477,7 @@ class _Counts(_Remembers):
         return len(self.remembered) == 1
 
 
-@breaks("extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called")
+@breaks("extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called", rule="1.9")
 class RaisesTheSecondTime(_Counts):
     """Raises where it is subscribed to a second time."""
 
@@ -531,7 +547,7 @@ class DealsOut(_Counts):
         super().subscribe(subscriber)
 
 
-@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription")
+@breaks("required_spec102_may_signal_less_than_requested_and_terminate_subscription", rule="2.13")
 class GivesNone(Subscription):
     """Signals None for an element (2.13)."""
 
@@ -539,7 +555,7 @@ class GivesNone(Subscription):
         self.subscriber.on_next(None)
 
 
-@breaks("required_spec105_must_signal_on_complete_when_finite_stream_terminates")
+@breaks("required_spec105_must_signal_on_complete_when_finite_stream_terminates", rule="3.8")
 class LosesOne(Subscription):
     """Loses its second element."""
 
@@ -566,7 +582,7 @@ class DeafInOnSubscribe(Subscription):
         super().drain()
 
 
-@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe")
+@breaks("required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe", rule="1.9")
 class LocksItselfOut(Subscription):
     """Holds a lock that is not re-entrant while it signals: a request in on_next never returns."""
 
@@ -633,7 +649,7 @@ class Resurrects(Subscription):
         super().add(n)
 
 
-@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops", rule="3.15")
 class CancelsOnce(Subscription):
     """Raises out of a second cancel."""
 
@@ -643,7 +659,7 @@ class CancelsOnce(Subscription):
         super().cancel()
 
 
-@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops", rule="3.15")
 class CancelTells(Subscription):
     """Answers a cancel with on_complete."""
 
@@ -651,7 +667,7 @@ class CancelTells(Subscription):
         return self.completed()
 
 
-@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops")
+@breaks("required_spec307_after_subscription_is_cancelled_additional_cancelations_must_be_nops", rule="3.15")
 class CancelHangs(Subscription):
     """Does not come back from cancel."""
 
@@ -670,7 +686,7 @@ class LosesDemand(Subscription):
             super().request(n)
 
 
-@breaks("extra_spec308_no_demand_may_be_lost_between_two_requests")
+@breaks("extra_spec308_no_demand_may_be_lost_between_two_requests", rule="1.1")
 class PlainCounter(Subscription):
     """Adds to the demand with += and no lock."""
 
@@ -687,7 +703,7 @@ class IgnoresZero(Subscription):
             super().invalid(n)
 
 
-@breaks("required_spec309_request_zero_must_signal_illegal_argument_exception")
+@breaks("required_spec309_request_zero_must_signal_illegal_argument_exception", rule="3.16")
 class RaisesForZero(Subscription):
     """Raises ValueError at the caller (3.16)."""
 
@@ -711,7 +727,7 @@ class SaysNothing(Subscription):
         self.fault = ValueError("bad")
 
 
-@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling")
+@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling", rule="1.1")
 class CancelFlushes(Subscription):
     """Gives all it has when it is cancelled."""
 
@@ -720,7 +736,7 @@ class CancelFlushes(Subscription):
         self.wake()
 
 
-@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling")
+@breaks("required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling", rule="3.15")
 class CancelRaises(Subscription):
     """Raises out of cancel (3.15)."""
 
@@ -783,7 +799,7 @@ class Wraps(Subscription):
             self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
 
 
-@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value", rule="3.16")
 class RequestHangs(Subscription):
     """Does not come back from a request of MAX_DEMAND."""
 
@@ -793,13 +809,314 @@ class RequestHangs(Subscription):
         super().add(n)
 
 
-@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value")
+@breaks("required_spec317_must_support_a_pending_element_count_up_to_long_max_value", rule="1.5")
 class NeverEnds(Subscription):
     """Gives elements without end where everything was requested of a finite stream."""
 
     def due(self) -> Signal | None:
         self.elements += 1
         return super().due()
+
+
+# -- in some states only --------------------------------------------------------------------------------------
+
+
+@breaks("extra_spec101_each_of_many_requests_must_be_met_exactly")
+class TheSeventhCountsMore(Subscription):
+    """Takes its seventh request for one more than it says."""
+
+    requests = 0
+
+    def add(self, n: int) -> None:
+        self.requests += 1
+        super().add(n + (self.requests == 7))
+
+
+@breaks("extra_spec101_demand_of_one_subscriber_must_not_serve_another")
+class SharesDemand(Publisher):
+    """Takes a request of one subscriber for one of each."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        everyone: list[Subscription] = []
+
+        class Shared(Subscription):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                everyone.append(self)
+
+            def request(self, n: int, /) -> None:
+                for item in everyone:
+                    Subscription.request(item, n)
+
+        self.subscription = Shared
+
+
+@breaks("extra_spec308_demand_must_add_up_whenever_it_comes")
+class OneRequestWhileItSignals(Subscription):
+    """Keeps one request of those that come while it signals: the last one."""
+
+    base: int | None = None
+
+    def emit(self, element: Any) -> None:
+        self.base = self.demand
+        super().emit(element)
+        self.base = None
+
+    def add(self, n: int) -> None:
+        if self.base is None:
+            super().add(n)
+        else:
+            self.demand = min(self.base + n, MAX_DEMAND)
+
+
+@breaks("extra_spec104_must_signal_on_error_also_where_all_was_requested")
+class SilentWhereAllIsWanted(Subscription):
+    """Swallows a failure under unbounded demand."""
+
+    def finished(self) -> Signal | None:
+        return self.over() if self.publisher.failure and self.demand == MAX_DEMAND else super().finished()
+
+
+@breaks("extra_spec107_a_stream_must_end_once_whatever_is_called_in_its_end")
+class EndsOnceMoreWhereAskedInside(Subscription):
+    """Completes once more where something is requested inside its last element."""
+
+    late = False
+
+    def add(self, n: int) -> None:
+        super().add(n)
+        self.late = self.late or (self.owned and self.at_end())
+
+    def completed(self) -> Signal | None:
+        subscriber = self.subscriber
+        signal = super().completed()
+
+        def both() -> None:
+            if signal is not None:
+                signal()
+            if self.late:
+                subscriber.on_complete()
+
+        return both
+
+
+class _RevivedInside(Subscription):
+    inside = False
+
+    def emit(self, element: Any) -> None:
+        self.inside = True
+        super().emit(element)
+        self.inside = False
+
+    def cancel(self) -> None:
+        with self.lock:
+            self.cancelled = True
+
+    def add(self, n: int) -> None:
+        if self.inside:
+            self.cancelled = False
+        super().add(n)
+
+
+@breaks(
+    "extra_spec306_a_request_after_a_cancel_inside_on_next_must_be_a_nop",
+    "extra_spec306_a_request_after_a_cancel_must_be_a_nop_while_a_signal_runs",
+)
+class RevivedInsideOnNext(_RevivedInside):
+    """Forgets a cancel inside on_next when something is requested there."""
+
+
+@breaks("extra_spec312_a_cancel_inside_on_subscribe_must_be_heard")
+class DeafInsideOnSubscribe(Subscription):
+    """Forgets a cancel inside on_subscribe."""
+
+    begun = False
+
+    def start(self) -> None:
+        self.subscriber.on_subscribe(self)
+        self.begun = True
+        self.run()
+
+    def cancel(self) -> None:
+        if self.begun:
+            super().cancel()
+
+
+@breaks("extra_spec312_a_cancel_inside_on_subscribe_must_be_heard_by_later_requests")
+class RevivedAfterOnSubscribe(DeafInsideOnSubscribe):
+    """Forgets a cancel inside on_subscribe, and serves later requests."""
+
+
+@breaks("extra_spec312_a_cancel_from_another_thread_must_be_heard")
+class DeafToOtherThreads(Subscription):
+    """Loses a cancel from another thread than the one that it signals on."""
+
+    signalling: int | None = None
+
+    def emit(self, element: Any) -> None:
+        self.signalling = threading.get_ident()
+        super().emit(element)
+        self.signalling = None
+
+    def cancel(self) -> None:
+        if self.signalling in (None, threading.get_ident()):
+            super().cancel()
+
+
+@breaks("extra_spec312_a_cancel_before_the_demand_is_used_up_must_be_heard")
+class UsesUpItsDemand(Subscription):
+    """Looks for a cancel when its demand is used up."""
+
+    def stopped(self) -> bool:
+        return self.ended or (self.cancelled and (not self.demand or self.at_end()))
+
+
+@breaks("extra_spec309_an_invalid_request_inside_on_subscribe_must_be_answered")
+class NoAnswerInOnSubscribe(DeafInsideOnSubscribe):
+    """Ignores an invalid request inside on_subscribe."""
+
+    def cancel(self) -> None:
+        Subscription.cancel(self)
+
+    def invalid(self, n: int) -> None:
+        if self.begun:
+            super().invalid(n)
+
+
+@breaks(
+    "extra_spec309_an_invalid_request_inside_on_next_must_be_answered",
+    "extra_spec309_an_invalid_request_must_be_answered_while_demand_is_left",
+    "extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested",
+    "extra_spec309_an_invalid_request_from_another_thread_must_be_answered",
+)
+class NoAnswerWhileItSignals(Subscription):
+    """Ignores an invalid request that comes while it signals."""
+
+    def invalid(self, n: int) -> None:
+        if not self.owned:
+            super().invalid(n)
+
+
+@breaks("extra_spec309_an_invalid_request_must_be_answered_after_elements_have_come")
+class NoAnswerAfterElements(Subscription):
+    """Ignores an invalid request after the first element."""
+
+    def invalid(self, n: int) -> None:
+        if not self.sent:
+            super().invalid(n)
+
+
+@breaks("extra_spec309_an_invalid_request_of_the_second_subscriber_must_be_answered")
+class AnswersTheFirst(Publisher):
+    """Answers an invalid request of any subscriber to its first one."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        first: list[Subscription] = []
+
+        class Answering(Subscription):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                first.append(self)
+
+            def invalid(self, n: int) -> None:
+                Subscription.invalid(first[0], n)
+                first[0].wake()
+
+        self.subscription = Answering
+
+
+@breaks(
+    "extra_spec313_a_subscriber_that_cancels_before_it_requests_must_be_dropped",
+    "extra_spec313_a_subscriber_that_cancels_inside_on_subscribe_must_be_dropped",
+)
+class RemembersTheIdle(_Remembers):
+    """Keeps a subscriber that has cancelled before it was given anything."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        kept = self.remembered
+
+        class Keeping(Subscription):
+            def cancel(self) -> None:
+                if not self.sent:
+                    kept.append(self.subscriber)
+                super().cancel()
+
+        self.subscription = Keeping
+        super().subscribe(subscriber)
+
+
+@breaks("extra_spec313_a_subscriber_that_cancels_inside_on_next_must_be_dropped")
+class RemembersWhoLeavesInside(_Remembers):
+    """Keeps a subscriber that has cancelled inside on_next."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        kept = self.remembered
+
+        class Keeping(Subscription):
+            def cancel(self) -> None:
+                if self.owned and self.sent:
+                    kept.append(self.subscriber)
+                super().cancel()
+
+        self.subscription = Keeping
+        super().subscribe(subscriber)
+
+
+@breaks("required_spec303_must_not_allow_unbounded_recursion")
+class RecursesFromTheThird(Subscription):
+    """Signals inside of request from the third element on."""
+
+    def wake(self) -> None:
+        if self.sent >= 3:
+            self.drain()
+        else:
+            super().wake()
+
+
+@breaks("extra_spec104_each_of_three_subscribers_must_be_told_of_a_failure")
+class SilentToTheThird(_Counts):
+    """Fails, and does not say so to its third subscriber."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.first(subscriber)
+        third = len(self.remembered) == 3
+
+        class Fails(Subscription):
+            def failed(self, error: BaseException) -> Signal | None:
+                return self.over() if third else super().failed(error)
+
+        self.subscription = Fails
+        super().subscribe(subscriber)
+
+
+@breaks(
+    "extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called",
+    "extra_spec107_each_of_three_subscribers_must_get_its_elements_and_one_end",
+    rule="1.7",
+)
+class EndsTwiceForTheThird(_Counts):
+    """Completes twice for its third subscriber."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.first(subscriber)
+        third = len(self.remembered) == 3
+
+        class Ends(Subscription):
+            def completed(self) -> Signal | None:
+                subscriber, signal = self.subscriber, super().completed()
+
+                def both() -> None:
+                    if signal is not None:
+                        signal()
+                    if third:
+                        subscriber.on_complete()
+
+                return both
+
+        self.subscription = Ends
+        super().subscribe(subscriber)
 
 
 # -- 2: the subscriber, from inside ---------------------------------------------------------------------------
@@ -830,7 +1147,7 @@ class RequestsNot(sound.WhiteboxSubscriber):
         pass
 
 
-@breaks("required_spec201_must_signal_demand_via_subscription_request")
+@breaks("required_spec201_must_signal_demand_via_subscription_request", rule="3.9")
 class RequestsNothing(sound.WhiteboxSubscriber):
     """Requests 0 (3.9)."""
 
@@ -866,7 +1183,9 @@ class TakesBoth(sound.WhiteboxSubscriber):
         self.subscription = subscription
 
 
-@breaks("required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel")
+@breaks(
+    "required_spec208_must_be_prepared_to_receive_on_next_signals_after_having_called_subscription_cancel", rule="2.13"
+)
 class SurprisedByElements(sound.WhiteboxSubscriber):
     """Raises at an element that comes after its cancel."""
 
@@ -885,7 +1204,9 @@ class ExpectsElements(sound.WhiteboxSubscriber):
             super().on_complete()
 
 
-@breaks("required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call")
+@breaks(
+    "required_spec209_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call", rule="2.13"
+)
 class SurprisedByTheEnd(sound.WhiteboxSubscriber):
     """Raises at an end that comes before it has requested anything."""
 
@@ -947,6 +1268,101 @@ class RequestsOneOnly(sound.WhiteboxSubscriber):
         super().request(1 if n == 2 else n)
 
 
+@breaks("extra_spec213_must_return_normally_from_every_signal")
+class RaisesAtTheThird(sound.WhiteboxSubscriber):
+    """Raises at its third element."""
+
+    heard = 0
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard += 1
+        if self.heard == 3:
+            raise RuntimeError("three are enough")
+
+
+@breaks("extra_spec213_must_refuse_none_after_elements_have_come")
+class NoneIsFineLater(sound.WhiteboxSubscriber):
+    """Accepts None for an element, once it has had one."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        if not self.heard or element is not None:
+            super().on_next(element)
+        self.heard = True
+
+
+@breaks("extra_spec213_must_refuse_none_for_its_first_subscription")
+class NoneIsFineAtFirst(sound.WhiteboxSubscriber):
+    """Accepts None for its first subscription."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is not None or self.subscription is not None:
+            super().on_subscribe(subscription)
+
+
+@breaks("extra_spec203_must_not_call_back_in_on_complete_after_elements")
+class CancelsInTheEnd(sound.WhiteboxSubscriber):
+    """Cancels in an on_complete that comes after elements."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard = True
+
+    def on_complete(self) -> None:
+        super().on_complete()
+        if self.heard:
+            self.subscription.cancel()
+
+
+@breaks("extra_spec203_must_not_call_back_in_on_error_after_elements")
+class RequestsInTheEnd(sound.WhiteboxSubscriber):
+    """Requests in an on_error that comes after elements."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard = True
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        if self.heard:
+            self.subscription.request(1)
+
+
+@breaks("extra_spec205_must_keep_its_subscription_when_a_second_one_comes_later")
+class TakesALaterOne(sound.WhiteboxSubscriber):
+    """Cancels the subscription that it has, once it has had an element, for a second one."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard = True
+
+    def again(self, subscription: Any) -> None:
+        if self.heard:
+            self.subscription.cancel()
+        subscription.cancel()
+
+
+@breaks("extra_spec208_must_be_prepared_for_signals_after_a_cancel_at_a_later_element", rule="2.13")
+class SurprisedLater(sound.WhiteboxSubscriber):
+    """Raises at an element after its cancel, where it has had some."""
+
+    heard = 0
+
+    def on_next(self, element: Any, /) -> None:
+        self.heard += 1
+        if self.cancelled and self.heard > 2:
+            raise RuntimeError("I have cancelled")
+        super().on_next(element)
+
+
 # -- 2: the subscriber, from outside --------------------------------------------------------------------------
 
 
@@ -986,7 +1402,10 @@ class AsksBoth(sound.BlackboxSubscriber):
         subscription.cancel()
 
 
-@breaks("required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call")
+@breaks(
+    "required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_with_preceding_request_call",
+    rule="2.13",
+)
 class RaisesAtTheEnd(sound.BlackboxSubscriber):
     """Raises at an end that comes before what it requested."""
 
@@ -995,7 +1414,10 @@ class RaisesAtTheEnd(sound.BlackboxSubscriber):
             raise RuntimeError("there is more to come")
 
 
-@breaks("required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call")
+@breaks(
+    "required_spec209_blackbox_must_be_prepared_to_receive_an_on_complete_signal_without_preceding_request_call",
+    rule="2.13",
+)
 class RaisesAtTheBeginning(sound.BlackboxSubscriber):
     """Raises at an end that comes before it has requested anything."""
 
@@ -1004,7 +1426,9 @@ class RaisesAtTheBeginning(sound.BlackboxSubscriber):
             raise RuntimeError("I have requested nothing")
 
 
-@breaks("required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call")
+@breaks(
+    "required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_with_preceding_request_call", rule="2.13"
+)
 class RaisesErrors(sound.BlackboxSubscriber):
     """Raises the error it gets."""
 
@@ -1014,7 +1438,10 @@ class RaisesErrors(sound.BlackboxSubscriber):
             raise error
 
 
-@breaks("required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call")
+@breaks(
+    "required_spec210_blackbox_must_be_prepared_to_receive_an_on_error_signal_without_preceding_request_call",
+    rule="2.13",
+)
 class HangsOnErrors(sound.BlackboxSubscriber):
     """Does not come back from on_error."""
 
@@ -1046,6 +1473,75 @@ class NothingWentWrong(sound.BlackboxSubscriber):
 
     def on_error(self, error: BaseException, /) -> None:
         pass
+
+
+@breaks("extra_spec213_blackbox_must_return_normally_from_every_signal")
+class RaisesAtItsThird(sound.BlackboxSubscriber):
+    """Raises at its third element."""
+
+    heard = 0
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard += 1
+        if self.heard == 3:
+            raise RuntimeError("three are enough")
+
+
+@breaks("extra_spec213_blackbox_must_refuse_none_after_elements_have_come")
+class NothingToTakeLater(sound.BlackboxSubscriber):
+    """Accepts None for an element, once it has had one."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        if not self.heard or element is not None:
+            super().on_next(element)
+        self.heard = True
+
+
+@breaks("extra_spec213_blackbox_must_refuse_none_for_its_first_subscription")
+class NothingAtFirst(sound.BlackboxSubscriber):
+    """Accepts None for its first subscription."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is not None or self.subscription is not None:
+            super().on_subscribe(subscription)
+
+
+@breaks("extra_spec203_blackbox_must_not_call_back_in_on_complete_after_elements")
+class LeavesInTheEnd(sound.BlackboxSubscriber):
+    """Cancels in an on_complete that comes after elements."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard = True
+
+    def on_complete(self) -> None:
+        if self.heard:
+            self.subscription.cancel()
+
+
+@breaks("extra_spec204_blackbox_must_not_request_after_the_end")
+class AsksAfterTheEnd(sound.BlackboxSubscriber):
+    """Requests once more when the stream has ended, on another thread."""
+
+    def on_complete(self) -> None:
+        threading.Timer(0.01, self.subscription.request, (1,)).start()
+
+
+@breaks("extra_spec207_blackbox_must_call_its_subscription_serially")
+class AsksOnTwoThreads(sound.BlackboxSubscriber):
+    """Requests on two threads at once."""
+
+    def ask(self) -> None:
+        threads = [threading.Thread(target=self.subscription.request, args=(1,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 # -- 4: the processor -----------------------------------------------------------------------------------------
@@ -1080,3 +1576,58 @@ class ForgetsOldDemand(sound.Processor):
         wanted = super().wants_more() and not self.forgotten
         self.forgotten = self.forgotten or wanted
         return wanted
+
+
+@breaks("extra_spec104_a_subscriber_that_comes_after_an_error_must_not_be_told_of_completion")
+class CompletesTheLate(sound.Processor):
+    """Completes a subscriber that comes after an error."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.failing:
+            subscriber.on_subscribe(sound.Port(self, subscriber))
+            subscriber.on_complete()
+        else:
+            super().subscribe(subscriber)
+
+
+@breaks("extra_each_element_must_be_passed_on_as_it_is")
+class DoublesTheFifth(sound.Processor):
+    """Passes on its fifth element as another one."""
+
+    heard = 0
+
+    def on_next(self, element: Any, /) -> None:
+        self.heard += element is not None
+        super().on_next(-1 if self.heard == 5 else element)
+
+
+@breaks("extra_spec206_must_cancel_upstream_when_its_last_subscriber_was_refused")
+class KeepsUpstream(sound.Processor):
+    """Keeps its subscription when its last subscriber was refused."""
+
+    def due(self) -> list[Signal]:
+        signals = super().due()
+        return [
+            signal for signal in signals if not any(port.fault for port in self.faulty) or "cancel" not in str(signal)
+        ]
+
+    @property
+    def faulty(self) -> list[sound.Port]:
+        return [port for port in self.known if port.fault]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: list[sound.Port] = []
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        super().subscribe(subscriber)
+        self.known.extend(self.ports)
+
+
+@breaks("extra_spec205_must_cancel_a_second_subscription_before_it_has_a_subscriber")
+class KeepsTheSecond(sound.Processor):
+    """Keeps a second subscription, while it has no subscriber."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if self.upstream is None or self.ports or subscription is None:
+            super().on_subscribe(subscription)

@@ -1,4 +1,4 @@
-"""Tables in docs/tck.md that the tests make: they are compared, or, with WRITE_DOCS=1, written."""
+"""Tables in docs/tck.md, or another page, that the tests make: they are compared, or, with WRITE_DOCS=1, written."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 PAGE = Path(__file__).parents[2] / "docs" / "tck.md"
 
 
-def table_is(name: str, rows: Iterable[str]) -> None:
+def table_is(name: str, rows: Iterable[str], page: Path = PAGE) -> None:
     """The rows of the table between `<!-- name -->` and `<!-- end -->`, below its head, are these."""
-    before, head, old, after = _parts(name)
+    before, head, old, after = _parts(name, page)
     rows = list(rows)
     if os.environ.get("WRITE_DOCS"):
-        PAGE.write_text("\n".join([*before, *head, *rows, *after]) + "\n")
+        page.write_text("\n".join([*before, *head, *rows, *after]) + "\n")
     else:
-        assert rows == old, f"the table {name!r} in {PAGE.name} is not what the tests found: WRITE_DOCS=1 writes it"
+        assert rows == old, f"the table {name!r} in {page.name} is not what the tests found: WRITE_DOCS=1 writes it"
 
 
-def row_is(name: str, row: str) -> None:
+def row_is(name: str, row: str, page: Path = PAGE) -> None:
     """The table has this row; what stands in the first column says which it is."""
-    before, head, rows, after = _parts(name)
+    before, head, rows, after = _parts(name, page)
     key = row.split(" | ")[0] + " |"
     if os.environ.get("WRITE_DOCS"):
         rows = [row if item.startswith(key) else item for item in rows]
-        PAGE.write_text("\n".join([*before, *head, *rows, *([] if row in rows else [row]), *after]) + "\n")
+        page.write_text("\n".join([*before, *head, *rows, *([] if row in rows else [row]), *after]) + "\n")
     else:
-        assert row in rows, f"the table {name!r} in {PAGE.name} has no such row: WRITE_DOCS=1 writes it"
+        assert row in rows, f"the table {name!r} in {page.name} has no such row: WRITE_DOCS=1 writes it"
 
 
-def _parts(name: str) -> tuple[list[str], list[str], list[str], list[str]]:
-    lines = PAGE.read_text().splitlines()
+def _parts(name: str, page: Path) -> tuple[list[str], list[str], list[str], list[str]]:
+    lines = page.read_text().splitlines()
     begin = lines.index(f"<!-- {name} -->") + 1
     end = lines.index("<!-- end -->", begin)
     return lines[:begin], lines[begin : begin + 2], lines[begin + 2 : end], lines[end:]

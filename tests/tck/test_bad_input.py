@@ -85,6 +85,20 @@ def test_an_endless_stream_where_a_finite_one_was_asked_for_is_named_and_stopped
     assert "it was asked for a stream of 3 elements, and 2004 came, and no end" in result.why
 
 
+@pytest.mark.parametrize("signal", ["on_subscribe", "on_error", "on_complete"])
+def test_signals_without_end_are_named_and_stopped(signal: str) -> None:
+    class Endless(Subscription):
+        def start(self) -> None:
+            self.subscriber.on_subscribe(self)
+            while True:
+                arguments = {"on_subscribe": (self,), "on_error": (OSError(),), "on_complete": ()}[signal]
+                getattr(self.subscriber, signal)(*arguments)
+
+    publisher = type("EndlessPublisher", (Publisher,), {"subscription": Endless})
+    result = outcome(Publishers(publisher), FIRST)
+    assert (result.status, result.rule) == ("failed", "2.12" if signal == "on_subscribe" else "1.7")
+
+
 def test_a_verification_without_a_factory_says_what_to_define() -> None:
     assert "has to define create_publisher(self, elements)" in outcome(PublisherVerification(), FIRST).why
     whitebox: Verification = SubscriberWhiteboxVerification()

@@ -82,7 +82,7 @@ def test_the_command_prints_a_table_and_exits_with_0(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"3\.13 +│ cancel must make the publisher eventually", done.stdout)
-    assert "41 passed, 0 failed, 13 skipped, in " in done.stdout
+    assert "65 passed, 0 failed, 16 skipped, in " in done.stdout
     assert "CONFORMS no check failed" in done.stdout
 
 
@@ -93,10 +93,22 @@ def test_the_command_takes_a_verification_and_its_settings(folder: Path) -> None
 
 
 def test_the_command_says_what_failed_and_exits_with_1(folder: Path) -> None:
-    done = run(folder, "reactive_runtime", "tck", "test_mine:nothing", "--timeout", "0.05")
+    done = run(folder, "reactive_runtime", "tck", "test_mine:TestStuck", "--timeout", "0.05")
     assert done.returncode == 1
-    assert "which is no Publisher: it has no subscribe" in done.stdout
-    assert "BROKEN   rule 1.1, 1.2" in done.stdout
+    assert "rule 3.8: request(n) adds n to the demand: no demand is lost" in done.stdout
+    assert (
+        "seen: an element was due; 0 of 1 elements came; waited 0.05 s for it (default_timeout, as given)"
+        in done.stdout
+    )
+    assert re.search("^BROKEN   rule [1-4]", done.stdout, re.MULTILINE)
+
+
+def test_a_factory_that_makes_no_publisher_breaks_no_rule_and_the_command_exits_with_2(folder: Path) -> None:
+    done = run(folder, "reactive_runtime", "tck", "test_mine:nothing", "--timeout", "0.05")
+    assert done.returncode == 2
+    assert "there is nothing to judge" in done.stdout
+    assert re.search(r"UNABLE   test_mine:nothing: \d+ checks could not be made: failed: create_publisher", done.stderr)
+    assert "which is no Publisher: it has no subscribe" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,451 @@
+"""The checks of a publisher in the states that a call may find it in.
+
+What a rule says of `request` and `cancel` holds whenever they come: inside `on_subscribe`, inside `on_next`, at a later
+element, with unbounded demand, from another thread while a signal runs. A publisher has code of its own for many of
+them, and the kit of the JVM mostly calls from outside, before the first element.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from reactive_runtime.spec import MAX_DEMAND, Publisher
+from reactive_runtime.tck.environment import NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.factories import PublisherFactory
+from reactive_runtime.tck.probes import ManualSubscriber
+from reactive_runtime.tck.verification import check
+
+__all__ = ["StatePublisherChecks"]
+
+T = TypeVar("T")
+
+Act = Callable[[ManualSubscriber[Any]], object]
+
+THIRD = 3
+"""The later element at which something is done."""
+
+FAR = 1_000
+"""Elements of a stream that a publisher which was cancelled early has no reason to finish."""
+
+
+class StatePublisherChecks(PublisherFactory[T]):
+    """The checks whose names say when something is called."""
+
+    # -- 1.1: demand -------------------------------------------------------------------------------------------
+
+    @check("1.1", plain=10)
+    def extra_spec101_each_of_many_requests_must_be_met_exactly(self, env: TestEnvironment) -> None:
+        """Ten requests of 1 and 2 in turn, and then five of 3, are met by as many elements, and no more."""
+        subscriber = self._subscribe(env, self._publisher(env, 31))
+        for n in (*(1, 2) * 5, *(3,) * 5):
+            subscriber.request(n)
+            subscriber.next_elements(n)
+        subscriber.expect_none("thirty elements were requested, and came")
+
+    @check("1.1", plain=6)
+    def extra_spec101_demand_of_one_subscriber_must_not_serve_another(self, env: TestEnvironment) -> None:
+        """Of two subscribers one requests five elements; the other one, that requested none, gets none."""
+        publisher = self._publisher(env, 6)
+        idle = self._subscribe(env, publisher, may_fail=True)
+        busy = self._subscribe(env, publisher, may_fail=True)
+        if idle.ends or busy.ends:
+            raise NotVerified("rule 1.1: the publisher accepts one subscriber at a time")
+        busy.request(5)
+        env.happens(lambda: len(busy.elements) >= 5 or busy.ends, env.settings.default_no_signals_timeout)
+        idle.expect_none("it has requested nothing, another subscriber has")
+
+    # -- 1.3: one after the other ------------------------------------------------------------------------------
+
+    @check("1.3", plain=5)
+    def extra_spec103_a_signal_must_wait_until_the_one_before_has_returned(self, env: TestEnvironment) -> None:
+        """Each of five signals, on_subscribe too, takes a moment, in which no other one begins on another thread."""
+
+        def linger(subscriber: ManualSubscriber[T], *_: object) -> None:
+            env.happens_quietly(lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout)
+
+        def ask(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.ask(2)
+            linger(subscriber)
+
+        subscriber = self._subscribe(env, self._publisher(env, 5), subscribed=ask, then=linger)
+        subscriber.request(3)
+        subscriber.next_elements(5)
+        env.silence(lambda: subscriber.count)
+        env.verify()
+
+    @check("3.8", plain=6)
+    def extra_spec308_demand_must_add_up_whenever_it_comes(self, env: TestEnvironment) -> None:
+        """Two requests inside on_subscribe, two inside the second on_next, and two from outside give 12 elements."""
+
+        def twice(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.ask(2)
+            subscriber.ask(1)
+
+        def later(subscriber: ManualSubscriber[T], element: T) -> None:
+            if len(subscriber.elements) == 2:
+                subscriber.ask(1)
+                subscriber.ask(3)
+
+        def all_twelve(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.next_elements(7)
+            subscriber.request(2)
+            subscriber.request(3)
+            subscriber.next_elements(5)
+
+        publisher = self._publisher(env, 20)
+        for subscriber in self._thrice(env, publisher, all_twelve, subscribed=twice, then=later):
+            subscriber.expect_none_now("twelve elements were requested, and came")
+
+    # -- 1.4, 1.7: the end -------------------------------------------------------------------------------------
+
+    @check("1.4")
+    def extra_spec104_must_signal_on_error_also_where_all_was_requested(self, env: TestEnvironment) -> None:
+        """A stream of which MAX_DEMAND was requested, and which fails after three elements, signals `on_error`."""
+        subscriber = self._subscribe(env, self._publisher_failing_after(env, 3), may_fail=True)
+        subscriber.request(MAX_DEMAND)
+        subscriber.expect_error()
+        env.check(len(subscriber.elements) <= 3, f"{len(subscriber.elements)} elements came, and it fails after 3")
+
+    @check("1.7", plain=3)
+    def extra_spec107_a_stream_must_end_once_whatever_is_called_in_its_end(self, env: TestEnvironment) -> None:
+        """A request inside the last `on_next`, one from another thread beside it, and a cancel, give one end."""
+        gate, asked = threading.Event(), threading.Event()
+
+        def at_the_last(subscriber: ManualSubscriber[T], element: T) -> None:
+            if len(subscriber.elements) == 3:
+                subscriber.ask(5)
+                gate.set()
+                asked.wait(env.settings.call_timeout)
+
+        def beside() -> None:
+            gate.wait(2 * env.settings.call_timeout)
+            if self.requests_may_be_concurrent:
+                subscriber.ask(5)
+            asked.set()
+
+        subscriber = self._subscribe(env, self._publisher(env, 3, completes=True), then=at_the_last)
+        other = threading.Thread(target=beside, name="tck-beside", daemon=True)
+        other.start()
+        subscriber.request(2)
+        subscriber.request(1)
+        subscriber.next_elements(3)
+        gate.set()
+        other.join(env.settings.call_timeout)
+        subscriber.expect_completion()
+        subscriber.request(1)
+        subscriber.expect_none("the stream has ended")
+
+    # -- 3.6, 3.12, 1.8: a cancel ------------------------------------------------------------------------------
+
+    @check("3.6", plain=THIRD)
+    def extra_spec306_a_request_after_a_cancel_inside_on_next_must_be_a_nop(self, env: TestEnvironment) -> None:
+        """Inside the third `on_next`, a cancel, and then a request: no further element comes."""
+
+        def then(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.quit()
+            subscriber.ask(10)
+
+        self._nothing_after(env, then, 3)
+
+    @check("3.6", plain=THIRD)
+    def extra_spec306_a_request_after_a_cancel_must_be_a_nop_while_a_signal_runs(self, env: TestEnvironment) -> None:
+        """While the third `on_next` runs, another thread cancels, and requests: no further element comes."""
+
+        def both(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.quit()
+            if self.requests_may_be_concurrent:
+                subscriber.ask(10)
+
+        self._nothing_after(env, lambda subscriber: self._elsewhere(env, subscriber, both), 3)
+
+    def _nothing_after(self, env: TestEnvironment, act: Act, demand: int) -> None:
+        """All that was requested has come when `act` runs, inside the last `on_next` of it."""
+        done = threading.Event()
+
+        def then(subscriber: ManualSubscriber[T], element: T) -> None:
+            if len(subscriber.elements) == THIRD:
+                act(subscriber)
+                done.set()
+
+        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
+            done.clear()
+            subscriber.request(demand)
+            subscriber.next_elements(THIRD)
+            done.wait(env.settings.call_timeout)  # a request before the cancel has returned would be in order
+            subscriber.request(1)
+
+        served = self._thrice(env, self._publisher(env, 20), to_the_third, then=then)
+        for subscriber in served:
+            subscriber.expect_none_now("the subscription was cancelled inside the third on_next")
+
+    @check("3.12", plain=THIRD)
+    def extra_spec312_a_cancel_inside_on_subscribe_must_be_heard(self, env: TestEnvironment) -> None:
+        """After a cancel inside `on_subscribe`, and a request of all there, the stream stops before its end."""
+
+        def leave(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.quit()  # first: inside of request a publisher may signal all
+            subscriber.ask(MAX_DEMAND)
+
+        self._stops(env, "inside on_subscribe", subscribed=leave)
+
+    @check("3.12", plain=THIRD)
+    def extra_spec312_a_cancel_inside_on_subscribe_must_be_heard_by_later_requests(self, env: TestEnvironment) -> None:
+        """After a cancel inside `on_subscribe`, or outside, requests from outside are answered with no signal."""
+
+        def ask(subscriber: ManualSubscriber[T]) -> None:
+            for _ in range(2):
+                subscriber.request(1)
+
+        def leave(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.cancel()
+            ask(subscriber)
+
+        inside = self._thrice(env, self._publisher(env, 3), ask, subscribed=lambda item: item.quit())
+        outside = self._thrice(env, self._publisher(env, 3), leave)
+        for subscriber in (*inside, *outside):
+            subscriber.expect_none_now("the subscription was cancelled before any request")
+
+    @check("3.12", plain=THIRD)
+    def extra_spec312_a_cancel_from_another_thread_must_be_heard(self, env: TestEnvironment) -> None:
+        """While the third `on_next` runs, another thread cancels: the stream stops before its end."""
+
+        def leave(subscriber: ManualSubscriber[T]) -> None:
+            self._elsewhere(env, subscriber, lambda item: item.quit())
+
+        self._stops(
+            env,
+            "from another thread, while the third on_next was running",
+            then=lambda item, element: leave(item) if len(item.elements) == THIRD else None,
+        )
+
+    @check("3.12", plain=THIRD)
+    def extra_spec312_a_cancel_before_the_demand_is_used_up_must_be_heard(self, env: TestEnvironment) -> None:
+        """With a demand of many elements, a cancel inside the third `on_next` stops the stream before its end."""
+        self._stops(
+            env,
+            "inside the third on_next",
+            demand=FAR,
+            then=lambda item, element: item.quit() if len(item.elements) == THIRD else None,
+        )
+
+    def _stops(self, env: TestEnvironment, when: str, *, demand: int = MAX_DEMAND, **how: Any) -> None:
+        far = self._as_many(FAR)
+
+        def on(subscriber: ManualSubscriber[T]) -> None:
+            if subscriber.cancelled_after is None:
+                subscriber.request(demand)
+                subscriber.arrive(THIRD)
+                env.happens(lambda: subscriber.cancelled_after is not None or subscriber.ends)
+                env.due(subscriber.cancelled_after is not None, f"{THIRD} elements were due", "3.8")
+
+        for subscriber in self._thrice(env, self._publisher(env, far), on, **how):
+            env.check(len(subscriber.elements) < far, f"cancelled {when}, it signalled all {far} elements")
+
+    # -- 3.9: an invalid request -------------------------------------------------------------------------------
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_inside_on_subscribe_must_be_answered(self, env: TestEnvironment) -> None:
+        """`request(0)` inside `on_subscribe` is answered with `on_error(ValueError)`."""
+        publisher = self._publisher(env, 3)
+        self._thrice(env, publisher, partial(self._answered, env), may_fail=True, subscribed=lambda item: item.ask(0))
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_inside_on_next_must_be_answered(self, env: TestEnvironment) -> None:
+        """`request(-1)` inside the third `on_next` is answered with `on_error(ValueError)`."""
+        self._refused_at_the_third(env, lambda item: item.ask(-1), THIRD)
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_must_be_answered_while_demand_is_left(self, env: TestEnvironment) -> None:
+        """With five elements requested, `request(0)` inside the third `on_next` is answered."""
+        self._refused_at_the_third(env, lambda item: item.ask(0), 5)
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested(self, env: TestEnvironment) -> None:
+        """With MAX_DEMAND requested, `request(-1)` inside the third `on_next` is answered before the stream ends."""
+        self._refused_at_the_third(env, lambda item: item.ask(-1), MAX_DEMAND)
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_from_another_thread_must_be_answered(self, env: TestEnvironment) -> None:
+        """While the third `on_next` runs, another thread calls `request(0)`: it is answered."""
+        if not self.requests_may_be_concurrent:
+            raise NotVerified("rule 3.9: requests_may_be_concurrent is False")
+        self._refused_at_the_third(env, lambda item: self._elsewhere(env, item, lambda same: same.ask(0)), THIRD)
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_must_be_answered_after_elements_have_come(self, env: TestEnvironment) -> None:
+        """After two elements, `request(-1)` from outside is answered."""
+
+        def after_two(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(2)
+            subscriber.next_elements(2)
+            subscriber.request(-1)
+            self._answered(env, subscriber)
+            subscriber.request(1)
+
+        self._thrice(env, self._publisher(env, 10), after_two, may_fail=True)
+
+    @check("3.9", plain=THIRD)
+    def extra_spec309_an_invalid_request_of_the_second_subscriber_must_be_answered(self, env: TestEnvironment) -> None:
+        """Of two subscribers the second one calls `request(0)`: it gets the error, and the first one its elements."""
+        publisher = self._publisher(env, 3)
+        first = self._subscribe(env, publisher, may_fail=True)
+        second = self._subscribe(env, publisher, may_fail=True)
+        second.request(0)
+        env.happens(second.has_ended)
+        if not (second.errors and isinstance(second.errors[0], ValueError)) and self._ends_a_second(env):
+            raise NotVerified("rule 3.9: the publisher accepts one subscriber at a time")
+        self._answered(env, second)
+        first.request(1)
+        env.happens(first.was_signalled, env.settings.default_no_signals_timeout)
+        env.check(not first.errors, f"the first subscriber got on_error({shown(first.errors)}) for it")
+
+    def _ends_a_second(self, env: TestEnvironment) -> bool:
+        """Whether a second subscriber that does nothing wrong is refused, or comes after the end of a hot stream."""
+        publisher = self._publisher(env, 3)
+        both = [self._subscribe(env, publisher, may_fail=True) for _ in range(2)]
+        for subscriber in both:
+            subscriber.request(1)
+        env.happens(both[1].was_signalled)
+        return both[1].has_ended()
+
+    def _refused_at_the_third(self, env: TestEnvironment, act: Act, demand: int) -> None:
+        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(demand)
+            self._answered(env, subscriber)
+
+        self._thrice(
+            env,
+            self._publisher(env, self._as_many(FAR)),
+            to_the_third,
+            may_fail=True,
+            then=lambda item, element: act(item) if len(item.elements) == THIRD else None,
+        )
+
+    def _answered(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
+        error = subscriber.expect_error()
+        env.check(isinstance(error, ValueError), f"on_error({shown(error)}), where a ValueError is due")
+
+    # -- 3.13: references --------------------------------------------------------------------------------------
+
+    @check("3.13", plain=THIRD)
+    def extra_spec313_a_subscriber_that_cancels_before_it_requests_must_be_dropped(self, env: TestEnvironment) -> None:
+        """After a cancel before any request the subscriber can be collected while the publisher is kept."""
+        self._dropped(env, self._publisher(env, 3), lambda subscriber: subscriber.cancel())
+
+    @check("3.13", plain=THIRD)
+    def extra_spec313_a_subscriber_that_cancels_inside_on_subscribe_must_be_dropped(self, env: TestEnvironment) -> None:
+        """After a cancel inside `on_subscribe` the subscriber can be collected while the publisher is kept."""
+        self._dropped(env, self._publisher(env, 3), lambda subscriber: None, subscribed=lambda item: item.quit())
+
+    @check("3.13", plain=THIRD)
+    def extra_spec313_a_subscriber_that_cancels_inside_on_next_must_be_dropped(self, env: TestEnvironment) -> None:
+        """After a cancel inside the third `on_next` the subscriber can be collected while the publisher is kept."""
+
+        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(10)
+            subscriber.next_elements(THIRD)
+
+        publisher = self._publisher(env, 20)
+        self._dropped(
+            env, publisher, to_the_third, then=lambda item, element: item.quit() if len(item.elements) == 3 else None
+        )
+
+    @check("1.6", plain=3)
+    def extra_spec106_the_subscribers_of_ended_streams_must_be_dropped(self, env: TestEnvironment) -> None:
+        """After `on_complete` each of three subscribers can be collected while the publisher is kept."""
+
+        def to_its_end(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(4)
+            subscriber.next_elements(3)
+            subscriber.expect_completion()
+
+        self._dropped(env, self._publisher(env, 3, completes=True), to_its_end)
+
+    @check("1.6")
+    def extra_spec106_the_subscribers_of_failed_streams_must_be_dropped(self, env: TestEnvironment) -> None:
+        """After `on_error` each of three subscribers can be collected while the publisher is kept."""
+
+        def to_its_end(subscriber: ManualSubscriber[T]) -> None:
+            if not subscriber.ends:
+                subscriber.request(5)
+            subscriber.expect_error()
+
+        self._dropped(env, self._publisher_failing_after(env, 2), to_its_end, may_fail=True)
+
+    @check("1.6", plain=3)
+    def extra_spec106_a_subscriber_whose_invalid_request_was_answered_must_be_dropped(
+        self, env: TestEnvironment
+    ) -> None:
+        """After the `on_error` that answers `request(0)` each of three subscribers can be collected."""
+
+        def to_its_end(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(0)
+            self._answered(env, subscriber)
+
+        self._dropped(env, self._publisher(env, 3), to_its_end, may_fail=True)
+
+    def _dropped(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> None:
+        for number, reference in enumerate(self._left(env, publisher, act, **how), 1):
+            env.collected(reference, f"{shown(publisher)} still refers to subscriber {number}, that has left")
+
+    def _left(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[weakref.ref[Any]]:
+        return [weakref.ref(subscriber) for subscriber in self._thrice(env, publisher, act, **how)]
+
+    # -- the second and the third subscriber -------------------------------------------------------------------
+
+    @check("1.7", plain=3)
+    def extra_spec107_each_of_three_subscribers_must_get_its_elements_and_one_end(self, env: TestEnvironment) -> None:
+        """Three subscribers, one after the other, each get three elements, `on_complete`, and nothing after it."""
+
+        def to_its_end(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(2)
+            subscriber.request(2)
+            subscriber.next_elements(3)
+            subscriber.expect_completion()
+            subscriber.request(1)
+
+        self._thrice(env, self._publisher(env, 3, completes=True), to_its_end)
+
+    @check("1.4")
+    def extra_spec104_each_of_three_subscribers_must_be_told_of_a_failure(self, env: TestEnvironment) -> None:
+        """Three subscribers of a stream that fails after two elements each get one `on_error`, and nothing after it."""
+
+        def to_its_end(subscriber: ManualSubscriber[T]) -> None:
+            if not subscriber.ends:
+                subscriber.request(5)
+            subscriber.expect_error()
+            subscriber.request(1)
+
+        self._thrice(env, self._publisher_failing_after(env, 2), to_its_end, may_fail=True)
+
+    def _thrice(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[ManualSubscriber[T]]:
+        """Three subscribers, one after the other, each through `act`; then nothing more comes to any of them.
+
+        One, where the publisher does not start anew for each.
+        """
+        served: list[ManualSubscriber[T]] = []
+        for _ in range(3 if self._starts_anew() else 1):
+            subscriber = self._subscribe(env, publisher, **how)
+            act(subscriber)
+            served.append(subscriber)
+        while env.silence(lambda: sum(subscriber.count for subscriber in served)):
+            env.verify()
+        return served
+
+    # -- another thread ----------------------------------------------------------------------------------------
+
+    def _elsewhere(self, env: TestEnvironment, subscriber: ManualSubscriber[T], act: Act) -> None:
+        """Run `act` on another thread, inside of a signal, and wait until it is done; it may not have to wait (3.5)."""
+        done = threading.Event()
+
+        def run() -> None:
+            act(subscriber)
+            done.set()
+
+        threading.Thread(target=run, name="tck-elsewhere", daemon=True).start()
+        if not done.wait(env.settings.call_timeout):
+            env.fault("a call from another thread did not return while on_next was running", "3.5")

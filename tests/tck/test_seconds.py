@@ -1,0 +1,84 @@
+"""The kit says beforehand how long it will take: what it counts is counted again (benchmarks/kit.py has the times)."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any
+
+import pytest
+import typer
+
+from reactive_runtime.cli import kit
+from reactive_runtime.tck import Verification, environment
+from reactive_runtime.tck.factories import LONG_WORK, WORK
+from reactive_runtime.tck.probes import ManualSubscriber
+from reactive_runtime.tck.tck_command import Begun, Target, judged
+from tck import unusual
+from tck.broken import Publishers
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How many subscriptions, elements and silences there were."""
+    counts = dict.fromkeys(("subscriptions", "elements", "silences"), 0)
+    lock = threading.Lock()
+
+    def count(kind: type[Any], name: str, what: str, *, of: Any = lambda result: True) -> None:
+        original = getattr(kind, name)
+
+        def counting(self: Any, *arguments: Any) -> Any:
+            result = original(self, *arguments)
+            with lock:
+                counts[what] += bool(of(result))
+            return result
+
+        monkeypatch.setattr(kind, name, counting)
+
+    count(ManualSubscriber, "on_subscribe", "subscriptions")
+    count(ManualSubscriber, "on_next", "elements")
+    count(environment.TestEnvironment, "silence", "silences", of=lambda came: not came)
+    return counts
+
+
+def small() -> Verification:
+    """What is quick, and has everything that the checks ask for."""
+    return Publishers().configure(default_timeout=5.0, default_no_signals_timeout=0.001)
+
+
+def test_the_signals_and_silences_of_the_checks_are_as_many_as_it_says(counted: dict[str, int]) -> None:
+    verification = small()
+    for check in verification.checks():
+        if check.name not in LONG_WORK:
+            assert verification.outcome(check).status == "passed" or check.kind == "untested"
+    assert counted == dataclasses.asdict(WORK)
+
+
+@pytest.mark.parametrize("name", [name for name in LONG_WORK if "at_once" not in name and "lost" not in name])
+def test_those_of_a_long_check_are_too(counted: dict[str, int], name: str) -> None:
+    verification = small()
+    check = next(item for item in verification.checks() if item.name == name)
+    assert verification.outcome(check).status == "passed"
+    assert counted == dataclasses.asdict(LONG_WORK[name])
+
+
+def slow(elements: int) -> unusual.Slow:
+    """What the command is pointed at."""
+    return unusual.Slow(elements)
+
+
+def test_the_command_says_it_before_the_first_check(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = judged(Target(f"{__name__}:slow"))
+    first = next(heard)
+    heard.close()  # type: ignore[attr-defined]
+    assert isinstance(first, Begun)
+    assert first.pace > 0.04
+    with pytest.raises(typer.Exit):  # nothing was judged
+        kit._report("slow", iter([first]))
+    assert "the checks will take about" in capsys.readouterr().out
+
+
+def test_a_quick_publisher_takes_as_long_as_the_silences() -> None:
+    verification = Publishers().configure(default_timeout=5.0, default_no_signals_timeout=0.1)
+    silences = WORK.silences + sum(work.silences for work in LONG_WORK.values())
+    assert 0.1 * silences <= verification.seconds() < 0.1 * silences + 3.0

@@ -1,0 +1,98 @@
+"""Where the kit once claimed more than the rules say: each with the implementation that it accused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reactive_runtime.tck import Verification
+from tck import unusual
+from tck.broken import Publishers
+from tck.test_bad_input import outcome
+
+
+def name_of(verification: Verification, words: str) -> str:
+    [name] = [item.name for item in verification.checks() if words in item.name]
+    return name
+
+
+class RefusesWithTheNext(unusual.Source):
+    """Refuses a second subscriber on the thread that signals the first one's elements, between two of them."""
+
+    refused: Any = None
+
+    class Subscription(unusual.Drain):
+        def emit(self, subscriber: Any, element: Any) -> None:
+            super().emit(subscriber, element)
+            refused, self.publisher.refused = self.publisher.refused, None
+            if refused is not None and refused is not self.publisher:
+                refused.on_error(RuntimeError("it serves one subscriber"))
+
+    def accept(self, subscriber: Any) -> None:
+        if self.refused is None:
+            self.refused = self
+            super().accept(subscriber)
+        else:
+            self.refused = subscriber
+            subscriber.on_subscribe(unusual.Nothing())
+
+
+def test_what_comes_of_the_second_subscription_of_one_subscriber_is_no_breach_of_the_first() -> None:
+    """Rule 1.10 forbids the kit to subscribe it twice: the order of the two streams is nothing to judge."""
+    verification = Publishers(RefusesWithTheNext)
+    result = outcome(verification, name_of(verification, "the_same_subscriber_twice"))
+    assert result.status == "passed", result.why
+
+
+class LateHelper(unusual.Blackbox):
+    """The helper publisher that it is given calls on_subscribe on the thread of a timer."""
+
+    def create_helper_publisher(self, elements: int) -> Any:
+        return unusual.LateOnSubscribe(elements)
+
+
+def test_a_helper_publisher_may_call_on_subscribe_late() -> None:
+    verification = LateHelper(unusual.OneByOne)
+    result = outcome(verification, name_of(verification, "blackbox_must_return_normally"))
+    assert result.status == "passed", result.why
+
+
+@pytest.mark.parametrize("words", ["spec313_cancel_must", "spec106_must_consider_subscription_cancelled_after_on_com"])
+def test_a_failure_by_a_kept_subscriber_says_how_long_was_waited_and_what_sets_it(words: str) -> None:
+    kept: list[Any] = []
+
+    class Keeps(unusual.Source):
+        def accept(self, subscriber: Any) -> None:
+            kept.append(subscriber)
+            super().accept(subscriber)
+
+    verification = Publishers(Keeps).configure(publisher_reference_gc_timeout=0.05)
+    result = outcome(verification, name_of(verification, words))
+    assert result.status == "failed"
+    assert "waited 0.05 s for it (publisher_reference_gc_timeout)" in result.why
+
+
+class Counts(unusual.Told):
+    """Raises where an element comes that it has not requested, as no subscriber of a sound publisher ever sees."""
+
+    asked = 0
+
+    def request(self, n: int) -> None:
+        unusual.later(0.02, lambda: self.ask(n))
+
+    def ask(self, n: int) -> None:
+        self.asked += n
+        self.subscription.request(n)
+
+    def got(self, element: Any) -> None:
+        self.asked -= 1
+        if self.asked < 0:
+            raise AssertionError(f"{element} was not requested")
+        super().got(element)
+
+
+def test_the_kit_signals_to_a_subscriber_what_it_has_requested_and_no_more() -> None:
+    verification = unusual.Whitebox(Counts)
+    failed = [item for item in verification.outcomes() if item.status == "failed"]
+    assert not failed, failed[0].why

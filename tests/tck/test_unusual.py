@@ -1,0 +1,93 @@
+"""What is sound, however unusual, is never accused: the whole kit with its default settings; at night under load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from reactive_runtime.tck import Outcome, Verification
+from reactive_runtime.tck.factories import PublisherFactory
+from tck.unusual import BLACKBOX, PROCESSORS, PUBLISHERS, WHITEBOX, verification_of
+
+ALL = PUBLISHERS + PROCESSORS + BLACKBOX + WHITEBOX
+GROUPS = [ALL[first : first + 8] for first in range(0, len(ALL), 8)]
+SIDE_BY_SIDE = 32
+RUNS = 5
+DECLARED = {
+    "max_elements_from_publisher says it never comes",
+    "requests_may_be_concurrent is False",
+    "max_supported_subscribers is 1",
+    "one subscriber at a time",
+    "cancels, and requests nothing",
+}
+"""Why a check that is not optional may be skipped: what the implementation declares, or is allowed to do."""
+
+
+@pytest.fixture
+def load() -> Iterator[None]:
+    """Two busy processes."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    for process in busy:
+        process.kill()
+        process.wait()
+
+
+def named(kinds: list[type[Any]]) -> str:
+    return f"{kinds[0].__name__} to {kinds[-1].__name__}" if kinds[1:] else kinds[0].__name__
+
+
+def accused(outcomes: list[Outcome]) -> list[str]:
+    """What failed, and what was skipped without a reason that holds for a sound implementation."""
+    return [
+        f"{item.check.name}: {item.status}\n{item.why}"
+        for item in outcomes
+        if item.status == "failed"
+        or (
+            item.status == "skipped"
+            and item.check.kind == "required"
+            and not any(words in item.why for words in DECLARED)
+        )
+    ]
+
+
+def tried(verification: Verification) -> None:
+    """What the checks ask first is found once, before they run side by side."""
+    verification.settings()
+    if isinstance(verification, PublisherFactory):
+        verification._starts_anew()
+
+
+def judged(kinds: list[type[Any]]) -> dict[str, list[str]]:
+    """Of what each is accused; all checks run side by side, since most of them wait."""
+    verifications = [verification_of(made) for made in kinds]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        list(pool.map(tried, verifications))
+        outcomes = [pool.map(item.outcome, item.checks()) for item in verifications]
+        found = {made.__name__: accused(list(items)) for made, items in zip(kinds, outcomes, strict=True)}
+    return {name: items for name, items in found.items() if items}
+
+
+@pytest.mark.parametrize("kinds", GROUPS, ids=named)
+def test_what_is_sound_is_not_accused(kinds: list[type[Any]]) -> None:
+    assert not judged(kinds)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("load")
+@pytest.mark.parametrize("kinds", [[made] for made in ALL], ids=named)
+def test_what_is_sound_is_not_accused_under_load(kinds: list[type[Any]]) -> None:
+    for _ in range(RUNS):
+        assert not judged(kinds)
+
+
+def test_there_are_enough_of_each_kind_and_each_says_what_is_unusual() -> None:
+    for kind in (PUBLISHERS, PROCESSORS, BLACKBOX + WHITEBOX):
+        assert len(kind) >= 20
+    assert len({made.__name__ for made in ALL}) == len(ALL)
+    assert all(made.__doc__ and made.__doc__.endswith(".") for made in ALL)

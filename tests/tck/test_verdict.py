@@ -1,0 +1,225 @@
+"""Whatever the code under test does, the kit comes to a verdict: 0 conformant, 1 a MUST is broken, 2 it can't judge."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_publisher import Publisher, Subscription
+
+from reactive_runtime.tck import Outcome
+from tck.broken import Publishers
+from tck.test_bad_input import FIRST, outcome
+from tck.test_pytest_and_command import run
+
+MODULE = """
+import os, sys, threading, time
+from reactive_runtime import Flow
+from reactive_runtime.tck import PublisherVerification
+
+class Leaves:
+    def __init__(self, elements, leave):
+        self.elements, self.leave = elements, leave
+
+    def subscribe(self, subscriber, /):
+        self.leave()
+
+def exits(elements):
+    return Leaves(elements, lambda: sys.exit(0))
+
+def ends_the_process(elements):
+    if elements == 20:
+        os._exit(0)
+    return Flow.range(elements)
+
+def is_killed(elements):
+    if elements == 20:
+        os.kill(os.getpid(), 9)
+    return Flow.range(elements)
+
+def leaves_threads(elements):
+    if elements == 6:
+        threading.Thread(target=time.sleep, args=(1_000,)).start()
+        threading.Thread(target=time.sleep, args=(1_000,), daemon=True).start()
+    return Flow.range(elements)
+
+def closes_stdout(elements):
+    if not sys.stdout.closed:
+        sys.stdout.close()
+        os.close(1)
+    return Flow.range(elements)
+
+def prints(elements):
+    print("an element " * 10_000)
+    return Flow.range(elements)
+
+def ends_each_process(elements):
+    if os.path.exists("ended"):
+        os._exit(0)
+    if elements == 20:
+        open("ended", "w").close()
+        os._exit(0)
+    return Flow.range(elements)
+
+class Unmeasured(PublisherVerification):
+    def pace(self):
+        raise RuntimeError("no pace")
+
+def says_markup(elements):
+    raise OSError("[/red] [bold]no [link=x] " + "x" * 100_000)
+"""
+QUICK = ("--timeout", "2", "--no-signals-timeout", "0.01")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("exits", 1, "subscribe(subscriber) raised SystemExit: 0"),
+        ("ends_the_process", 1, "seen: the process was ended (status 0) inside of this check"),
+        ("is_killed", 1, "seen: the process was ended by signal 9 inside of this check"),
+        ("leaves_threads", 0, "CONFORMS"),
+        ("closes_stdout", 0, "CONFORMS"),
+        ("prints", 0, "CONFORMS"),
+        ("says_markup", 2, "raised OSError: [/red] [bold]no [link=x] xxx"),
+    ],
+)
+def test_the_command_says_what_it_saw(folder: Path, name: str, status: int, said: str) -> None:
+    done = run(folder, "reactive_runtime", "tck", f"mine:{name}", *QUICK)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert said in done.stdout
+    assert "an element an element" not in done.stdout
+    assert len(done.stdout) < 200_000
+    verdict = done.stdout if status < 2 else done.stderr
+    assert verdict.rstrip().splitlines()[-1].startswith(("CONFORMS", "BROKEN", "UNABLE")[status])
+
+
+def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path) -> None:
+    done = run(folder, "reactive_runtime", "tck", "mine:ends_the_process", *QUICK)
+    assert " 0 passed" not in done.stdout
+    assert "3.17" in done.stdout
+
+
+def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path) -> None:
+    done = run(folder, "reactive_runtime", "tck", "mine:ends_each_process", "--no-signals-timeout", "0.01")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the process was ended (status 0) inside of this check" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("mine:Unmeasured", "mine:Unmeasured: RuntimeError: no pace"),
+        ("exits:publisher", "importing exits raised SystemExit"),
+        ("ends:publisher", "the process was ended (status 0) before the first check"),
+    ],
+)
+def test_what_ends_where_it_is_imported_can_not_be_judged(folder: Path, target: str, said: str) -> None:
+    done = run(folder, "reactive_runtime", "tck", target)
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+
+
+def test_the_status_is_the_verdict_also_where_nothing_listens(folder: Path) -> None:
+    command = f"{sys.executable} -m reactive_runtime tck mine:exits; echo $? >status"
+    subprocess.run(["bash", "-c", f"({command}) | true"], cwd=folder, timeout=100, check=True, capture_output=True)
+    assert (folder / "status").read_text().strip() == "1"
+
+
+def leaving(error: BaseException) -> Callable[[], None]:
+    def leave() -> None:
+        raise error
+
+    return leave
+
+
+class Ours(BaseException):
+    """No Exception."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+ERRORS = [SystemExit(0), GeneratorExit(), asyncio.CancelledError(), KeyboardInterrupt(), Ours()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("where", ["create", "subscribe", "request", "cancel", "request inside on_next"])
+def test_whatever_is_raised_is_an_outcome(error: BaseException, where: str) -> None:
+    class Leaves(Subscription):
+        def request(self, n: int, /) -> None:
+            if where == "request" or (where == "request inside on_next" and self.sent):
+                raise error
+            super().request(n)
+
+        def cancel(self) -> None:
+            if where == "cancel":
+                raise error
+            super().cancel()
+
+    class Made(Publisher):
+        subscription = Leaves
+
+        def __init__(self, *arguments: Any) -> None:
+            if where == "create":
+                raise error
+            super().__init__(*arguments)
+
+        def subscribe(self, subscriber: Any, /) -> None:
+            if where == "subscribe":
+                raise error
+            super().subscribe(subscriber)
+
+    name = "required_spec312_cancel_must_make_the_publisher_to_eventually_stop_signaling"
+    if where == "request inside on_next":
+        name = "required_spec302_must_allow_synchronous_request_calls_from_on_next_and_on_subscribe"
+    result = outcome(Publishers(Made), name)
+    assert result.status == "failed"
+    assert type(error).__name__ in result.why
+    rule = {"create": "", "subscribe": "1.9", "cancel": "3.15"}.get(where, "3.16")
+    assert result.rule == rule
+
+
+def test_an_element_whose_repr_fails_or_is_long_is_cut() -> None:
+    class Bad:
+        def __repr__(self) -> str:
+            raise SystemExit(3)
+
+    class Gives(Subscription):
+        def emit(self, element: Any) -> None:
+            super().emit(Bad() if element else "x" * 1_000_000)
+
+    class Made(Publisher):
+        subscription = Gives
+
+    broken = type("More", (Gives,), {"add": lambda self, n: Subscription.add(self, n + 1)})
+    assert outcome(Publishers(Made), FIRST).status == "passed"
+    result: Outcome = outcome(Publishers(type("Made", (Publisher,), {"subscription": broken})), FIRST)
+    assert "<Bad, whose repr raised SystemExit>" in result.why
+    assert len(result.why) < 5_000
+
+
+@pytest.mark.parametrize("check", ["optional_spec111_may_support_multi_subscribe", "optional_spec105_empty_stream"])
+def test_a_must_that_is_broken_inside_an_optional_check_fails_it(check: str) -> None:
+    class Doubles(Subscription):
+        def start(self) -> None:
+            self.subscriber.on_subscribe(self)
+            self.subscriber.on_subscribe(self)
+            self.run()
+
+    verification = Publishers(type("Made", (Publisher,), {"subscription": Doubles}))
+    name = next(item.name for item in verification.checks() if item.name.startswith(check))
+    result = outcome(verification, name)
+    assert (result.status, result.rule) == ("failed", "2.12")
