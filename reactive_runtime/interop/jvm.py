@@ -3,7 +3,8 @@
 RxJava, Reactor or Pekko on the one side, publishers, subscribers and processors of Python on the other; demand, errors
 and cancellation cross as they are. `start` a JVM with the jars that are wanted; then `to_java` and `from_java` hand a
 thing across. Nothing is buffered here, and no thread is added: a signal runs to its end on the thread it came on, which
-JPype attaches to the other side. Java's `long` has the range of the demand (3.17).
+JPype attaches to the other side. A thread that comes to Java through here is detached again when it ends. Java's `long`
+has the range of the demand (3.17).
 
     Python                                          Java
     an element: int, float, bool, str               Long, Double, Boolean, String
@@ -11,8 +12,14 @@ JPype attaches to the other side. Java's `long` has the range of the demand (3.1
     an element that came from Java                  itself
     an exception                                    a RuntimeException with its text, itself again when it comes back
     a ValueError, a TypeError                       an IllegalArgumentException, a NullPointerException, likewise
+    the cause of an exception                       the cause
     a Throwable of Java                             a JException, itself again when it goes back
     an IllegalArgumentException of Java             a ValueError (3.9), likewise
+
+A str arrives character by character, also with lone surrogates, of which a String can hold any; but two characters that
+are the halves of one, side by side, it can't: a str with those is opaque. In the text of an exception, and in what
+`toString` gives, a lone surrogate is escaped by a backslash; where `__str__` raises, the text says so. Opaque objects
+are compared by `==` and `hash`.
 
 Each heap has a garbage collector of its own, and neither sees a cycle through both. So a subscriber of Python is
 released here when its stream has ended or was cancelled (3.13), and a stream that does neither is kept; a subscription
@@ -23,7 +30,9 @@ method raises is raised in Python as it is. What breaks the rules on either side
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -79,6 +88,7 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
         )
     except (OSError, ValueError, jpype.JVMNotFoundException) as error:
         raise ReactiveError(f"jvm.start: no JVM; install a JDK or set JAVA_HOME ({error})") from error
+    _java_thread()  # to look it up attaches a thread: this one, which is attached
 
 
 def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
@@ -98,7 +108,8 @@ def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
         ReactiveError: There is no JVM yet, or the jar is not on the class path.
 
     Thread:
-        A signal runs to its end on the thread it came on.
+        A signal runs to its end on the thread it came on. One of Python's that was not attached to the JVM is attached
+        by its first signal, and detached when it ends.
     """
     _running()
     publishes, subscribes = callable(getattr(item, "subscribe", None)), all(hasattr(item, name) for name in SUBSCRIBER)
@@ -125,7 +136,8 @@ def from_java(item: Any, /) -> Any:
         ReactiveError: There is no JVM yet.
 
     Thread:
-        A signal runs to its end on the thread it came on.
+        A signal runs to its end on the thread it came on. One of Python's that was not attached to the JVM is attached
+        by its first signal, and detached when it ends.
     """
     _running()
     for api in PACKAGES:
@@ -147,6 +159,7 @@ def from_java(item: Any, /) -> Any:
 def _running() -> None:
     if not jpype.isJVMStarted():
         raise ReactiveError("there is no JVM yet: call reactive_runtime.interop.jvm.start(classpath) first")
+    _entering_java()
 
 
 def _proxy(api: Api, kind: str, target: object) -> Any:
@@ -180,7 +193,7 @@ class _JavaPublisher:
             self._publisher.subscribe(_SubscriberView(_as(self._api, "Subscriber", subscriber), self._api))
 
     def toString(self) -> str:  # noqa: N802
-        return repr(self._publisher)
+        return _text_of(self._publisher, repr)
 
 
 class _JavaSubscriber:
@@ -224,11 +237,12 @@ class _JavaSubscriber:
         _not_null(error, "onError(null)")
         subscriber = self._receiver()
         self._release()
+        exception = _exception_of(error)
         if subscriber is None:
-            dropping.error_dropped("an error of Java after its stream had ended", _exception_of(error))
+            dropping.error_dropped("an error of Java after its stream had ended", exception)
             return
         with _Raising():
-            subscriber.on_error(_exception_of(error))
+            subscriber.on_error(exception)
 
     def onComplete(self) -> None:  # noqa: N802
         subscriber = self._receiver()
@@ -238,7 +252,7 @@ class _JavaSubscriber:
                 subscriber.on_complete()
 
     def toString(self) -> str:  # noqa: N802
-        return repr(self._receiver())
+        return _text_of(self._receiver(), repr)
 
 
 def _gone() -> None:
@@ -285,7 +299,16 @@ class _Raising:
 # -- Java, as Python sees it: every method is called by Python ------------------------------------------------
 
 
-class _PublisherView:
+class _View:
+    """Something of Java behind a Python interface."""
+
+    def __del__(self) -> None:
+        """Hold the thread attached: on one that is not, JPype drops a Java object here, and keeps it there for ever."""
+        if jpype.isJVMStarted():
+            _entering_java(attach=True)
+
+
+class _PublisherView(_View):
     """A publisher of Java behind the Python interface."""
 
     def __init__(self, publisher: Any, api: str) -> None:
@@ -294,14 +317,18 @@ class _PublisherView:
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         not_none("subscribe", subscriber)
+        _entering_java()
         self._publisher.subscribe(_proxy(self._api, "Subscriber", _JavaSubscriber(subscriber, self._api)))
 
     def __repr__(self) -> str:
-        return f"from_java({self._publisher.toString()})"
+        return f"from_java({_described(self._publisher)})"
 
 
-class _SubscriberView:
+class _SubscriberView(_View):
     """A subscriber of Java behind the Python interface."""
+
+    is_foreign = True
+    """It keeps an object that no collection of Python sees; a recorder in front of it asks."""
 
     def __init__(self, subscriber: Any, api: str) -> None:
         self._subscriber = subscriber
@@ -309,21 +336,33 @@ class _SubscriberView:
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
+        _entering_java()
         self._subscriber.onSubscribe(_proxy(self._api, "Subscription", _JavaSubscription(subscription)))
 
     def on_next(self, element: Any, /) -> None:
         not_none("on_next", element)
+        _entering_java()
         self._subscriber.onNext(_object_of(element))
 
     def on_error(self, error: BaseException, /) -> None:
         not_none("on_error", error)
-        self._subscriber.onError(_throwable_of(error))
+        _entering_java()
+        try:
+            throwable = _throwable_of(error)
+        except BaseException as raised:
+            # Only an exit comes here, out of the error's `__str__`. Java hears of the end before it goes on up.
+            text = f"{type(error).__name__}: its __str__ raised {type(raised).__name__}"
+            self._subscriber.onError(_known_as(error, jpype.JPackage("java").lang.RuntimeException(text)))
+            dropping.raised("an error on its way to Java has no text: its __str__ raised", raised)
+            return
+        self._subscriber.onError(throwable)
 
     def on_complete(self) -> None:
+        _entering_java()
         self._subscriber.onComplete()
 
     def __repr__(self) -> str:
-        return f"from_java({self._subscriber.toString()})"
+        return f"from_java({_described(self._subscriber)})"
 
 
 class _ProcessorView(_PublisherView, _SubscriberView):
@@ -334,7 +373,7 @@ class _ProcessorView(_PublisherView, _SubscriberView):
         _SubscriberView.__init__(self, processor, api)
 
 
-class _SubscriptionView:
+class _SubscriptionView(_View):
     """A subscription of Java behind the Python interface."""
 
     def __init__(self, subscription: Any, release: Callable[[], None]) -> None:
@@ -344,39 +383,158 @@ class _SubscriptionView:
     def request(self, n: int, /) -> None:
         # 3.9: Java is asked for 0 instead of what is no int, and answers it with onError; 3.17: capped.
         valid = isinstance(n, int) and not isinstance(n, bool)
+        _entering_java()
         self._subscription.request(max(-1, min(int(n), MAX_DEMAND)) if valid else 0)
 
     def cancel(self) -> None:
+        _entering_java()
         self._subscription.cancel()
         self._release()
 
 
-# -- elements and errors --------------------------------------------------------------------------------------
+# -- threads --------------------------------------------------------------------------------------------------
+
+
+class _Detaching:
+    """Detaches the thread that made it from the JVM, at the end of that thread: then its local values are dropped."""
+
+    __slots__ = ("_detach", "_ident", "_thread")
+
+    def __init__(self) -> None:
+        # Its own references: at the end of the interpreter the module may have none.
+        self._ident = primitives.get_ident
+        self._thread = self._ident()
+        self._detach = _java_thread().detach
+
+    def __del__(self) -> None:
+        # Another thread drops it in the child of a fork, and at the end of the interpreter.
+        if self._ident() == self._thread:
+            self._detach()
+
+
+class _ThisThread(primitives.ThreadLocal):
+    """What each thread knows of itself."""
+
+    detaching: _Detaching | None = None
+
+
+_here: Final = _ThisThread()
+
+
+@functools.cache
+def _java_thread() -> Any:
+    """The class, with what JPype adds to it."""
+    return jpype.JClass("java.lang.Thread")
+
+
+def _entering_java(*, attach: bool = False) -> None:
+    """A call into Java follows, to which JPype attaches the thread, for good. A thread that is attached now is left so.
+
+    `attach`: what follows is no call.
+    """
+    thread = _java_thread()
+    if not thread.isAttached():
+        _here.detaching = _Detaching()
+        if attach:
+            thread.attachAsDaemon()
+
+
+# -- elements -------------------------------------------------------------------------------------------------
 
 _UNBOXED: Final[dict[str, Any]] = {
     **dict.fromkeys(("java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long"), int),
     **dict.fromkeys(("java.lang.Float", "java.lang.Double"), float),
-    **dict.fromkeys(("java.lang.String", "java.lang.Character"), str),
+    "java.lang.Character": str,
     "java.lang.Boolean": bool,
 }
 
 
 def _element_of(element: Any) -> Any:
     """An element that came from Java."""
-    unboxed = _UNBOXED.get(type(element).__name__) if isinstance(element, jpype.JObject | jpype.JString) else None
+    if isinstance(element, jpype.JString):
+        return _str_of(element)
+    unboxed = _UNBOXED.get(type(element).__name__) if isinstance(element, jpype.JObject) else None
     return element if unboxed is None else unboxed(element)
 
 
 def _object_of(element: Any) -> Any:
     """An element on its way to Java: Java can hold anything, if it does not have to look inside."""
     kind = type(element)
-    if (
-        kind in (bool, float, str)
-        or (kind is int and -(2**63) <= element < 2**63)
-        or isinstance(element, jpype.JObject)
-    ):
+    if kind is str:
+        return _string_of(element)
+    if kind in (bool, float) or (kind is int and -(2**63) <= element < 2**63) or issubclass(kind, jpype.JObject):
         return element
-    return jpype.JProxy("java.io.Serializable", inst=element, convert=True)
+    return _opaque(element)
+
+
+def _string_of(text: str) -> Any:
+    """The same characters for Java, also where one is half of a pair: a lone surrogate, which JPype can't write."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        units = text.encode("utf-16-be", "surrogatepass")
+        if units.decode("utf-16-be", "surrogatepass") != text:  # two halves side by side are one character in Java
+            return _opaque(text)
+        array: Any = jpype.JArray(jpype.JByte)
+        return jpype.JPackage("java").nio.ByteBuffer.wrap(array(units)).asCharBuffer().toString()
+    return text
+
+
+def _str_of(string: Any) -> str:
+    """The same characters for Python. JPype can't read one half of a pair, and takes two in the wrong order for one."""
+    try:
+        text = str(string)
+        if text.isascii() or max(text) <= "\uffff":
+            return text
+    except UnicodeDecodeError:
+        pass  # as below
+    return memoryview(string.toCharArray()).tobytes().decode(f"utf-16-{sys.byteorder[0]}e", "surrogatepass")
+
+
+def _opaque(item: object) -> Any:
+    """A Java object that stands for `item`; it comes back as `item`."""
+    return jpype.JProxy("java.io.Serializable", dict=_METHODS, inst=item, convert=True)
+
+
+def _equals(item: object, other: object) -> bool:
+    with _Raising():
+        return item is other or bool(item == other)
+
+
+def _hash_code(item: object) -> int:
+    with _Raising():
+        code = hash(item)
+        return ((code ^ (code >> 32)) + 2**31) % 2**32 - 2**31  # an int of 32 bits
+
+
+def _to_string(item: object) -> str:
+    return _text_of(item, str)
+
+
+_METHODS: Final = {"equals": _equals, "hashCode": _hash_code, "toString": _to_string}
+
+
+# -- errors ---------------------------------------------------------------------------------------------------
+
+
+def _text_of(item: object, shown: Callable[[object], str]) -> str:
+    r"""What `str` or `repr` gives, where it gives something. A lone surrogate is written as `\udc80`."""
+    try:
+        text = shown(item)
+    except Exception as raised:
+        text = f"a {type(item).__name__}, whose __{shown.__name__}__ raised {type(raised).__name__}"
+    return str.encode(text, "utf-8", "backslashreplace").decode()  # a str, also where it gave one of a subclass
+
+
+def _described(item: Any) -> str:
+    """What `toString` gives, where it gives something."""
+    _entering_java()
+    try:
+        return _str_of(item.toString())
+    except jpype.JException as raised:
+        return f"a {type(item).__name__}, whose toString raised {type(raised).__name__}"
 
 
 class _Errors:
@@ -394,39 +552,77 @@ class _Errors:
             return cls._map
 
 
+_STANDING_FOR: Final = frozenset(
+    ("java.lang.RuntimeException", "java.lang.IllegalArgumentException", "java.lang.NullPointerException")
+)
+"""The classes of the Throwables that are made here. Their `equals` and `hashCode` are those of Object."""
+
+
+def _known_as(error: BaseException, throwable: Any) -> Any:
+    """The same Throwable; when it comes back, it is `error`."""
+    _Errors.known().put(throwable, _opaque(error))
+    return throwable
+
+
 class _IllegalArgumentError(ValueError):
     """An IllegalArgumentException of Java (3.9)."""
 
     def __init__(self, throwable: Any) -> None:
-        super().__init__(str(throwable.getMessage()))
+        message = throwable.getMessage()
+        super().__init__("" if message is None else _str_of(message))
         self.__cause__ = self.throwable = throwable
 
 
 def _exception_of(throwable: Any) -> BaseException:
     """A Throwable that came from Java."""
-    known: BaseException | None = _Errors.known().get(throwable)
-    if known is not None:
-        return known
+    if type(throwable).__name__ in _STANDING_FOR:
+        known: BaseException | None = _Errors.known().get(throwable)
+        if known is not None:
+            return known
     illegal = isinstance(throwable, jpype.JClass("java.lang.IllegalArgumentException"))
     exception: BaseException = _IllegalArgumentError(throwable) if illegal else throwable
     return exception
 
 
 def _throwable_of(error: BaseException) -> Any:
-    """An exception on its way to Java."""
-    if isinstance(error, jpype.JException):
-        return error
-    if isinstance(error, _IllegalArgumentError):
-        return error.throwable
-    java = jpype.JPackage("java").lang
-    if isinstance(error, ValueError):
-        throwable = java.IllegalArgumentException(str(error))
-    elif isinstance(error, TypeError):
-        throwable = _null_pointer(str(error))
-    else:
-        throwable = java.RuntimeException(f"{type(error).__name__}: {error}")
-    _Errors.known().put(throwable, jpype.JProxy("java.io.Serializable", inst=error, convert=True))
+    """An exception on its way to Java, with its causes."""
+    chain: list[BaseException] = []  # each is caused by the next; no exception twice
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        chain.append(cause)
+        seen.add(id(cause))
+        cause = None if _of_java(cause) is not None else _cause_of(cause)
+    throwable: Any = None
+    for each in reversed(chain):
+        theirs = _of_java(each)
+        throwable = _made(each, throwable) if theirs is None else theirs
     return throwable
+
+
+_cause_of: Final[Callable[[BaseException], BaseException | None]] = vars(BaseException)["__cause__"].__get__
+"""`__cause__` as it was set, whatever a subclass makes of the name."""
+
+
+def _of_java(error: BaseException) -> Any:
+    """The Throwable that `error` is, or stands for; None where it is of Python."""
+    if issubclass(type(error), jpype.JException):
+        return error
+    return error.throwable if type(error) is _IllegalArgumentError else None
+
+
+def _made(error: BaseException, cause: Any) -> Any:
+    """A Throwable that stands for `error`."""
+    kind, text, java = type(error), _text_of(error, str), jpype.JPackage("java").lang
+    if issubclass(kind, ValueError):
+        throwable = java.IllegalArgumentException(text)
+    elif issubclass(kind, TypeError):
+        throwable = _null_pointer(text)
+    else:
+        throwable = java.RuntimeException(f"{kind.__name__}: {text}")
+    if cause is not None:
+        throwable.initCause(cause)
+    return _known_as(error, throwable)
 
 
 def _not_null(argument: Any, call: str) -> None:

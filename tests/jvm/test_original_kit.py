@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from tck.built_in import HUGE, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn, at_rest
+from tck.built_in import HOT_PROCESSORS, HUGE, OPERATORS, PROCESSORS, PUBLISHERS, SUBSCRIBERS, BuiltIn
 from tck.page import row_is
 
 from examples.stream_publisher.conformance import broken
@@ -21,49 +21,35 @@ from reactive_runtime.tck import (
     Verification,
 )
 
-
-class Result(NamedTuple):
-    name: str
-    status: str
-    why: str
+from .original import Original, Result, Run, results_of
 
 
-class Maker:
-    """What the Java side asks for the things under test."""
-
-    def __init__(self, jvm: Any, most: int = HUGE, **makers: Any) -> None:
-        self._jvm = jvm
-        self._makers = makers
-        self.settings = {"timeout": 2_000, "no_signals": 30, "gc": 200, "max_elements": most, "max_subscribers": 1}
-
-    def make(self, what: Any, argument: Any) -> Any:
-        made = self._makers[str(what)](*([] if argument is None else [int(argument)]))
-        return None if made is None else self._jvm.to_java(made)
-
-    def setting(self, name: Any) -> int:
-        return self.settings[str(name)]
+def of_publisher(built_in: BuiltIn) -> Run:
+    makers = {"publisher": built_in.create, "failed": built_in.create_failed}
+    return Run(built_in.name, "PythonPublisherTest", makers, built_in.most, about=built_in)
 
 
-def judged(verification: str, maker: Maker) -> list[Result]:
-    """Run one verification of the original kit; nothing may fail."""
-    results = results_of(verification, maker)
-    failed = [result for result in results if result.status == "failed"]
-    assert not failed, failed
-    return results
+def of_processor(name: str, create: Any) -> Run:
+    def failed() -> Any:
+        processor = create(16)
+        Flow.error(OSError("broken")).subscribe(processor)
+        return processor
+
+    return Run(name, "PythonProcessorTest", {"processor": create, "failed": failed})
 
 
-def results_of(verification: str, maker: Maker) -> list[Result]:
-    """Run one verification of the original kit."""
-    import jpype
+# Each a parameter of one test, by which the fixture `original` knows what to run.
+OF_PUBLISHERS: list[Any] = [of_publisher(built_in) for built_in in PUBLISHERS]
+OF_PROCESSORS: list[Any] = [of_processor(name, create) for name, create in PROCESSORS.items()]
+OF_PUBLISHERS += [pytest.param(of_publisher(built_in), marks=pytest.mark.nightly) for built_in in OPERATORS]
+OF_PROCESSORS += [
+    pytest.param(of_processor(name, create), marks=pytest.mark.nightly) for name, create in HOT_PROCESSORS.items()
+]
+OF_SUBSCRIBERS = [Run(name, "PythonSubscriberTest", {"subscriber": create}) for name, create in SUBSCRIBERS.items()]
 
-    verifying = jpype.JClass(f"reactive_runtime.{verification}")
-    verifying.maker = jpype.JProxy("reactive_runtime.Maker", inst=maker)
-    with hooks.captured():
-        lines = jpype.JClass("reactive_runtime.Kit").run(verifying.class_)
-        at_rest()
-    results = [Result(*map(str, line)) for line in lines]
-    assert results, "the original kit ran nothing"
-    return results
+
+def name_of(run: Run) -> str:
+    return run.name
 
 
 def reason(item: Result, built_in: BuiltIn | None) -> str:
@@ -86,41 +72,28 @@ def row(name: str, results: list[Result], built_in: BuiltIn | None) -> str:
     return f"| {name} | {len(tested) - len(skipped)}, {len(skipped)} | {', '.join(reasons)} |"
 
 
-@pytest.mark.parametrize("built_in", PUBLISHERS, ids=lambda item: item.name)
-def test_a_publisher_of_the_package_passes_the_original_kit(jvm: Any, built_in: BuiltIn) -> None:
-    maker = Maker(jvm, built_in.most, publisher=built_in.create, failed=built_in.create_failed)
-    row_is("built in, original", row(built_in.name, judged("PythonPublisherTest", maker), built_in))
+@pytest.mark.parametrize("run", OF_PUBLISHERS, ids=name_of)
+def test_a_publisher_of_the_package_passes_the_original_kit(original: Original, run: Run) -> None:
+    row_is("built in, original", row(run.name, original.judged(run), run.about))
 
 
-@pytest.mark.parametrize("name", PROCESSORS)
-def test_a_processor_of_the_package_passes_the_original_kit(jvm: Any, name: str) -> None:
-    create = PROCESSORS[name]
-
-    def failed() -> Any:
-        processor = create(16)
-        Flow.error(OSError("broken")).subscribe(processor)
-        return processor
-
-    results = judged("PythonProcessorTest", Maker(jvm, processor=create, failed=failed))
-    row_is("built in, original", row(name, results, None))
+@pytest.mark.parametrize("run", OF_PROCESSORS, ids=name_of)
+def test_a_processor_of_the_package_passes_the_original_kit(original: Original, run: Run) -> None:
+    row_is("built in, original", row(run.name, original.judged(run), None))
 
 
-@pytest.mark.parametrize("create", SUBSCRIBERS.values(), ids=SUBSCRIBERS)
-def test_a_subscriber_of_the_package_passes_the_original_kit(jvm: Any, create: Any) -> None:
-    for item in judged("PythonSubscriberTest", Maker(jvm, subscriber=create)):
+@pytest.mark.parametrize("run", OF_SUBSCRIBERS, ids=name_of)
+def test_a_subscriber_of_the_package_passes_the_original_kit(original: Original, run: Run) -> None:
+    for item in original.judged(run):
         assert item.status == "passed" or item.name.startswith("untested_"), item
 
 
 def test_the_naive_stream_publisher_does_as_its_author_reports(jvm: Any) -> None:
     """3 passed, 20 failed, 15 skipped: a stream of 2^31 - 1 elements, pushed unasked, is none that he waited for."""
-    maker = Maker(
-        jvm,
-        2**31 - 2,
-        publisher=lambda n: StreamPublisher(lambda: range(n)),
-        failed=lambda: StreamPublisher(broken),
-    )
-    maker.settings.update(timeout=100, no_signals=100)
-    counts = Counter(item.status for item in results_of("PythonPublisherTest", maker))
+    makers = {"publisher": lambda n: StreamPublisher(lambda: range(n)), "failed": lambda: StreamPublisher(broken)}
+    run = Run("naive", "PythonPublisherTest", makers, most=2**31 - 2, timeout=100, no_signals=100)
+    with hooks.captured():
+        counts = Counter(item.status for item in results_of(jvm, run))
     assert counts == {"passed": 3, "failed": 20, "skipped": 15}
 
 

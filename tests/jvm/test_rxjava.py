@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +9,9 @@ import pytest
 from sinks import PATIENCE, Numbers, Sink, wait_until
 
 from reactive_runtime import Flow
-from reactive_runtime.tck import HelperPublisher, PublisherVerification
+
+from .asked import Asked
+from .quiet import rxjava_quiet
 
 
 @pytest.fixture
@@ -18,37 +19,6 @@ def rx(jvm: Any) -> Any:
     import jpype
 
     return jpype.JPackage("io").reactivex.rxjava3
-
-
-class Asked:
-    """A publisher that notes what is requested of it, and when it is cancelled."""
-
-    def __init__(self, elements: int, failure: BaseException | None = None) -> None:
-        self.publisher = HelperPublisher(elements, lambda n: n, failure)
-        self.requests: list[int] = []
-        self.cancelled = threading.Event()
-
-    def subscribe(self, subscriber: Any, /) -> None:
-        self.publisher.subscribe(_Between(self, subscriber))
-
-
-class _Between:
-    def __init__(self, asked: Asked, subscriber: Any) -> None:
-        self.asked = asked
-        self.subscriber = subscriber
-        self.on_next, self.on_error, self.on_complete = subscriber.on_next, subscriber.on_error, subscriber.on_complete
-
-    def on_subscribe(self, subscription: Any, /) -> None:
-        self.subscription = subscription
-        self.subscriber.on_subscribe(self)
-
-    def request(self, n: int, /) -> None:
-        self.asked.requests.append(n)
-        self.subscription.request(n)
-
-    def cancel(self) -> None:
-        self.asked.cancelled.set()
-        self.subscription.cancel()
 
 
 def through_java(jvm: Any, rx: Any, publisher: Any) -> Any:
@@ -179,52 +149,7 @@ def test_an_invalid_request_is_answered_by_java(jvm: Any, rx: Any) -> None:
     for invalid in (0, -1, True, "many"):
         sink = Sink(demand=0)
         jvm.from_java(rx.core.Flowable.range(0, 3)).subscribe(sink)
-        with _plugins_quiet(rx):
+        with rxjava_quiet():
             sink.subscription.request(invalid)  # RxJava reports it to its plugins, and emits nothing
         assert sink.elements == []
         sink.subscription.cancel()
-
-
-class _plugins_quiet:  # noqa: N801
-    """RxJava tells what breaks 3.9 to a hook, which prints; not here."""
-
-    def __init__(self, rx: Any) -> None:
-        import jpype
-
-        self.plugins = rx.plugins.RxJavaPlugins
-        self.quiet = jpype.JProxy(rx.functions.Consumer, dict={"accept": lambda error: None})
-
-    def __enter__(self) -> None:
-        self.plugins.setErrorHandler(self.quiet)
-
-    def __exit__(self, *_: object) -> None:
-        self.plugins.reset()
-
-
-def test_a_flowable_passes_the_kit_of_python(jvm: Any, rx: Any) -> None:
-    """The kit judges another library's implementation, which is known to be good."""
-    import jpype
-
-    failure = jpype.JClass("java.io.IOException")("no net")
-
-    class Flowables(PublisherVerification[Any]):
-        default_timeout = 5.0
-        default_no_signals_timeout = 0.05
-        publisher_reference_gc_timeout = 5.0
-        max_elements_from_publisher = 2**31 - 1
-
-        def create_publisher(self, elements: int) -> Any:
-            return jvm.from_java(rx.core.Flowable.range(0, elements))
-
-        def create_failed_publisher(self) -> Any:
-            return jvm.from_java(rx.core.Flowable.error(failure))
-
-        def create_publisher_failing_after(self, elements: int) -> Any:
-            broken = rx.core.Flowable.error(failure)
-            return jvm.from_java(rx.core.Flowable.range(0, elements).concatWith(broken))
-
-    with _plugins_quiet(rx):
-        not_passed = {
-            outcome.check.name: outcome.why for outcome in Flowables().outcomes() if outcome.status != "passed"
-        }
-    assert [name for name in not_passed if not name.startswith("untested_")] == [], not_passed

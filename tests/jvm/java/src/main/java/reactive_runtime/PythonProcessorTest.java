@@ -8,15 +8,16 @@ import org.reactivestreams.tck.IdentityProcessorVerification;
 import org.reactivestreams.tck.TestEnvironment;
 
 public class PythonProcessorTest extends IdentityProcessorVerification<Object> {
-  public static Maker maker;
+  private final Maker maker;
   private final ExecutorService threads = Executors.newCachedThreadPool(it -> {
     Thread thread = new Thread(it);
     thread.setDaemon(true);
     return thread;
   });
 
-  public PythonProcessorTest() {
+  public PythonProcessorTest(Maker maker) {
     super(new TestEnvironment(maker.setting("timeout"), maker.setting("no_signals")), maker.setting("gc"));
+    this.maker = maker;
   }
 
   @SuppressWarnings("unchecked")

@@ -5,10 +5,11 @@ import org.reactivestreams.tck.PublisherVerification;
 import org.reactivestreams.tck.TestEnvironment;
 
 public class PythonPublisherTest extends PublisherVerification<Object> {
-  public static Maker maker;
+  private final Maker maker;
 
-  public PythonPublisherTest() {
+  public PythonPublisherTest(Maker maker) {
     super(new TestEnvironment(maker.setting("timeout"), maker.setting("no_signals")), maker.setting("gc"));
+    this.maker = maker;
   }
 
   @SuppressWarnings("unchecked")

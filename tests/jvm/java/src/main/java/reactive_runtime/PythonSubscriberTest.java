@@ -5,10 +5,11 @@ import org.reactivestreams.tck.SubscriberBlackboxVerification;
 import org.reactivestreams.tck.TestEnvironment;
 
 public class PythonSubscriberTest extends SubscriberBlackboxVerification<Object> {
-  public static Maker maker;
+  private final Maker maker;
 
-  public PythonSubscriberTest() {
+  public PythonSubscriberTest(Maker maker) {
     super(new TestEnvironment(maker.setting("timeout"), maker.setting("no_signals")));
+    this.maker = maker;
   }
 
   @SuppressWarnings("unchecked")

@@ -1,0 +1,214 @@
+"""What a crossing leaves behind: no thread of Java, and no object."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink, until
+
+from reactive_runtime import Flow
+from reactive_runtime.interop import jvm as bridge
+
+
+def java_threads() -> set[int]:
+    """The threads that Java knows, by number."""
+    import jpype
+
+    return {int(thread.getId()) for thread in jpype.JClass("java.lang.Thread").getAllStackTraces().keySet()}
+
+
+def java_thread() -> Any:
+    """The class, with what JPype adds to it."""
+    import jpype
+
+    return jpype.JClass("java.lang.Thread")
+
+
+def subscribers_of_java(count: int) -> list[Any]:
+    import jpype
+
+    create = jpype.JClass("io.reactivex.rxjava3.subscribers.TestSubscriber").create
+    return [create() for _ in range(count)]
+
+
+def on_short_threads(calls: Iterable[Callable[[], object]]) -> None:
+    """Make each call on a thread of its own, which ends then; eight at a time."""
+    todo = list(calls)
+    for first in range(0, len(todo), 8):
+        threads = [threading.Thread(target=call) for call in todo[first : first + 8]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def signalling(view: Any) -> Callable[[], object]:
+    return lambda: Flow.just(1, 2).subscribe(view)
+
+
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_short_threads_that_signal_a_subscriber_of_java_leave_no_thread_of_java(jvm: Any, count: int) -> None:
+    subscribers = subscribers_of_java(count)
+    calls = [signalling(jvm.from_java(subscriber)) for subscriber in subscribers]
+    before = java_threads()
+    on_short_threads(calls)
+    assert java_threads() - before == set()
+    assert all(int(subscriber.values().size()) == 2 for subscriber in subscribers)
+
+
+def flowable() -> Any:
+    import jpype
+
+    return jpype.JClass("io.reactivex.rxjava3.core.Flowable").range(0, 10)
+
+
+def subscribed(jvm: Any) -> Callable[[], object]:
+    view = jvm.from_java(flowable())
+    return lambda: view.subscribe(Sink())
+
+
+def requested(jvm: Any) -> Callable[[], object]:
+    sink = Sink(demand=0)
+    jvm.from_java(flowable()).subscribe(sink)
+    return lambda: sink.subscription.request(1)
+
+
+def cancelled(jvm: Any) -> Callable[[], object]:
+    sink = Sink(demand=0)
+    jvm.from_java(flowable()).subscribe(sink)
+    return sink.subscription.cancel
+
+
+def failed(jvm: Any) -> Callable[[], object]:
+    (subscriber,) = subscribers_of_java(1)
+    view = jvm.from_java(subscriber)
+    return lambda: Flow.error(OSError("no disk")).subscribe(view)
+
+
+def handed_over(jvm: Any) -> Callable[[], object]:
+    (subscriber,) = subscribers_of_java(1)
+    return lambda: jvm.to_java(Flow.range(3)).subscribe(subscriber)
+
+
+def pooled(jvm: Any) -> Callable[[], object]:
+    (subscriber,) = subscribers_of_java(1)
+    view = jvm.from_java(subscriber)
+
+    def call() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            Flow.range(3).publish_on(pool).subscribe(view)
+
+    return call
+
+
+def described(jvm: Any) -> Callable[[], object]:
+    view = jvm.from_java(flowable())
+    return lambda: repr(view)
+
+
+CROSSINGS = [subscribed, requested, cancelled, failed, handed_over, pooled, described]
+
+
+@pytest.mark.parametrize("crossing", CROSSINGS, ids=lambda crossing: crossing.__name__)
+def test_no_crossing_keeps_its_thread(jvm: Any, crossing: Callable[[Any], Callable[[], object]]) -> None:
+    calls = [crossing(jvm) for _ in range(8)]
+    before = java_threads()
+    on_short_threads(calls)
+    assert java_threads() - before == set()
+
+
+class AtTheEnd(threading.local):
+    """The last values of a thread are dropped when it ends, in the order in which it got them."""
+
+    probe: Any = None
+
+
+class Probe:
+    """Whether its thread is attached when it is dropped; and detaches it."""
+
+    def __init__(self, found: list[bool]) -> None:
+        self.found = found
+        self.thread = java_thread()  # a look-up attaches
+
+    def __del__(self) -> None:
+        self.found.append(bool(self.thread.isAttached()))
+        self.thread.detach()
+
+
+def test_a_thread_that_was_attached_before_is_left_attached(jvm: Any) -> None:
+    (first, second) = (jvm.from_java(subscriber) for subscriber in subscribers_of_java(2))
+    found: list[bool] = []
+    local = AtTheEnd()
+
+    def call(view: Any, *, before: bool) -> None:
+        if before:
+            java_thread()
+        Flow.just(1).subscribe(view)
+        local.probe = Probe(found)  # dropped after what the bridge keeps
+
+    for view, before in ((first, True), (second, False)):
+        thread = threading.Thread(target=call, args=(view,), kwargs={"before": before})
+        thread.start()
+        thread.join()
+    assert found == [True, False]
+
+
+def test_a_thread_detaches_itself_and_no_other(jvm: Any) -> None:
+    """What detaches a thread is dropped by another one, as happens in the child of a fork."""
+    held: list[Any] = []
+    thread = threading.Thread(target=lambda: held.append(bridge._Detaching()))
+    thread.start()
+    thread.join()
+    assert java_thread().isAttached()
+    held.clear()
+    assert java_thread().isAttached()
+
+
+def test_a_thread_that_is_detached_by_hand_is_attached_and_detached_again(jvm: Any) -> None:
+    (subscriber,) = subscribers_of_java(1)
+    view, detach = jvm.from_java(subscriber), java_thread().detach
+
+    def call() -> None:
+        for _ in range(3):
+            repr(view)
+            detach()
+        repr(view)
+
+    before = java_threads()
+    on_short_threads([call])
+    assert java_threads() - before == set()
+
+
+def test_a_view_that_is_dropped_by_a_thread_that_java_does_not_know_keeps_nothing_in_java(jvm: Any) -> None:
+    """As the garbage collector does, on whichever thread it runs."""
+    import jpype
+
+    (subscriber,) = subscribers_of_java(1)
+    weak = jpype.JClass("java.lang.ref.WeakReference")(subscriber)
+    held = [jvm.from_java(subscriber)]
+    del subscriber
+    before = java_threads()
+    on_short_threads([held.clear])
+    assert java_threads() - before == set()
+
+    def collected() -> bool:
+        jpype.JClass("java.lang.System").gc()
+        return weak.get() is None
+
+    until(collected)
+
+
+def test_threads_of_java_are_not_detached_inside_of_a_call(jvm: Any) -> None:
+    """Elements come on a thread of RxJava's, into Python, which signals Java again."""
+    import jpype
+
+    schedulers = jpype.JClass("io.reactivex.rxjava3.schedulers.Schedulers")
+    (subscriber,) = subscribers_of_java(1)
+    numbers = jpype.JClass("io.reactivex.rxjava3.core.Flowable").range(0, 1_000).observeOn(schedulers.single())
+    Flow.from_publisher(jvm.from_java(numbers)).map(lambda n: n + 1).subscribe(jvm.from_java(subscriber))
+    assert subscriber.await_(int(PATIENCE), jpype.JClass("java.util.concurrent.TimeUnit").SECONDS)
+    assert [int(n) for n in subscriber.values()] == list(range(1, 1_001))
