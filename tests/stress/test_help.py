@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import platform
@@ -84,9 +85,16 @@ def test_a_verification_has_its_own_way_unless_the_option_is_given(
     given: tuple[str, ...], skips: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    monkeypatch.setattr("reactive_runtime.cli.kit._run_checks", lambda _, item: made.append(item))
-    app(["tck", f"{__name__}:Skipping", *given], standalone_mode=False)
-    assert [item.skip_stochastic_tests for item in made] == [skips]
+
+    def judged(target: Any) -> list[Any]:
+        made.append(target)
+        return []
+
+    monkeypatch.setattr("reactive_runtime.tck.tck_command.judged", judged)
+    with contextlib.suppress(typer.Exit):  # nothing was judged
+        app(["tck", f"{__name__}:Skipping", *given], standalone_mode=False)
+    (target,) = made
+    assert verification_of(target.name, **target.settings).skip_stochastic_tests is skips  # type: ignore[attr-defined]
     assert verification_of(f"{__name__}:Skipping").skip_stochastic_tests  # type: ignore[attr-defined]
 
 
