@@ -65,8 +65,15 @@ def reason(item: Result, built_in: BuiltIn | None) -> str:
     return "long"
 
 
+# It does not wait for the on_error of a second subscriber, so where a processor takes one, and signals on another
+# thread, it passes or is skipped as the threads run.
+BY_CHANCE = "optional_spec111_maySupportMultiSubscribe"
+
+
 def row(name: str, results: list[Result], built_in: BuiltIn | None) -> str:
-    tested = [result for result in results if not result.name.startswith("untested_")]
+    tested = [item for item in results if not item.name.startswith("untested_")]
+    if built_in is None:
+        tested = [item for item in tested if item.name != BY_CHANCE]
     skipped = [item for item in tested if item.status == "skipped"]
     reasons = sorted({reason(item, built_in) for item in skipped})
     return f"| {name} | {len(tested) - len(skipped)}, {len(skipped)} | {', '.join(reasons)} |"
