@@ -24,8 +24,14 @@ TOGETHER = ("stress", "spark", "jvm", "interop", "oracle", "docs")
 """Folders whose tests share something dear, a JVM, a Spark session or the built site. They come first, since they take
 long; and where tests run side by side, those of a folder run on one worker."""
 
-OWN_SESSION = ("test_cluster", "test_connect", "test_enrich", "test_kills", "test_sinks")
-"""Of the folder spark: what mostly waits for sessions and processes of its own, and runs beside the others."""
+APART = {
+    "test_cluster": "of a server",
+    "test_connect": "of a server",
+    "test_enrich": "killed",
+    "test_kills": "killed",
+    "test_sinks": "killed",
+}
+"""Of the folder spark: what mostly waits for sessions and processes of its own, in two groups beside the others."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
@@ -34,8 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
         if folder not in TOGETHER:
             return len(TOGETHER)
-        of_its_own = folder == "spark" and item.path.stem in OWN_SESSION
-        item.add_marker(pytest.mark.xdist_group(f"{folder}, apart" if of_its_own else folder))
+        apart = APART.get(item.path.stem) if folder == "spark" else None
+        item.add_marker(pytest.mark.xdist_group(f"{folder}, {apart}" if apart else folder))
         return TOGETHER.index(folder)
 
     items.sort(key=rank)  # stable

@@ -7,7 +7,15 @@ from typing import TypeVar
 
 from reactive_runtime.spec import Subscriber
 from reactive_runtime.tck.environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
-from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen, refuses_none_at_first
+from reactive_runtime.tck.subscriber import (
+    ElementFactory,
+    Stage,
+    TckError,
+    created,
+    not_seen,
+    refuses_none_at_first,
+    signals_inside_request,
+)
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberBlackboxVerification"]
@@ -66,6 +74,17 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
         """Each of up to ten elements that it requests, and then an error, is taken without an error."""
         stage = self._after_elements(env, 10)
         stage.publisher.send_error(TckError())
+
+    @check("2.13")
+    def extra_spec213_blackbox_must_return_normally_from_signals_inside_its_own_request(
+        self, env: TestEnvironment
+    ) -> None:
+        """A publisher may signal inside `request` (3.10, 3.11): an element or more is taken there, and each end."""
+        for error in (None, TckError()):
+            subscriber = created(env, "create_subscriber()", self.create_subscriber)
+            came = signals_inside_request(env, subscriber, [self.create_element(0)], error)
+            env.call("trigger_request(subscriber)", self.trigger_request, subscriber)
+            env.happens(came)
 
     @check("2.13")
     def extra_spec213_blackbox_must_refuse_none_after_elements_have_come(self, env: TestEnvironment) -> None:

@@ -252,6 +252,22 @@ class TestEnvironment:
         except ConformanceError as failure:
             self.fault(failure.seen, failure.rule)
 
+    def elsewhere(self, act: Callable[[], object]) -> None:
+        """Run `act`, which calls by `call`, on a thread of its own, and wait for it; raise what it raised."""
+        raised: list[BaseException] = []  # written by the thread, read when it has ended
+
+        def run() -> None:
+            try:
+                act()
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run, name="tck-elsewhere", daemon=True)
+        thread.start()
+        thread.join()  # where a call does not return, the watch finds it
+        if raised:
+            raise raised[0]
+
     @contextlib.contextmanager
     def calling(self, text: str, rule: str = "") -> Iterator[None]:
         """While inside, this thread is in the implementation's hands: the watch may find that it hangs."""

@@ -54,6 +54,13 @@ class ManualPublisher(Generic[T]):
         """Signal `on_complete()`."""
         self._send_end("on_complete()", "on_complete")
 
+    def send_end(self, error: BaseException | None) -> None:
+        """Signal `on_error(error)`; of None, `on_complete()`."""
+        if error is None:
+            self.send_completion()
+        else:
+            self.send_error(error)
+
     def _send(self, text: str, method: str, *arguments: object) -> None:
         assert self.subscriber is not None
         with self.env.lock:

@@ -43,13 +43,18 @@ class ManualSubscriber(Generic[T]):
         then: Callable[[ManualSubscriber[T], T], object] | None = None,
         subscribed: Callable[[ManualSubscriber[T]], object] | None = None,
         may_fail: bool = False,
+        turn: int = 0,
     ) -> None:
-        """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault."""
+        """`then` runs inside `on_next`, `subscribed` inside `on_subscribe`; with `may_fail` on_error is no fault.
+
+        `turn` is the element at which `then` is to do something, if the check says so.
+        """
         self.env = env
         self.name: str = env.name("subscriber")
         self.then = then
         self.subscribed = subscribed
         self.may_fail = may_fail
+        self.turn = turn
         self.subscription: Subscription | None = None
         self.subscriptions: int = 0
         self.ready: bool = False  # on_subscribe has returned, and what it had to do is done

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Act = Callable[[ManualSubscriber[Any]], object]
 
 THIRD = 3
-"""The later element at which something is done."""
+"""The element at which the first of three subscribers acts; the next two act at the second and the first."""
 
 FAR = 1_000
 """Elements of a stream that a publisher which was cancelled early has no reason to finish."""
@@ -79,16 +79,15 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.8", plain=6)
     def extra_spec308_demand_must_add_up_whenever_it_comes(self, env: TestEnvironment) -> None:
-        """Two requests inside on_subscribe, two inside the second on_next, and two from outside give 12 elements."""
+        """Two requests inside on_subscribe, two inside an on_next, and two from outside give 12 elements."""
 
         def twice(subscriber: ManualSubscriber[T]) -> None:
             subscriber.ask(2)
             subscriber.ask(1)
 
-        def later(subscriber: ManualSubscriber[T], element: T) -> None:
-            if len(subscriber.elements) == 2:
-                subscriber.ask(1)
-                subscriber.ask(3)
+        def later(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.ask(1)
+            subscriber.ask(3)
 
         def all_twelve(subscriber: ManualSubscriber[T]) -> None:
             subscriber.next_elements(7)
@@ -97,7 +96,7 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.next_elements(5)
 
         publisher = self._publisher(env, 20)
-        for subscriber in self._thrice(env, publisher, all_twelve, subscribed=twice, then=later):
+        for subscriber in self._thrice(env, publisher, all_twelve, subscribed=twice, then=_at_its_turn(later)):
             subscriber.expect_none_now("twelve elements were requested, and came")
 
     # -- 1.4, 1.7: the end -------------------------------------------------------------------------------------
@@ -143,44 +142,48 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.6", plain=THIRD)
     def extra_spec306_a_request_after_a_cancel_inside_on_next_must_be_a_nop(self, env: TestEnvironment) -> None:
-        """Inside the third `on_next`, a cancel, and then a request: no further element comes."""
+        """Inside the third, second or first `on_next`, a cancel, and then a request: no further signal comes.
+
+        Nor does one after an invalid request from outside: 3.9 holds while the subscription is not cancelled.
+        """
 
         def then(subscriber: ManualSubscriber[T]) -> None:
             subscriber.quit()
+            subscriber.quit()
             subscriber.ask(10)
 
-        self._nothing_after(env, then, 3)
+        self._nothing_after(env, then)
 
     @check("3.6", plain=THIRD)
     def extra_spec306_a_request_after_a_cancel_must_be_a_nop_while_a_signal_runs(self, env: TestEnvironment) -> None:
-        """While the third `on_next` runs, another thread cancels, and requests: no further element comes."""
+        """While an `on_next` runs, another thread cancels, and requests: no further signal comes."""
 
         def both(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.quit()
             subscriber.quit()
             if self.requests_may_be_concurrent:
                 subscriber.ask(10)
 
-        self._nothing_after(env, lambda subscriber: self._elsewhere(env, subscriber, both), 3)
+        self._nothing_after(env, lambda subscriber: self._elsewhere(env, subscriber, both))
 
-    def _nothing_after(self, env: TestEnvironment, act: Act, demand: int) -> None:
+    def _nothing_after(self, env: TestEnvironment, act: Act) -> None:
         """All that was requested has come when `act` runs, inside the last `on_next` of it."""
         done = threading.Event()
 
-        def then(subscriber: ManualSubscriber[T], element: T) -> None:
-            if len(subscriber.elements) == THIRD:
-                act(subscriber)
-                done.set()
+        def then(subscriber: ManualSubscriber[T]) -> None:
+            act(subscriber)
+            done.set()
 
-        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
+        def to_its_turn(subscriber: ManualSubscriber[T]) -> None:
             done.clear()
-            subscriber.request(demand)
-            subscriber.next_elements(THIRD)
+            subscriber.request(subscriber.turn)
+            subscriber.next_elements(subscriber.turn)
             done.wait(env.settings.call_timeout)  # a request before the cancel has returned would be in order
             subscriber.request(1)
+            subscriber.request(0)
 
-        served = self._thrice(env, self._publisher(env, 20), to_the_third, then=then)
-        for subscriber in served:
-            subscriber.expect_none_now("the subscription was cancelled inside the third on_next")
+        for subscriber in self._thrice(env, self._publisher(env, 20), to_its_turn, then=_at_its_turn(then)):
+            subscriber.expect_none_now(f"the subscription was cancelled inside on_next number {subscriber.turn}")
 
     @check("3.12", plain=THIRD)
     def extra_spec312_a_cancel_inside_on_subscribe_must_be_heard(self, env: TestEnvironment) -> None:
@@ -188,6 +191,7 @@ class StatePublisherChecks(PublisherFactory[T]):
 
         def leave(subscriber: ManualSubscriber[T]) -> None:
             subscriber.quit()  # first: inside of request a publisher may signal all
+            subscriber.quit()
             subscriber.ask(MAX_DEMAND)
 
         self._stops(env, "inside on_subscribe", subscribed=leave)
@@ -211,26 +215,17 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.12", plain=THIRD)
     def extra_spec312_a_cancel_from_another_thread_must_be_heard(self, env: TestEnvironment) -> None:
-        """While the third `on_next` runs, another thread cancels: the stream stops before its end."""
+        """While the third, second or first `on_next` runs, another thread cancels: the stream stops before its end."""
 
         def leave(subscriber: ManualSubscriber[T]) -> None:
             self._elsewhere(env, subscriber, lambda item: item.quit())
 
-        self._stops(
-            env,
-            "from another thread, while the third on_next was running",
-            then=lambda item, element: leave(item) if len(item.elements) == THIRD else None,
-        )
+        self._stops(env, "from another thread, while on_next was running", then=_at_its_turn(leave))
 
     @check("3.12", plain=THIRD)
     def extra_spec312_a_cancel_before_the_demand_is_used_up_must_be_heard(self, env: TestEnvironment) -> None:
-        """With a demand of many elements, a cancel inside the third `on_next` stops the stream before its end."""
-        self._stops(
-            env,
-            "inside the third on_next",
-            demand=FAR,
-            then=lambda item, element: item.quit() if len(item.elements) == THIRD else None,
-        )
+        """With a demand of many elements, a cancel inside an early `on_next` stops the stream before its end."""
+        self._stops(env, "inside on_next", demand=FAR, then=_at_its_turn(lambda item: item.quit()))
 
     def _stops(self, env: TestEnvironment, when: str, *, demand: int = MAX_DEMAND, **how: Any) -> None:
         far = self._as_many(FAR)
@@ -238,9 +233,9 @@ class StatePublisherChecks(PublisherFactory[T]):
         def on(subscriber: ManualSubscriber[T]) -> None:
             if subscriber.cancelled_after is None:
                 subscriber.request(demand)
-                subscriber.arrive(THIRD)
+                subscriber.arrive(subscriber.turn)
                 env.happens(lambda: subscriber.cancelled_after is not None or subscriber.ends)
-                env.due(subscriber.cancelled_after is not None, f"{THIRD} elements were due", "3.8")
+                env.due(subscriber.cancelled_after is not None, f"{subscriber.turn} elements were due", "3.8")
 
         for subscriber in self._thrice(env, self._publisher(env, far), on, **how):
             env.check(len(subscriber.elements) < far, f"cancelled {when}, it signalled all {far} elements")
@@ -255,25 +250,25 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_inside_on_next_must_be_answered(self, env: TestEnvironment) -> None:
-        """`request(-1)` inside the third `on_next` is answered with `on_error(ValueError)`."""
-        self._refused_at_the_third(env, lambda item: item.ask(-1), THIRD)
+        """`request(-1)` inside the third, second or first `on_next` is answered with `on_error(ValueError)`."""
+        self._refused_inside(env, lambda item: item.ask(-1))
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_must_be_answered_while_demand_is_left(self, env: TestEnvironment) -> None:
-        """With five elements requested, `request(0)` inside the third `on_next` is answered."""
-        self._refused_at_the_third(env, lambda item: item.ask(0), 5)
+        """With five elements requested, `request(0)` inside an earlier `on_next` is answered."""
+        self._refused_inside(env, lambda item: item.ask(0), 5)
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested(self, env: TestEnvironment) -> None:
-        """With MAX_DEMAND requested, `request(-1)` inside the third `on_next` is answered before the stream ends."""
-        self._refused_at_the_third(env, lambda item: item.ask(-1), MAX_DEMAND)
+        """With MAX_DEMAND requested, `request(-1)` inside an early `on_next` is answered before the stream ends."""
+        self._refused_inside(env, lambda item: item.ask(-1), MAX_DEMAND)
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_from_another_thread_must_be_answered(self, env: TestEnvironment) -> None:
-        """While the third `on_next` runs, another thread calls `request(0)`: it is answered."""
+        """While an `on_next` runs, another thread calls `request(0)`: it is answered."""
         if not self.requests_may_be_concurrent:
             raise NotVerified("rule 3.9: requests_may_be_concurrent is False")
-        self._refused_at_the_third(env, lambda item: self._elsewhere(env, item, lambda same: same.ask(0)), THIRD)
+        self._refused_inside(env, lambda item: self._elsewhere(env, item, lambda same: same.ask(0)))
 
     @check("3.9", plain=THIRD)
     def extra_spec309_an_invalid_request_must_be_answered_after_elements_have_come(self, env: TestEnvironment) -> None:
@@ -312,18 +307,15 @@ class StatePublisherChecks(PublisherFactory[T]):
         env.happens(both[1].was_signalled)
         return both[1].has_ended()
 
-    def _refused_at_the_third(self, env: TestEnvironment, act: Act, demand: int) -> None:
-        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
-            subscriber.request(demand)
+    def _refused_inside(self, env: TestEnvironment, act: Act, demand: int = 0) -> None:
+        """`act` runs inside an `on_next`: with so much requested, or, by default, no more than has come."""
+
+        def to_its_turn(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(demand or subscriber.turn)
             self._answered(env, subscriber)
 
-        self._thrice(
-            env,
-            self._publisher(env, self._as_many(FAR)),
-            to_the_third,
-            may_fail=True,
-            then=lambda item, element: act(item) if len(item.elements) == THIRD else None,
-        )
+        publisher = self._publisher(env, self._as_many(FAR))
+        self._thrice(env, publisher, to_its_turn, may_fail=True, then=_at_its_turn(act))
 
     def _answered(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
         error = subscriber.expect_error()
@@ -343,16 +335,22 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.13", plain=THIRD)
     def extra_spec313_a_subscriber_that_cancels_inside_on_next_must_be_dropped(self, env: TestEnvironment) -> None:
-        """After a cancel inside the third `on_next` the subscriber can be collected while the publisher is kept."""
+        """After a cancel inside an `on_next` the subscriber can be collected while the publisher is kept.
 
-        def to_the_third(subscriber: ManualSubscriber[T]) -> None:
+        That of the second subscriber comes from another thread, while its `on_next` runs.
+        """
+
+        def leave(subscriber: ManualSubscriber[T]) -> None:
+            if subscriber.turn == THIRD - 1:
+                self._elsewhere(env, subscriber, lambda item: item.quit())
+            else:
+                subscriber.quit()
+
+        def to_its_turn(subscriber: ManualSubscriber[T]) -> None:
             subscriber.request(10)
-            subscriber.next_elements(THIRD)
+            subscriber.next_elements(subscriber.turn)
 
-        publisher = self._publisher(env, 20)
-        self._dropped(
-            env, publisher, to_the_third, then=lambda item, element: item.quit() if len(item.elements) == 3 else None
-        )
+        self._dropped(env, self._publisher(env, 20), to_its_turn, then=_at_its_turn(leave))
 
     @check("1.6", plain=3)
     def extra_spec106_the_subscribers_of_ended_streams_must_be_dropped(self, env: TestEnvironment) -> None:
@@ -428,8 +426,8 @@ class StatePublisherChecks(PublisherFactory[T]):
         One, where the publisher does not start anew for each.
         """
         served: list[ManualSubscriber[T]] = []
-        for _ in range(3 if self._starts_anew() else 1):
-            subscriber = self._subscribe(env, publisher, **how)
+        for turn in range(THIRD, 0, -1) if self._starts_anew() else [THIRD]:
+            subscriber = self._subscribe(env, publisher, turn=turn, **how)
             act(subscriber)
             served.append(subscriber)
         while env.silence(lambda: sum(subscriber.count for subscriber in served)):
@@ -449,3 +447,8 @@ class StatePublisherChecks(PublisherFactory[T]):
         threading.Thread(target=run, name="tck-elsewhere", daemon=True).start()
         if not done.wait(env.settings.call_timeout):
             env.fault("a call from another thread did not return while on_next was running", "3.5")
+
+
+def _at_its_turn(act: Act) -> Callable[[ManualSubscriber[Any], object], object]:
+    """What a subscriber does inside the `on_next` whose turn it is."""
+    return lambda subscriber, element: act(subscriber) if len(subscriber.elements) == subscriber.turn else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber
+from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.tck.environment import FACTORY, TestEnvironment, shown
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import ManualPublisher
@@ -97,6 +97,12 @@ class Stage(Generic[T]):
         self.publisher.send_next(element)
         return element
 
+    def signal_next_elsewhere(self) -> T:
+        """The same, on another thread than the signals before: they need only come one after the other (1.3)."""
+        sent: list[T] = []
+        self.env.elsewhere(lambda: sent.append(self.signal_next()))
+        return sent[0]
+
     def must_refuse_none(self, method: str) -> None:
         """2.13: `method(None)` raises TypeError, and nothing else does."""
         self.env.note(f"publisher: {method}(None) ->")
@@ -122,6 +128,63 @@ def refuses_none_at_first(env: TestEnvironment, subscriber: Subscriber[Any]) -> 
     stage: Stage[Any] = Stage(env, ManualSubscriber(env))
     stage.publisher.subscriber = subscriber
     stage.must_refuse_none("on_subscribe")
+
+
+def signals_inside_request(
+    env: TestEnvironment, subscriber: Subscriber[Any], elements: Sequence[Any], error: BaseException | None
+) -> Callable[[], object]:
+    """Subscribe it to a publisher that signals these elements and the end on the thread that requests.
+
+    What is returned says whether the end has been taken, or the subscriber cancelled.
+    """
+    between = _Between(env, subscriber)
+    HelperPublisher(len(elements), elements.__getitem__, error).subscribe(between)
+    return lambda: between.over
+
+
+class _Between:
+    """Passes signals on; what the subscriber raises is a fault, wherever it is called. The trial's lock owns `over`."""
+
+    def __init__(self, env: TestEnvironment, subscriber: Subscriber[Any]) -> None:
+        self._env = env
+        self._subscriber = subscriber
+        self._subscription: Subscription | None = None  # set before any call
+        self.over = False
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        self._subscription = subscription
+        self._pass_on("on_subscribe(subscription)", self._subscriber.on_subscribe, self)
+
+    def on_next(self, element: Any, /) -> None:
+        self._pass_on(f"on_next({shown(element)})", self._subscriber.on_next, element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        self._pass_on(f"on_error({shown(error)})", self._subscriber.on_error, error)
+        self._is_over()
+
+    def on_complete(self) -> None:
+        self._pass_on("on_complete()", self._subscriber.on_complete)
+        self._is_over()
+
+    def request(self, n: int, /) -> None:
+        assert self._subscription is not None
+        self._env.note(f"publisher: <- request({shown(n)})")
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        assert self._subscription is not None
+        self._env.note("publisher: <- cancel()")
+        self._subscription.cancel()
+        self._is_over()
+
+    def _pass_on(self, text: str, function: Callable[..., object], *arguments: object) -> None:
+        self._env.note(f"publisher: {text} ->")
+        self._env.call_inside(text, function, *arguments, rule="2.13")
+
+    def _is_over(self) -> None:
+        with self._env.lock:
+            self.over = True
+            self._env.wake()
 
 
 class _SecondSubscription:

@@ -7,7 +7,15 @@ from typing import TypeVar
 from reactive_runtime.spec import Subscriber
 from reactive_runtime.tck.environment import TestEnvironment
 from reactive_runtime.tck.manual_publishers import WhiteboxSubscriberProbe
-from reactive_runtime.tck.subscriber import ElementFactory, Stage, TckError, created, not_seen, refuses_none_at_first
+from reactive_runtime.tck.subscriber import (
+    ElementFactory,
+    Stage,
+    TckError,
+    created,
+    not_seen,
+    refuses_none_at_first,
+    signals_inside_request,
+)
 from reactive_runtime.tck.verification import Skipped, check
 
 __all__ = ["SubscriberWhiteboxVerification"]
@@ -61,13 +69,30 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
 
     @check("2.13")
     def extra_spec213_must_return_normally_from_every_signal(self, env: TestEnvironment) -> None:
-        """Of ten elements each is registered; then the end is."""
+        """Of ten elements, every second one on another thread, each is registered; then the end is, on one more."""
         stage, probe = self._stage(env)
         probe.trigger_request(10)
-        for _ in range(10):
+        for _ in range(5):
             probe.expect_next(stage.signal_next())
-        stage.publisher.send_completion()
+            probe.expect_next(stage.signal_next_elsewhere())
+        env.elsewhere(stage.publisher.send_completion)
         probe.expect_completion()
+
+    @check("2.13")
+    def extra_spec213_must_return_normally_from_signals_inside_its_own_request(self, env: TestEnvironment) -> None:
+        """A publisher may signal inside `request` (3.10, 3.11): three elements and each end are registered."""
+        elements = [self.create_element(number) for number in range(3)]
+        for error in (None, TckError()):
+            probe = WhiteboxSubscriberProbe[T](env)
+            subscriber = created(env, "create_subscriber(probe)", self.create_subscriber, probe)
+            signals_inside_request(env, subscriber, elements, error)
+            probe.trigger_request(4)
+            if error is not None:  # which may come before elements that are buffered
+                probe.expect_error(error)
+                continue
+            for element in elements:
+                probe.expect_next(element)
+            probe.expect_completion()
 
     @check("2.13")
     def extra_spec213_must_refuse_none_after_elements_have_come(self, env: TestEnvironment) -> None:
@@ -120,17 +145,18 @@ class SubscriberWhiteboxVerification(ElementFactory[T]):
     def extra_spec208_must_be_prepared_for_signals_after_a_cancel_at_a_later_element(
         self, env: TestEnvironment
     ) -> None:
-        """After three elements and a cancel, an element and the end are taken without an error."""
-        stage, probe = self._stage(env)
-        probe.trigger_request(10)
-        for _ in range(3):
-            probe.expect_next(stage.signal_next())
-        probe.signal_cancel()
-        stage.publisher.expect_cancelling()
-        if sum(stage.publisher.requests) > stage.publisher.sent:  # else none may come (1.1)
-            stage.signal_next()
-        stage.publisher.send_completion()
-        env.verify()
+        """After three elements and a cancel, an element and each end are taken without an error."""
+        for error in (None, TckError()):
+            stage, probe = self._stage(env)
+            probe.trigger_request(10)
+            for _ in range(3):
+                probe.expect_next(stage.signal_next())
+            probe.signal_cancel()
+            stage.publisher.expect_cancelling()
+            if sum(stage.publisher.requests) > stage.publisher.sent:  # else none may come (1.1)
+                stage.signal_next()
+            stage.publisher.send_end(error)
+            env.verify()
 
     untested_spec202_should_asynchronously_dispatch: Skipped = not_seen(
         "untested_spec202_should_asynchronously_dispatch"

@@ -927,6 +927,32 @@ class RevivedInsideOnNext(_RevivedInside):
     """Forgets a cancel inside on_next when something is requested there."""
 
 
+@breaks(
+    "extra_spec306_a_request_after_a_cancel_inside_on_next_must_be_a_nop",
+    "extra_spec306_a_request_after_a_cancel_must_be_a_nop_while_a_signal_runs",
+)
+class AnswersTheCancelled(Subscription):
+    """Answers an invalid request also after a cancel."""
+
+    def __init__(self, publisher: Any, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.fail = subscriber.on_error
+
+    def invalid(self, n: int) -> None:
+        super().invalid(n)
+        if self.cancelled:
+            self.fail(self.fault)
+
+
+@breaks("extra_spec312_a_cancel_before_the_demand_is_used_up_must_be_heard")
+class DeafInsideTheFirst(Subscription):
+    """Forgets a cancel inside its first on_next."""
+
+    def cancel(self) -> None:
+        if not (self.owned and self.sent == 1):
+            super().cancel()
+
+
 @breaks("extra_spec312_a_cancel_inside_on_subscribe_must_be_heard")
 class DeafInsideOnSubscribe(Subscription):
     """Forgets a cancel inside on_subscribe."""
@@ -1005,6 +1031,27 @@ class NoAnswerAfterElements(Subscription):
     def invalid(self, n: int) -> None:
         if not self.sent:
             super().invalid(n)
+
+
+@breaks(
+    "extra_spec309_an_invalid_request_inside_on_next_must_be_answered",
+    "extra_spec309_an_invalid_request_from_another_thread_must_be_answered",
+)
+class NoAnswerInTheFirst(Subscription):
+    """Ignores an invalid request inside its first on_next."""
+
+    def invalid(self, n: int) -> None:
+        if not (self.owned and self.sent == 1):
+            super().invalid(n)
+
+
+@breaks("extra_spec308_demand_must_add_up_whenever_it_comes")
+class DeafToRequestsInTheFirst(Subscription):
+    """Forgets what is requested inside its first on_next, while more is due."""
+
+    def add(self, n: int) -> None:
+        if not (self.owned and self.sent == 1 and self.demand > 0):
+            super().add(n)
 
 
 @breaks("extra_spec309_an_invalid_request_of_the_second_subscriber_must_be_answered")
@@ -1281,6 +1328,37 @@ class RaisesAtTheThird(sound.WhiteboxSubscriber):
             raise RuntimeError("three are enough")
 
 
+@breaks("extra_spec213_must_return_normally_from_every_signal")
+class OneThreadOnly(sound.WhiteboxSubscriber):
+    """Raises at an element on another thread than the one it was subscribed on."""
+
+    def __init__(self, probe: Any) -> None:
+        super().__init__(probe)
+        self.thread = threading.get_ident()
+
+    def on_next(self, element: Any, /) -> None:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("another thread")
+        super().on_next(element)
+
+
+@breaks("extra_spec213_must_return_normally_from_signals_inside_its_own_request")
+class RequestsWithALock(sound.WhiteboxSubscriber):
+    """Holds a lock that is not re-entrant while it requests, which its on_next needs."""
+
+    def __init__(self, probe: Any) -> None:
+        super().__init__(probe)
+        self.lock = threading.Lock()
+
+    def request(self, n: int) -> None:
+        with self.lock:
+            super().request(n)
+
+    def on_next(self, element: Any, /) -> None:
+        with self.lock:
+            super().on_next(element)
+
+
 @breaks("extra_spec213_must_refuse_none_after_elements_have_come")
 class NoneIsFineLater(sound.WhiteboxSubscriber):
     """Accepts None for an element, once it has had one."""
@@ -1486,6 +1564,23 @@ class RaisesAtItsThird(sound.BlackboxSubscriber):
         self.heard += 1
         if self.heard == 3:
             raise RuntimeError("three are enough")
+
+
+@breaks("extra_spec213_blackbox_must_return_normally_from_signals_inside_its_own_request")
+class CountsItsRequestLate(sound.BlackboxSubscriber):
+    """Takes an element for one too many that comes before its request has returned."""
+
+    open = 0
+
+    def ask(self) -> None:
+        super().ask()
+        self.open += 3
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        if not self.open:
+            raise RuntimeError("it was not requested")
+        self.open -= 1
 
 
 @breaks("extra_spec213_blackbox_must_refuse_none_after_elements_have_come")

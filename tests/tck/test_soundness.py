@@ -54,7 +54,7 @@ class LateHelper(unusual.Blackbox):
 
 def test_a_helper_publisher_may_call_on_subscribe_late() -> None:
     verification = LateHelper(unusual.OneByOne)
-    result = outcome(verification, name_of(verification, "blackbox_must_return_normally"))
+    result = outcome(verification, name_of(verification, "blackbox_must_return_normally_from_every"))
     assert result.status == "passed", result.why
 
 
