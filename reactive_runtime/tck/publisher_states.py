@@ -142,10 +142,7 @@ class StatePublisherChecks(PublisherFactory[T]):
 
     @check("3.6", plain=THIRD)
     def extra_spec306_a_request_after_a_cancel_inside_on_next_must_be_a_nop(self, env: TestEnvironment) -> None:
-        """Inside the third, second or first `on_next`, a cancel, and then a request: no further signal comes.
-
-        Nor does one after an invalid request from outside: 3.9 holds while the subscription is not cancelled.
-        """
+        """Inside the third, second or first `on_next`, a cancel, and then a request: no further signal comes."""
 
         def then(subscriber: ManualSubscriber[T]) -> None:
             subscriber.quit()
@@ -180,10 +177,22 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.next_elements(subscriber.turn)
             done.wait(env.settings.call_timeout)  # a request before the cancel has returned would be in order
             subscriber.request(1)
-            subscriber.request(0)
 
         for subscriber in self._thrice(env, self._publisher(env, 20), to_its_turn, then=_at_its_turn(then)):
             subscriber.expect_none_now(f"the subscription was cancelled inside on_next number {subscriber.turn}")
+
+    @check("3.6", plain=THIRD)
+    def extra_spec306_an_invalid_request_after_a_cancel_must_be_a_nop(self, env: TestEnvironment) -> None:
+        """After a cancel, `request(0)` is answered with no signal: 3.9 is about subscriptions not cancelled."""
+
+        def leave(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.request(subscriber.turn)
+            subscriber.next_elements(subscriber.turn)
+            subscriber.cancel()
+            subscriber.request(0)
+
+        for subscriber in self._thrice(env, self._publisher(env, 20), leave):
+            subscriber.expect_none_now("the subscription was cancelled")
 
     @check("3.12", plain=THIRD)
     def extra_spec312_a_cancel_inside_on_subscribe_must_be_heard(self, env: TestEnvironment) -> None:

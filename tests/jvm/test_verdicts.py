@@ -36,7 +36,10 @@ class Theirs:
     """Why checks failed, or were skipped."""
 
 
-def rxjava(operator: str, then: Callable[[Any], Any], why: str = "") -> Theirs:
+ANSWERS = "it answers an invalid request after a cancel with `on_error`"
+
+
+def rxjava(operator: str, then: Callable[[Any], Any], why: str = ANSWERS) -> Theirs:
     def java() -> Any:
         import jpype
 
@@ -60,6 +63,7 @@ def reactor(operator: str, then: Callable[[Any], Any]) -> Theirs:
         f"Reactor 3.7, `Flux.range{operator}`",
         lambda world, n: world.jvm.from_java(then(java().range(0, n))),
         lambda world, n, failure: world.jvm.from_java(then(java().range(0, n).concatWith(java().error(failure)))),
+        why=ANSWERS,
     )
 
 
@@ -115,7 +119,7 @@ THEIRS = [
     rxjava(
         ".publish().refCount()",
         lambda flowable: flowable.publish().refCount(),
-        "optional; a subscriber that does not request holds up the others",
+        f"{ANSWERS}; optional: a subscriber that does not request holds up the others",
     ),
     reactor("", lambda flux: flux),
     reactor(".publishOn(parallel)", on_reactor_thread),
@@ -130,7 +134,7 @@ THEIRS = [
         Fed,
         Fed,
         most=10_000,
-        why="it holds all elements that were not requested, and 3.17 needs 2³¹ - 1 of them",
+        why=f"{ANSWERS}; it holds all elements that were not requested, and 3.17 needs 2³¹ - 1 of them",
     ),
 ]
 
