@@ -6,19 +6,19 @@ buffer of the thread that made the call, so that recording adds no lock, and wit
 at. A full buffer goes to the sink, on the thread that filled it: a sink that can't keep up slows the load down,
 and nothing is dropped. What a thread leaves behind goes there when another begins, or with `flush`.
 
-How a call that has not returned is found, without a lock on the path of a signal: each buffer has a stack of the
-calls its thread is inside of. A call goes on it when it begins; when it returns, its row is added first, and then
-it leaves the stack. `flush` looks at the stack first, and then at the rows: a call that returns meanwhile is
-seen in both, where its row counts, and never in neither. So each call has one row: with its end, or, once `flush`
-has said that it had none, without.
+How a call that has not returned is found, without a lock on the path of a signal: each buffer has the innermost of
+the calls its thread is inside of, which has the one it began inside of, and so on; none of them changes. A call gets
+there when it begins; when it returns, its row is added first, and then the call around it is the innermost. `flush`
+looks at the calls first, and then at the rows: a call that returns meanwhile is seen in both, where its row counts,
+and never in neither. So each call has one row: with its end, or, once `flush` has said that it had none, without.
 
 How it is known up to which ticket nothing is missing (`checkpoint`): a thread says in its buffer that it is about to
 draw a ticket, and takes that back when what the ticket is for can be seen there. A look draws a ticket of its own
 first. A buffer that is then seen at rest shows all that its thread has drawn before. Rows that were taken and have not
 reached the sink are counted in the buffer, and waited for.
 
-Assumed: `append`, `pop`, a slice and the removal of a slice of one list are atomic, each by itself. They are on every
-build of CPython; free-threaded ones lock the list.
+Assumed: `append`, a slice and the removal of a slice of one list are atomic, each by itself, and so are the reading and
+the writing of an attribute in `__slots__`. They are on every build of CPython; free-threaded ones lock the list.
 
 A row is packed to 64 bytes where it can be, as nearly all can: a tuple of ten is four times the memory, is looked at by
 each garbage collection, and costs a quarter of a microsecond to be made into columns, which is the same for one and for
@@ -36,9 +36,10 @@ Cost: less than a microsecond a signal, the files included (`benchmarks/recorder
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from struct import Struct
+from struct import error as StructError
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
@@ -425,19 +426,19 @@ def fitting(value: Any) -> int | None:
     return value if type(value) is int and -(2**63) <= value < 2**63 else None
 
 
-_Call = tuple[int, int, Any, int, int, int]
-"""A call that has begun: subscription, signal, n, begin, begin_ns, depth."""
+_Call = tuple[int, int, Any, int, int, int, Any]
+"""A call that has begun: subscription, signal, n, begin, begin_ns, depth, and the `_Call` that it began inside of."""
 
 
 class _Buffer:
     """The rows of one thread, and the calls it is inside of. That thread alone adds; any may take."""
 
-    __slots__ = ("_final", "_lock", "_owner", "_taken", "calls", "drawing", "rows", "thread")
+    __slots__ = ("_final", "_lock", "_owner", "_taken", "call", "drawing", "rows", "thread")
 
     def __init__(self, owner: _Local) -> None:
         self.thread = primitives.get_ident()
         self.rows: list[Packed] = []  # appended by the thread; taken from the front under _lock
-        self.calls: list[_Call] = []  # the thread; innermost last
+        self.call: _Call | None = None  # written by the thread, read by any; the innermost, which has the others
         self.drawing = False  # the thread; True from before a ticket is drawn until what it is for can be seen here
         self._owner = ref(owner.life)  # gone when the thread is
         self._lock = primitives.Lock()  # one takes at a time
@@ -453,18 +454,20 @@ class _Buffer:
         with self._lock:
             self._taken += 1
             settled = len(self.rows)  # a call that returns from here on has its row behind these
-            calls = list(self.calls)  # before the rows: see above
+            innermost = self.call  # before the rows: see above
             size = len(self.rows)
             rows = self.rows[:size]
             del self.rows[:size]
             if self._final:
                 rows = [row for row in rows if _unpacked(row)[3] not in self._final]
                 settled = 0
-            if not calls:
+            if innermost is None:
                 return rows, []
             known = self._final.union(_unpacked(row)[3] for row in rows[settled:])
             under_way = [
-                (*call[:4], None, call[4], None, None, None, call[5]) for call in calls if call[3] not in known
+                (*call[:4], None, call[4], None, None, None, call[5])
+                for call in reversed(list(_chain(innermost)))
+                if call[3] not in known
             ]
             if final:
                 self._final.update(row[3] for row in under_way)
@@ -508,13 +511,16 @@ class _Local(primitives.ThreadLocal):
         self.buffer = recorder._buffer(self)
 
 
-def _depth(calls: Sequence[_Call], number: int) -> int:
+def _chain(call: _Call | None) -> Iterator[_Call]:
+    """The call, and those that it began inside of, from the inside out."""
+    while call is not None:
+        yield call
+        call = call[6]
+
+
+def _depth(innermost: _Call, number: int) -> int:
     """How many calls of that subscription the thread is inside of."""
-    for call in reversed(calls):
-        if call[0] == number:
-            depth: int = call[5]
-            return depth + 1
-    return 0
+    return next((call[5] + 1 for call in _chain(innermost) if call[0] == number), 0)
 
 
 class _Recorded:
@@ -532,12 +538,10 @@ class _Recorded:
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
         drawing, buffer.drawing = buffer.drawing, True  # it is True inside of what a collection calls, if that signals
         begin, begin_ns = draw(), now()
-        calls = buffer.calls
-        number, depth = self._number, 0
-        if calls:
-            last = calls[-1]
-            depth = last[5] + 1 if last[0] == number else _depth(calls, number)
-        calls.append((number, signal, n, begin, begin_ns, depth))
+        number, outer, depth = self._number, buffer.call, 0
+        if outer is not None:
+            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+        buffer.call = (number, signal, n, begin, begin_ns, depth, outer)
         buffer.drawing = drawing
         try:
             call(*arguments)
@@ -545,14 +549,14 @@ class _Recorded:
             error = f"raised {_text(raised)}"
             raise
         finally:
-            drawing, buffer.drawing = buffer.drawing, True
+            rows, buffer.drawing = buffer.rows, True
             if error is None and (n is not None or signal != REQUEST):
-                buffer.rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
+                rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
             else:
-                buffer.rows.append((number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
-            calls.pop()  # after the row is there
-            buffer.drawing = drawing
-            if len(buffer.rows) >= CHUNK:
+                rows.append((number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
+            buffer.call = outer  # after the row is there
+            buffer.drawing = drawing  # as it was at the beginning: each call inside has put it back
+            if len(rows) >= CHUNK:
                 self._recorder._full(buffer)
 
 
@@ -596,12 +600,10 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         buffer, draw, now = self._local.buffer, self._draw, primitives.now_ns
         drawing, buffer.drawing = buffer.drawing, True
         begin, begin_ns = draw(), now()
-        calls = buffer.calls
-        number, depth = self._number, 0
-        if calls:
-            last = calls[-1]
-            depth = last[5] + 1 if last[0] == number else _depth(calls, number)
-        calls.append((number, ON_NEXT, None, begin, begin_ns, depth))
+        number, outer, depth = self._number, buffer.call, 0
+        if outer is not None:
+            depth = outer[5] + 1 if outer[0] == number else _depth(outer, number)
+        buffer.call = (number, ON_NEXT, None, begin, begin_ns, depth, outer)
         buffer.drawing = drawing
         error = None
         try:
@@ -611,15 +613,18 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             raise
         finally:
             value: int = element if type(element) is int else _value(element)  # type: ignore[assignment]
-            drawing, buffer.drawing = buffer.drawing, True
+            rows, buffer.drawing = buffer.rows, True
             end, end_ns = draw(), now()
-            if error is None and -(2**63) <= value < 2**63:
-                buffer.rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
+            if error is None:
+                try:
+                    rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
+                except StructError:  # it is an int beyond 64 bits
+                    rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, None, depth))
             else:
-                buffer.rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
-            calls.pop()
+                rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
+            buffer.call = outer
             buffer.drawing = drawing
-            if len(buffer.rows) >= CHUNK:
+            if len(rows) >= CHUNK:
                 self._recorder._full(buffer)
 
     def on_error(self, error: BaseException, /) -> None:

@@ -330,18 +330,6 @@ class Stepwise(list[Any]):
         super().append(item)
         self.move()
 
-    def pop(self, index: Any = -1) -> Any:
-        self.move()
-        item = super().pop(index)
-        self.move()
-        return item
-
-    def __iter__(self) -> Any:
-        self.move()
-        items = list.__iter__(self[:])
-        self.move()
-        return items
-
     def __getitem__(self, index: Any) -> Any:
         self.move()
         items = super().__getitem__(index)
@@ -354,36 +342,64 @@ class Stepwise(list[Any]):
         self.move()
 
 
+_CALL: Any = vars(module._Buffer)["call"]
+
+
+class StepwiseBuffer(module._Buffer):
+    """A buffer that lets another thread move before and after each operation, as its rows do."""
+
+    __slots__ = ()
+
+    @property
+    def call(self) -> Any:
+        self.rows.move()  # type: ignore[attr-defined]
+        call = _CALL.__get__(self)
+        self.rows.move()  # type: ignore[attr-defined]
+        return call
+
+    @call.setter
+    def call(self, call: Any) -> None:
+        self.rows.move()  # type: ignore[attr-defined]
+        _CALL.__set__(self, call)
+        self.rows.move()  # type: ignore[attr-defined]
+
+
+def stepwise(buffer: Any, move: Callable[[], None]) -> None:
+    """Other threads move at each step of this buffer from now on."""
+    buffer.rows = Stepwise(buffer.rows, move)
+    buffer.__class__ = StepwiseBuffer
+
+
 def test_a_look_at_any_step_of_recording_finds_every_call_that_an_earlier_look_found() -> None:
     recorder = Recorder()
     seen: set[int] = set()
     looks: list[int] = []
 
     def look() -> None:
-        buffer.rows.move = buffer.calls.move = lambda: None
+        buffer.rows.move = lambda: None
         begins = [record.begin for record in recorder.records()]
-        buffer.rows.move = buffer.calls.move = look
+        buffer.rows.move = look
         assert len(set(begins)) == len(begins)
         assert seen <= set(begins)
         seen.update(begins)
         looks.append(len(begins))
 
     buffer: Any = recorder._local.buffer
-    buffer.rows, buffer.calls = Stepwise(move=look), Stepwise(move=look)
+    stepwise(buffer, look)
     recorder.wrap(Flow.range(2)).subscribe(Sink())
-    assert (len(seen), len(looks)) == (6, 6 * 6 + 5 * 2)
+    assert (len(seen), len(looks)) == (6, 6 * 8)
 
 
 def held_buffer() -> Any:
     """A buffer with a row (ticket 1), inside of two calls (3 and 5)."""
     buffer: Any = Recorder()._local.buffer
     buffer.rows.append((0, 0, None, 1, 2, 0, 0, None, None))
-    buffer.calls += [(0, 1, None, 3, 0, 0), (0, 1, None, 5, 0, 1)]
+    buffer.call = (0, 1, None, 5, 0, 1, (0, 1, None, 3, 0, 0, None))
     return buffer
 
 
 @pytest.mark.parametrize("final", [True, False])
-@pytest.mark.parametrize("step", range(8))
+@pytest.mark.parametrize("step", range(6))
 def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final: bool) -> None:
     buffer = held_buffer()
     moves = iter(range(100))
@@ -392,12 +408,12 @@ def test_a_call_that_returns_at_any_step_of_taking_has_one_row(step: int, final:
         assert buffer._lock.locked()  # no other thread takes meanwhile
         if next(moves) == step:
             list.append(buffer.rows, (0, 1, None, 5, 6, 0, 0, None, None))
-            list.pop(buffer.calls)
+            _CALL.__set__(buffer, _CALL.__get__(buffer)[6])
 
-    buffer.rows, buffer.calls = Stepwise(buffer.rows, move), Stepwise(buffer.calls, move)
+    stepwise(buffer, move)
     rows, under_way = buffer.take(final=final)
     assert next(moves) > step
-    buffer.rows.move = buffer.calls.move = lambda: None
+    buffer.rows.move = lambda: None
     told = under_way if final else []
     assert 5 in [row[3] for row in rows + under_way]
     assert [row[3] for row in under_way].count(3) == 1
@@ -488,7 +504,7 @@ def test_a_checkpoint_at_any_step_of_recording_knows_of_every_ticket_before_it_o
 
     recorder._draw = draw
     buffer: Any = recorder._local.buffer
-    buffer.rows, buffer.calls = Stepwise(move=look), Stepwise(move=look)
+    stepwise(buffer, look)
     recorder.wrap(Flow.range(3)).subscribe(Sink())
     look()
     assert (refused > 10, known) == (True, 1)
