@@ -9,7 +9,7 @@ from strategies import record
 from reactive_runtime import MAX_DEMAND
 from reactive_runtime.testing import Record
 
-__all__ = ["BREACHES", "INNOCENT", "TWO_RULES", "element", "named_lists", "request", "trace"]
+__all__ = ["BREACHES", "INNOCENT", "LARGE", "TWO_RULES", "element", "named_lists", "request", "trace"]
 
 
 def trace(*signals: tuple[Any, ...], **facts: Any) -> list[Record]:
@@ -27,6 +27,16 @@ def request(n: int | None, begin: int, end: int, **fields: Any) -> tuple[Any, ..
 def element(value: int, begin: int, end: int, **fields: Any) -> tuple[Any, ...]:
     return ("on_next", begin, end, {"value": value, **fields})
 
+
+LARGE: list[tuple[list[int], list[str]]] = [
+    ([1, 2**63 - 1, 2**63, 2**64 + 1, 2**70, 10**30, 10**400], []),
+    ([-(10**400), -(2**64), -(2**63) - 1, -(2**63), -1, 0, 2**64], []),
+    ([2**63, 2**64 + 1, 2**63 + 1], ["order"]),
+    ([2**64, 5], ["order"]),
+    ([-5, -(2**64)], ["order"]),
+    ([2**70, 2**70], ["conservation"]),
+]
+"""Elements beyond 64 bits, and the rules that they break in an ascending subscription."""
 
 BREACHES: dict[str, tuple[str, int, list[Record]]] = {
     "an element more than requested": ("1.1", 1, trace(request(1, 3, 4), element(0, 5, 6), element(1, 7, 8))),

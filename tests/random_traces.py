@@ -50,6 +50,7 @@ def _subscription(rng: random.Random, run: str, number: int) -> list[Record]:
         "elements": rng.choice([None, None, 0, 1, 3]),
         "late_signals": rng.choice([None, None, 0, 2, 15]),
     }
+    beyond = rng.choice([0] * 6 + [0.2, 1])  # how many of its elements have more than 64 bits, or nearly
     kinds = [Signal.SUBSCRIBE, Signal.ON_SUBSCRIBE, *rng.choices(_MIDDLE, k=rng.randint(0, 14))]
     kinds += rng.choice([[], [Signal.ON_COMPLETE], [Signal.ON_ERROR]])
     kinds += rng.choice([[], [], [Signal.REQUEST], [Signal.REQUEST, Signal.ON_NEXT]])
@@ -68,6 +69,8 @@ def _subscription(rng: random.Random, run: str, number: int) -> list[Record]:
             fields["n"] = rng.choice([1, 1, 2, 3, 5, 2**62, MAX_DEMAND - 1, MAX_DEMAND, 0, -1, None])
         elif kind == Signal.ON_NEXT:
             fields["value"] = rng.choice([place, place, place, rng.randint(-2, 6), None])
+            if fields["value"] is not None and rng.random() < beyond:
+                fields["value"] += rng.choice([2**63 - 4, 2**70, -(2**64)])
         if kind == Signal.ON_ERROR:
             fields["error"] = rng.choice(["OSError()", "raised OSError()"])
         elif rng.random() < (0.08 if kind == Signal.REQUEST else 0.03):
@@ -88,9 +91,10 @@ def dirty(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
             for item in records
         ]
     begins = [item.begin for item in records]
-    numbers = {name: lambda: rng.choice(_HUGE) for name in ("begin", "end", "begin_ns", "end_ns", "value", "n")}
+    numbers = {name: lambda: rng.choice(_HUGE) for name in ("begin", "end", "begin_ns", "end_ns", "n")}
     changes: dict[str, Any] = {
         **numbers,
+        "value": lambda: rng.choice([*_HUGE, 2**63, 2**64 + 1, -(2**63) - 1, 2**200]),
         "elements": lambda: rng.choice([*_HUGE, None]),
         "late_signals": lambda: rng.choice([None, -(2**31), -1, 0, 3, 2**31 - 1]),
         "depth": lambda: rng.choice([None, -1, 2**31 - 1, 17]),

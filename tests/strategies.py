@@ -72,7 +72,9 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
         if kind == Signal.REQUEST:
             fields["n"] = draw(st.sampled_from([1, 1, 2, 3, 5, 2**62, MAX_DEMAND - 1, MAX_DEMAND, 0, -1, None]))
         elif kind == Signal.ON_NEXT:
-            fields["value"] = draw(st.one_of(st.just(place), st.integers(-2, 6), st.none()))
+            fields["value"] = draw(
+                st.one_of(st.just(place), st.integers(-2, 6), st.none(), st.sampled_from([2**63, 2**70, -(2**64)]))
+            )
         if kind == Signal.ON_ERROR:
             fields["error"] = draw(st.sampled_from(["OSError()", "raised OSError()"]))
         elif draw(st.integers(0, 29)) == 0:

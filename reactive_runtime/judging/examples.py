@@ -11,8 +11,9 @@ import pyarrow.parquet as parquet
 
 from reactive_runtime.judging.files import footers
 from reactive_runtime.testing.checker import Violation, check
-from reactive_runtime.testing.records import Record
+from reactive_runtime.testing.records import COLUMNS, Record
 from reactive_runtime.testing.reference import cut
+from reactive_runtime.testing.trace import records_of
 
 __all__ = ["examples"]
 
@@ -55,8 +56,7 @@ def examples(
 
 def _records(file: str, number: int, run: str, subscription: int) -> list[Record]:
     opened = parquet.ParquetFile(file)
-    names = [name for name in Record._fields if name in opened.schema_arrow.names]
+    names = [name for name in COLUMNS if name in opened.schema_arrow.names]
     table = opened.read_row_group(number, columns=names)
     mine = (pc.field("subscription") == subscription) & (pc.field("run") == run)
-    known = dict.fromkeys(("depth", "late_signals"))
-    return [Record(**{**known, **row}) for row in table.filter(mine).to_pylist()]
+    return records_of(table.filter(mine))

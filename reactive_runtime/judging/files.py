@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging.rows import Rows, unfit
-from reactive_runtime.testing.records import Record
+from reactive_runtime.testing.records import COLUMNS
 
 __all__ = ["RANGE", "ForeignError", "Group", "Plan", "Range", "footers", "plan", "read", "read_range"]
 
@@ -220,7 +220,7 @@ def read(file: str, numbers: Sequence[int]) -> Iterator[Rows]:
     try:
         opened = parquet.ParquetFile(file, read_dictionary=_WORDS, page_checksum_verification=True)
         names = set(opened.schema_arrow.names)
-        columns = [name for name in Record._fields if name in names]
+        columns = [name for name in COLUMNS if name in names]
         for number in numbers:
             yield Rows.of_table(opened.read_row_group(number, columns=columns, use_threads=False))
     except (OSError, pa.ArrowException) as error:

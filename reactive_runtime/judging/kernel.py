@@ -125,7 +125,7 @@ def judge(rows: Rows, late_signals: int = 1, upto: Mapping[str, int] | None = No
         rows = rows.upto(upto)
     if not len(rows):
         return Judged(SUBSCRIPTIONS.empty_table(), VIOLATIONS.empty_table(), WAITS.empty_table())
-    trace = _Trace(rows, late_signals)
+    trace = _Trace(rows.ranked(), late_signals)
     return Judged(*_tables(trace))
 
 

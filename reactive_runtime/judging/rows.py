@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reactive_runtime.errors import TraceError
-from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
+from reactive_runtime.testing.records import COLUMNS, CUT, LARGE, UNDER_WAY, Record, Signal, fitting, from_large
 from reactive_runtime.testing.rule_checks import RECURSION
 
 if TYPE_CHECKING:
@@ -62,22 +62,23 @@ PACKED: Final = pa.schema(
         pa.field("ns", pa.int64()),
         pa.field("value", pa.int64()),
         pa.field("late_signals", pa.int32()),
+        pa.field(LARGE, pa.string()),
     ]
 )
-"""The same, as it travels between tasks; no column has nulls."""
+"""The same, as it travels between tasks; no column but the last has nulls."""
 
 REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
 """Columns that may not have nulls."""
 
 _FLAGS: Final = frozenset({"shared_callers", "ascending"})
-_TEXTS: Final = frozenset({"run", "scenario", "signal", "error"})
+_TEXTS: Final = frozenset({"run", "scenario", "signal", "error", LARGE})
 NEEDED: Final = (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value", "error")
 """Columns that a trace has; others may be missing."""
 
 
 def unfit(schema: pa.Schema) -> str | None:
     """Why `Rows.of_table` would not take a table with these columns: a column that it has not, or of another type."""
-    for name in Record._fields:
+    for name in COLUMNS:
         at = schema.get_all_field_indices(name)
         if len(at) != 1:
             if name in NEEDED or at:
@@ -90,7 +91,7 @@ def unfit(schema: pa.Schema) -> str | None:
         elif name in _TEXTS:
             of = kind.value_type if pa.types.is_dictionary(kind) else kind
             should, fits = "strings", pa.types.is_string(of) or pa.types.is_large_string(of)
-        if not fits and not (name == "error" and pa.types.is_null(kind)):
+        if not fits and not (name in ("error", LARGE) and pa.types.is_null(kind)):
             return f"column {name!r} should be of {should}, and is {kind}"
     return None
 
@@ -118,8 +119,11 @@ class Rows:
     ns: Array
     """Of its beginning; of a cancel, its end."""
     value: Array
+    """Where it is not VALUED: 0, or the place in `large` of what it has, counted from 1."""
     late_signals: Array
     """-1: not said."""
+    large: list[int] = field(default_factory=list)
+    """Values beyond 64 bits."""
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -171,6 +175,7 @@ class Rows:
             elements = np.where(_nulls(table, "elements"), -1, np.maximum(elements, 0))
         runs, run = _names(table, "run")
         scenarios, scenario = _names(table, "scenario")
+        value, flags, large = _values(table, _ints(table, "value", 0), flags)
         return cls(
             runs,
             scenarios,
@@ -184,8 +189,9 @@ class Rows:
             _ints(table, "begin", 0),
             _ints(table, "end", CUT),
             ns,
-            _ints(table, "value", 0),
+            value,
             _late(table),
+            large,
         )
 
     @classmethod
@@ -201,8 +207,9 @@ class Rows:
         table = pa.table(batch) if isinstance(batch, pa.RecordBatch) else batch
         runs, run = _names(table, "run")
         scenarios, scenario = _names(table, "scenario")
-        numbers = (table.column(name).to_numpy() for name in PACKED.names[2:])
-        return cls(runs, scenarios, run, scenario, *numbers)
+        numbers = {name: table.column(name).to_numpy() for name in _NUMBERS}
+        numbers["value"], numbers["flags"], large = _values(table, numbers["value"], numbers["flags"])
+        return cls(runs, scenarios, run, scenario, **numbers, large=large)
 
     @classmethod
     def together(cls, parts: Sequence[Rows]) -> Rows:
@@ -218,8 +225,16 @@ class Rows:
             return parts[0]
         runs, run = _joined([(part.runs, part.run) for part in parts])
         scenarios, scenario = _joined([(part.scenarios, part.scenario) for part in parts])
-        numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in _NUMBERS)
-        return cls(runs, scenarios, run, scenario, *numbers)
+        numbers = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _NUMBERS}
+        large: list[int] = []
+        if any(part.large for part in parts):
+            values = []
+            for part in parts:
+                has_large = (part.value > 0) & (part.flags & VALUED == 0)
+                values.append(part.value + has_large * np.int64(len(large)))
+                large += part.large
+            numbers["value"] = np.concatenate(values)
+        return cls(runs, scenarios, run, scenario, **numbers, large=large)
 
     # -- made from --------------------------------------------------------------------------------------------
 
@@ -233,8 +248,15 @@ class Rows:
         words = [
             pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(of, pa.string())) for of, codes in names
         ]
-        numbers = [pa.array(getattr(self, name)) for name in _NUMBERS]
-        arrays = [*words, *(item.cast(kind.type) for item, kind in zip(numbers, list(PACKED)[2:], strict=True))]
+        columns = {name: getattr(self, name) for name in _NUMBERS}
+        large = pa.nulls(len(self), pa.string())
+        if self.large:
+            valued = self.flags & VALUED != 0
+            places = np.where(valued, 0, self.value)
+            columns["value"] = np.where(valued, self.value, 0)
+            large = pa.array([hex(self.large[place - 1]) if place else None for place in places.tolist()], pa.string())
+        numbers = [pa.array(column).cast(PACKED.field(name).type) for name, column in columns.items()]
+        arrays = [*words, *numbers, large]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
     def where(self, chosen: Array | slice) -> Rows:
@@ -248,6 +270,27 @@ class Rows:
         """
         columns = {name: getattr(self, name)[chosen] for name in ("run", "scenario", *_NUMBERS)}
         return replace(self, **columns)
+
+    def ranked(self) -> Rows:
+        """The rows with values of 64 bits, which compare as those of these rows do.
+
+        Returns:
+            These rows where no value is beyond 64 bits.
+        """
+        if not self.large:
+            return self
+        valued = self.flags & VALUED != 0
+        beyond = np.flatnonzero(~valued & (self.value > 0))
+        ints, rank = np.unique(self.value[valued], return_inverse=True)
+        mine = [self.large[place - 1] for place in self.value[beyond].tolist()]
+        larger = {value: place for place, value in enumerate(sorted(set(mine)))}
+        below = sum(value < 0 for value in larger)  # the others are above all of 64 bits
+        value = np.zeros(len(self), np.int64)
+        value[valued] = rank + below
+        value[beyond] = [larger[item] + (len(ints) if item > 0 else 0) for item in mine]
+        flags = self.flags.copy()
+        flags[beyond] |= VALUED
+        return replace(self, value=value, flags=flags, large=[])
 
     def upto(self, tickets: Mapping[str, int]) -> Rows:
         """The rows as they were known at a ticket, as `cut` of the reference has it.
@@ -299,7 +342,7 @@ class Rows:
                 end=None if flags & NEVER else end,
                 begin_ns=ns,
                 end_ns=clock,
-                value=value if flags & VALUED else None,
+                value=value if flags & VALUED else self.large[value - 1] if value else None,
                 error="raised " if flags & RAISED else None,
                 depth=RECURSION + 1 if flags & DEEP else 0,
                 late_signals=None if late < 0 else late,
@@ -309,8 +352,8 @@ class Rows:
 _MANY: Final = 2**31 - 1
 """More late signals than there can be."""
 
-_NUMBERS: Final = tuple(field.name for field in fields(Rows))[4:]
-assert list(_NUMBERS) == PACKED.names[2:]
+_NUMBERS: Final = tuple(item.name for item in fields(Rows))[4:-1]
+assert [*_NUMBERS, LARGE] == PACKED.names[2:]
 
 
 # -- columns --------------------------------------------------------------------------------------------------
@@ -403,6 +446,25 @@ def _raised(table: pa.Table, kind: Array) -> Array:
     says: Array = pc.starts_with(texts, "raised ").to_numpy()
     found: Array = erring[(kind[erring] != KINDS.index(Signal.ON_ERROR)) | says]
     return found
+
+
+def _values(table: pa.Table, value: Array, flags: Array) -> tuple[Array, Array, list[int]]:
+    """`value` and `flags` with what `large_value` has, and the values beyond 64 bits."""
+    column = table.column(LARGE) if LARGE in table.column_names else None
+    if column is None or column.null_count == len(column):
+        return value, flags, []
+    places = np.flatnonzero(~_nulls(table, LARGE) & (flags & VALUED == 0))
+    value, flags = value.copy(), flags.copy()
+    large: list[int] = []
+    for place, text in zip(places.tolist(), _taken(table, LARGE, places).to_pylist(), strict=True):
+        number = from_large(text)
+        if fitting(number) is None:
+            large.append(number)
+            number = len(large)
+        else:
+            flags[place] |= VALUED
+        value[place] = number
+    return value, flags, large
 
 
 def _late(table: pa.Table) -> Array:

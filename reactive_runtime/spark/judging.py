@@ -31,7 +31,7 @@ from reactive_runtime.judging.gathering import MOST, Gathered, scattered
 from reactive_runtime.judging.kernel import SUBSCRIPTIONS, VIOLATIONS, WAITS, Judged, schema_of
 from reactive_runtime.judging.rows import NEEDED, PACKED, REQUIRED, Rows, flags_in_sql
 from reactive_runtime.spark.spark_errors import is_connected, reason
-from reactive_runtime.testing.records import CUT
+from reactive_runtime.testing.records import CUT, LARGE
 from reactive_runtime.testing.trace import checked, holds, run_folders, schema
 
 if TYPE_CHECKING:
@@ -498,6 +498,9 @@ def _packed(signals: DataFrame) -> DataFrame:
         counted = counted if kind == "bigint" else f"least({counted}, {2**31 - 1}L)"
         return F.expr(f"cast(if({name} is null, -1L, {counted}) as {kind})").alias(name)
 
+    beyond = kinds.get(LARGE, "string")
+    if beyond not in ("string", "void"):
+        raise TraceError(f"the DataFrame is no trace: column {LARGE!r} should be of strings, and is {beyond}")
     return signals.select(
         *(F.col(name).cast("string").alias(name) for name in ("run", "scenario")),
         number("subscription", 0),
@@ -510,6 +513,7 @@ def _packed(signals: DataFrame) -> DataFrame:
         F.expr(f"coalesce(if(signal <=> 'cancel', {whole('end_ns')}, {whole('begin_ns')}), 0L)").alias("ns"),
         number("value", 0),
         least("late_signals", "int"),
+        *([F.col(LARGE).cast("string").alias(LARGE)] if LARGE in known else []),
     )
 
 

@@ -21,12 +21,18 @@ from reactive_runtime.errors import ReactiveError
 from reactive_runtime.stress.declaring import Scenario, find
 from reactive_runtime.stress.faults import planted
 from reactive_runtime.stress.harness import Failure, Load, run
-from reactive_runtime.testing.recorder import Chunk, Recorder, fitting
+from reactive_runtime.testing.recorder import Chunk, Recorder
+from reactive_runtime.testing.records import to_large
 
 __all__ = ["main"]
 
 LOOK_SECONDS: Final = 1.0
 """Between two words on up to where nothing is missing."""
+
+
+def sent(chunk: Chunk) -> list[tuple[Any, ...]]:
+    """Its rows, as JSON can have them: not every int of more than 64 bits can be written there."""
+    return [(*row[:7], to_large(row[7]) or row[7], *row[8:]) for row in chunk.rows]
 
 
 def main() -> None:
@@ -45,8 +51,7 @@ def main() -> None:
         pipe.flush()
 
     def sink(chunk: Chunk) -> None:
-        rows = [(*row[:7], fitting(row[7]), *row[8:]) for row in chunk.rows]
-        say_of({"thread": chunk.thread, "rows": rows})
+        say_of({"thread": chunk.thread, "rows": sent(chunk)})
 
     def say_of(line: dict[str, Any]) -> None:
         nonlocal sent

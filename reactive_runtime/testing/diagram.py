@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactive_runtime.testing.records import CUT, Record, Signal
+from reactive_runtime.testing.records import CUT, Record, Signal, value_as_text
 
 __all__ = ["diagram", "said"]
 
@@ -23,7 +23,7 @@ def said(record: Record) -> str:
     if record.signal == Signal.REQUEST:
         return f"request({'?' if record.n is None else record.n})"
     if record.signal == Signal.ON_NEXT:
-        return f"on_next({record.value})"
+        return f"on_next({value_as_text(record.value)})"
     return record.signal
 
 

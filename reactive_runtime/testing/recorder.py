@@ -191,7 +191,7 @@ class Recorder:
             scenario: Its name, in every record.
             shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
             ascending: Whether the elements are ints, of any size, each larger than the one before: a repeat breaks
-                conservation, a smaller one the order. A trace on disk has no value for an int beyond 64 bits.
+                conservation, a smaller one the order.
             elements: How many elements the publisher has for each subscription. None: that is not known.
             late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
                 judge has it.
@@ -419,11 +419,6 @@ class Recorder:
             numbered = replace(metadata, subscription=len(self.subscriptions))
             self.subscriptions.append(numbered)
         return numbered
-
-
-def fitting(value: Any) -> int | None:
-    """An int of 64 bits, as traces on disk hold them; None for a larger one, and for what is no int."""
-    return value if type(value) is int and -(2**63) <= value < 2**63 else None
 
 
 _Call = tuple[int, int, Any, int, int, int, Any]

@@ -10,9 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-__all__ = ["CUT", "UNDER_WAY", "Record", "Signal", "SubscriptionMetadata"]
+from reactive_runtime.errors import TraceError
+
+__all__ = [
+    "COLUMNS",
+    "CUT",
+    "LARGE",
+    "UNDER_WAY",
+    "Record",
+    "Signal",
+    "SubscriptionMetadata",
+    "fitting",
+    "from_large",
+    "to_large",
+    "value_as_text",
+]
 
 CUT: Final = 2**62
 """A call that had not returned where its record was cut off ends at `CUT - begin`: later than any ticket, and not
@@ -56,7 +70,7 @@ class SubscriptionMetadata:
 
 
 class Record(NamedTuple):
-    """One signal of one subscription, from its beginning to its end. The fields are the columns of a trace."""
+    """One signal of one subscription, from its beginning to its end. The fields are columns of a trace (`COLUMNS`)."""
 
     run: str
     scenario: str
@@ -75,8 +89,7 @@ class Record(NamedTuple):
     begin_ns: int
     end_ns: int | None
     value: int | None
-    """`on_next`: the element where it is an int, else its hash (0 where it has none). A trace on disk has none for an
-    int beyond 64 bits."""
+    """`on_next`: the element where it is an int, of any size, else its hash (0 where it has none)."""
     error: str | None
     """`on_error`: the error; any signal: what it raised to its caller."""
     depth: int | None = 0
@@ -84,3 +97,54 @@ class Record(NamedTuple):
     recorded."""
     late_signals: int | None = None
     """As in `SubscriptionMetadata`."""
+
+
+LARGE: Final = "large_value"
+"""The column of a trace that has the elements which are ints beyond 64 bits; `value` has none for them."""
+
+COLUMNS: Final = (*Record._fields, LARGE)
+"""The columns of a trace."""
+
+_LONG: Final = 1_000
+"""Bits of the largest int that messages show in decimal: to write those of more takes time, or is refused."""
+
+_SHOWN: Final = 100
+"""Characters that messages show of a larger one."""
+
+
+def fitting(value: Any) -> int | None:
+    """An int of 64 bits; None for a larger one, and for what is no int."""
+    return value if type(value) is int and -(2**63) <= value < 2**63 else None
+
+
+def to_large(value: Any) -> str | None:
+    """An int beyond 64 bits, as `large_value` has it: in hexadecimal. None for what is none; a text stays as it is."""
+    if type(value) is not int:
+        return value if type(value) is str else None
+    return None if fitting(value) is not None else hex(value)
+
+
+def from_large(text: str) -> int:
+    """The int that is written there.
+
+    Args:
+        text: What `to_large` gave.
+
+    Returns:
+        The int.
+
+    Raises:
+        TraceError: It is none in hexadecimal.
+    """
+    try:
+        return int(text, 16)
+    except ValueError as error:
+        raise TraceError(f"is no trace: column {LARGE!r} has {text[:80]!r}, which is no int in hexadecimal") from error
+
+
+def value_as_text(value: int | None) -> str:
+    """A value in a message: a very large one in hexadecimal, its beginning."""
+    if value is None or value.bit_length() <= _LONG:
+        return str(value)
+    text = hex(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

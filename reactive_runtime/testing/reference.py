@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.testing.latency import DEMAND, LONGEST, SILENCE, bucket
-from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal
+from reactive_runtime.testing.records import CUT, UNDER_WAY, Record, Signal, value_as_text
 from reactive_runtime.testing.rule_checks import RECURSION
 
 __all__ = ["CONDITIONS", "Amounts", "Finding", "Past", "Reference", "Waits", "cut", "in_order", "raised", "rank"]
@@ -439,13 +439,13 @@ def _no_unbounded_recursion(past: Past, record: Record) -> _Breach | None:
 def _in_the_order_of_the_source(past: Past, record: Record) -> _Breach | None:
     if not record.ascending or record.value is None or past.largest is None or record.value >= past.largest:
         return None
-    return _Breach(f"element {record.value} after {past.largest}")
+    return _Breach(f"element {value_as_text(record.value)} after {value_as_text(past.largest)}")
 
 
 @_rule("conservation", Signal.ON_NEXT)
 def _nothing_twice_or_too_much(past: Past, record: Record) -> _Breach | None:
     if record.ascending and record.value is not None and record.value == past.largest:
-        return _Breach(f"element {record.value} twice")
+        return _Breach(f"element {value_as_text(record.value)} twice")
     if record.elements is not None and past.delivered >= record.elements:
         return _Breach(f"element {past.delivered + 1} of a publisher that has {record.elements}")
     return None

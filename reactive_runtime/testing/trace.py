@@ -1,6 +1,6 @@
 """Traces on disk: one folder a run, with Parquet files of its signals and a metadata.json.
 
-    <folder>/date=<day>/run=<run>/signals-00000.parquet   the columns of `Record`, by subscription and `begin`
+    <folder>/date=<day>/run=<run>/signals-00000.parquet   a row for each `Record`, by subscription and `begin`
     <folder>/date=<day>/run=<run>/metadata.json           version, commit, Python, machine, seed; files and their rows
 
 What a run holds is what its metadata counts. Every two seconds at the latest the writer asks the recorder up to which
@@ -13,8 +13,8 @@ A call that had not returned where a run was cut off has an `end` beyond all tic
 returned later, and is not accused of what it did not do. An `end` of None says that the run came to its end without it.
 
 A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is whole.
-Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 is what is written here; docs/traces.md
-has the columns. Needs pyarrow, which is imported on first use.
+Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 no
+`large_value`, 3 is what is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -36,8 +36,17 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing.recorder import ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder, fitting
-from reactive_runtime.testing.records import CUT, Record, SubscriptionMetadata
+from reactive_runtime.testing.recorder import ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
+from reactive_runtime.testing.records import (
+    COLUMNS,
+    CUT,
+    LARGE,
+    Record,
+    SubscriptionMetadata,
+    fitting,
+    from_large,
+    to_large,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,18 +64,19 @@ __all__ = [
     "metadata_of",
     "read_through",
     "read_trace",
+    "records_of",
     "run_folders",
     "schema",
     "table_of",
 ]
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """The version of the columns; files of an older one can be read."""
 
 _VERSION: Final = b"reactive_runtime.trace"
 """Where a file says its version."""
 
-_SINCE: Final = {"depth": 2, "late_signals": 2}
+_SINCE: Final = {"depth": 2, "late_signals": 2, LARGE: 3}
 """Columns that older files have not."""
 
 FILE_ROWS: Final = 100_000
@@ -106,7 +116,7 @@ def _compute() -> Any:
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a trace, which are the fields of `Record`.
+    """The columns of a trace: the fields of `Record`, and `large_value`, in which ints beyond 64 bits are.
 
     Returns:
         The Arrow schema, with the version of the columns in its metadata.
@@ -133,6 +143,7 @@ def schema() -> pyarrow.Schema:
         ("error", pa.string(), True),
         ("depth", pa.int32(), True),
         ("late_signals", pa.int32(), True),
+        (LARGE, pa.string(), True),
     ]
     columns = [pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields]
     made: pyarrow.Schema = pa.schema(columns, metadata={_VERSION: str(SCHEMA).encode()})
@@ -157,10 +168,26 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     for at in range(0, len(records), _BLOCK):
         some = records[at : at + _BLOCK]
         # Not zip(*some): its iterators, one a record, would each count for the garbage collection.
-        arrays = [pa.array(list(map(itemgetter(place), some)), field.type) for place, field in enumerate(known_as)]
+        cells: list[Any] = [list(map(itemgetter(place), some)) for place in range(len(Record._fields))]
+        value, large = _values(cells[_VALUE])
+        cells[_VALUE] = value
+        arrays = [pa.array(of, field.type) for of, field in zip([*cells, large], known_as, strict=True)]
         blocks.append(pa.record_batch(arrays, schema=known_as))
     table: pyarrow.Table = pa.Table.from_batches(blocks, schema=known_as)
     return table
+
+
+_VALUE: Final = Record._fields.index("value")
+
+
+def _values(values: list[Any]) -> tuple[Any, list[Any]]:
+    """The cells of `value` and of `large_value`."""
+    pa, _ = _arrow()
+    try:
+        return pa.array(values, pa.int64()), [None] * len(values)
+    except OverflowError:  # some are beyond 64 bits
+        large = [to_large(value) if type(value) is int else None for value in values]
+        return [value if beyond is None else None for value, beyond in zip(values, large, strict=True)], large
 
 
 def _machine() -> str:
@@ -529,6 +556,7 @@ def _of_packed(numbers: array[int], threads: array[int]) -> pyarrow.Table:
         pc.if_else(pc.equal(signals, ON_NEXT), arguments, none),
         pa.nulls(len(threads), pa.string()),
         depth.cast(pa.int32()),
+        pa.nulls(len(threads), pa.string()),
     ]
     table: pyarrow.Table = pa.table(columns, schema=_recorded())
     return table
@@ -537,7 +565,7 @@ def _of_packed(numbers: array[int], threads: array[int]) -> pyarrow.Table:
 def _of_tuples(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> pyarrow.Table:
     pa, _ = _arrow()
     kinds = _recorded()
-    cells = [(row[0], thread, *row[1:7], fitting(row[7]), *row[8:]) for thread, row in rows]
+    cells = [(row[0], thread, *row[1:7], fitting(row[7]), *row[8:], to_large(row[7])) for thread, row in rows]
     columns = [pa.array(of, field.type) for of, field in zip(zip(*cells, strict=True), kinds, strict=True)]
     table: pyarrow.Table = pa.table(columns, schema=kinds)
     return table
@@ -546,8 +574,9 @@ def _of_tuples(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> pyarrow.Table:
 def _recorded() -> pyarrow.Schema:
     """The columns of rows as they were recorded."""
     pa, _ = _arrow()
-    kinds = {"signal": pa.int8(), "error": pa.string(), "depth": pa.int32()}
-    names = ["subscription", "thread", "signal", "n", "begin", "end", "begin_ns", "end_ns", "value", "error", "depth"]
+    kinds = {"signal": pa.int8(), "error": pa.string(), "depth": pa.int32(), LARGE: pa.string()}
+    numbers = ["subscription", "thread", "signal", "n", "begin", "end", "begin_ns", "end_ns", "value"]
+    names = [*numbers, "error", "depth", LARGE]
     made: pyarrow.Schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
     return made
 
@@ -933,10 +962,36 @@ def _records(file: Path) -> list[Record]:
     pa, parquet = _arrow()
     try:
         opened = parquet.ParquetFile(file, page_checksum_verification=True)
-        table = opened.read(columns=list(Record._fields))  # those that there are
+        table = opened.read(columns=list(COLUMNS))  # those that there are
     except (OSError, pa.ArrowException) as error:
         raise _unread(file, error) from error
-    return [Record(**{**dict.fromkeys(_SINCE), **row}) for row in table.to_pylist()]
+    try:
+        return records_of(table)
+    except TraceError as error:
+        raise TraceError(f"{file}: {error}") from error
+
+
+def records_of(table: pyarrow.Table) -> list[Record]:
+    """The inverse of `table_of`.
+
+    Args:
+        table: A table with the columns of a trace; those that older traces lack may be missing.
+
+    Returns:
+        The records, whose order is kept.
+
+    Raises:
+        TraceError: `large_value` has what is no int.
+    """
+    return [_record(row) for row in table.to_pylist()]
+
+
+def _record(row: dict[str, Any]) -> Record:
+    fields = {**dict.fromkeys(_SINCE), **row}
+    large = fields.pop(LARGE)
+    if large is not None and fields["value"] is None:
+        fields["value"] = from_large(large)
+    return Record(**fields)
 
 
 def _unread(file: Path, error: Exception) -> TraceError:

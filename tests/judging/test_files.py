@@ -9,17 +9,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from breaches import element, request, trace
+from breaches import LARGE, element, request, trace
 from judges import by_reference, rows_of, same
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
+from sinks import Sink
 
+from reactive_runtime import Flow
 from reactive_runtime.errors import TraceError
 from reactive_runtime.judging import Gathered, Rows, judge_runs, plan, shown
 from reactive_runtime.judging.files import footers, read_range
 from reactive_runtime.judging.here import together
 from reactive_runtime.judging.slow import judge_in_order
-from reactive_runtime.testing import Record
-from reactive_runtime.testing.trace import table_of
+from reactive_runtime.testing import Record, check
+from reactive_runtime.testing.trace import TraceWriter, read_trace, table_of
 
 RUNS = 6
 
@@ -52,6 +54,19 @@ def test_ranges_hold_each_record_once_and_whole_subscriptions(
     same(rows_of(judge_runs([tmp_path], most=size)), by_reference(records), records)
 
 
+@pytest.mark.parametrize(("elements", "rules"), LARGE)
+def test_order_is_by_value_beyond_64_bits(elements: list[int], rules: list[str], tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    for of in (elements, range(3)):
+        writer.recorder().wrap(Flow.from_iterable(of), ascending=True).subscribe(Sink())
+    writer.close()
+    assert [item.rule for item in check(read_trace(tmp_path))] == rules
+    for most in (2, 10_000):  # at once; and in parts, a record at a time
+        found = judge_runs([tmp_path], most=most)
+        assert found.violations["rule"].to_pylist() == rules
+    assert [item.rule for item in shown([tmp_path], found)] == rules
+
+
 def test_a_plan_reads_what_lies_together_once_and_moves_what_is_scattered(tmp_path: Path) -> None:
     records = [
         item
@@ -82,7 +97,7 @@ def test_at_least_so_many_ranges_where_there_is_enough(tmp_path: Path) -> None:
     assert len(plan(files, cores=12, little=10_000).ranges) == RUNS
 
 
-@pytest.mark.parametrize("most", [1, 7, 50, 500])
+@pytest.mark.parametrize("most", [1, 7, 50, 5_000])
 def test_rows_beyond_what_may_be_held_go_to_disk_and_get_the_same_verdict(most: int) -> None:
     records = recorded(3, dirty)
     cut = {"run 1": records[20].begin}

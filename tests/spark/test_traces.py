@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from breaches import BREACHES, INNOCENT, TWO_RULES, element, named_lists, request, trace
+from breaches import BREACHES, INNOCENT, LARGE, TWO_RULES, element, named_lists, request, trace
 from judges import by_reference, rows_of, same
 from pyspark.sql import functions as F
 from random_traces import LAYOUTS, dirty, likely, shuffled, written
@@ -33,7 +33,7 @@ from reactive_runtime.spark.tables import Draft, Together, settled, together
 from reactive_runtime.spark.traces import TABLES
 from reactive_runtime.testing import RULES, Record
 from reactive_runtime.testing.latency import DEMAND
-from reactive_runtime.testing.trace import TraceWriter, table_of
+from reactive_runtime.testing.trace import TraceWriter, check_files, table_of
 
 LISTS = int(os.environ.get("JUDGE_TRACES", "200"))
 """Random lists of traces, of each kind, judged in each plan; 2,000 at night (`make judge-nightly`)."""
@@ -66,6 +66,20 @@ def test_random_traces_get_the_verdict_of_the_reference_in_every_plan(make: Any,
     found = judge_frame(read_any(spark, files), 2, upto)
     assert found.plan.startswith("frame")
     same(in_tables(found), expected, records)
+
+
+def test_order_is_by_value_beyond_64_bits_in_every_plan(spark: Any, tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    for elements, _ in LARGE:
+        writer.recorder().wrap(Flow.from_iterable(elements), ascending=True).subscribe(Sink())
+    writer.close()
+    files = check_files(tmp_path)
+    ways = [judge_files(spark, files, way=way) for way in ("ranges", "moved")]
+    for found in (*ways, judge_frame(read_any(spark, files)), judge_frame(read_runs(spark, [tmp_path]))):
+        broken = {(row[2], row[3]) for row in in_tables(found)["violations"]}
+        assert broken == {(number, rule) for number, (_, rules) in enumerate(LARGE) for rule in rules}
+    with pytest.raises(TraceError, match="column 'large_value' should be of strings, and is bigint"):
+        judge_frame(read_any(spark, files).withColumn("large_value", F.lit(1).cast("bigint")))
 
 
 def read_any(spark: Any, files: Sequence[Path]) -> Any:

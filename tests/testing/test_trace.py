@@ -23,9 +23,11 @@ from sinks import PATIENCE, Sink
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing import Record, Recorder, check
+from reactive_runtime.judging import judge_runs
+from reactive_runtime.stress.worker import sent
+from reactive_runtime.testing import Chunk, Record, Recorder, check
 from reactive_runtime.testing import trace as module
-from reactive_runtime.testing.records import CUT
+from reactive_runtime.testing.records import COLUMNS, CUT
 from reactive_runtime.testing.trace import (
     TraceWriter,
     check_files,
@@ -33,8 +35,10 @@ from reactive_runtime.testing.trace import (
     holds,
     metadata_of,
     read_trace,
+    records_of,
     run_folders,
     schema,
+    table_of,
 )
 
 
@@ -77,7 +81,7 @@ def test_the_metadata_says_what_the_run_was(tmp_path: Path) -> None:
     assert (facts["seed"], facts["records"], facts["run"]) == (7, 105, "run")
 
 
-def test_an_int_beyond_64_bits_has_no_value_on_disk(tmp_path: Path) -> None:
+def test_an_element_has_its_value_on_disk_where_it_is_an_int_and_else_its_hash(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run")
     recorder = writer.recorder()
     sink = Sink(demand=0)
@@ -85,7 +89,7 @@ def test_an_int_beyond_64_bits_has_no_value_on_disk(tmp_path: Path) -> None:
     sink.subscription.request(2**64)
     writer.close({})
     values = [item.value for item in read_trace(tmp_path) if item.signal == "on_next"]
-    assert values == [1, None, hash("x")]
+    assert values == [1, 2**70, hash("x")]
 
 
 class OnThreads:
@@ -339,8 +343,8 @@ def test_a_file_of_another_schema_is_named_with_the_column(tmp_path: Path) -> No
 def test_a_trace_of_a_newer_schema_is_one_line_that_says_so(tmp_path: Path) -> None:
     file = next(written(tmp_path).path.glob("*.parquet"))
     table = parquet.read_table(file)
-    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "3"}), file)
-    with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 3, and this version reads up to 2"):
+    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "4"}), file)
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 4, and this version reads up to 3"):
         check_files(tmp_path)
 
 
@@ -353,7 +357,7 @@ def test_a_trace_of_the_first_schema_is_read_without_what_it_lacks(tmp_path: Pat
 
 def test_a_run_that_is_killed_has_said_at_its_beginning_what_it_is(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {"seed": 7})
-    assert metadata_of(writer.path) == {**(metadata_of(writer.path) or {}), "seed": 7, "complete": False, "schema": 2}
+    assert metadata_of(writer.path) == {**(metadata_of(writer.path) or {}), "seed": 7, "complete": False, "schema": 3}
     writer.close({"records": 0})
     assert (metadata_of(writer.path) or {})["complete"] is True
     (writer.path / "metadata.json").unlink()
@@ -407,8 +411,47 @@ def test_a_failure_to_write_reaches_close_and_not_the_publisher(
         writer.close({})
 
 
-def test_the_columns_are_the_fields_of_a_record() -> None:
-    assert tuple(schema().names) == Record._fields
+def test_elements_of_any_size_are_read_as_they_were(tmp_path: Path) -> None:
+    elements = [-(2**70), -(2**63) - 1, -(2**63), 0, 2**63 - 1, 2**63, 2**64 + 1, 2**70, 10**30, 1 << 20_000]
+    writer = TraceWriter(tmp_path, "run")
+    writer.recorder().wrap(Flow.from_iterable(elements), ascending=True).subscribe(Sink())
+    writer.close()
+    records = read_trace(tmp_path)
+    assert [item.value for item in records if item.signal == "on_next"] == elements
+    assert check(records) == []
+    assert records_of(table_of(records)) == records
+    again = [item._replace(begin=item.begin + 1_000, end=None) for item in records if item.signal == "on_next"]
+    assert all(len(str(item)) < 3_000 for item in check([*records, *again]))
+
+
+def test_an_element_beyond_64_bits_comes_from_another_process_as_text(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    recorder = Recorder("worker", sink=lambda chunk: lines.append(json.dumps([list(row) for row in sent(chunk)])))
+    lines: list[str] = []
+    recorder.wrap(Flow.from_iterable([1, 2**64, 1 << 20_000]), ascending=True).subscribe(Sink())
+    recorder.flush()
+    source = writer.source(recorder.subscriptions)
+    source.write(Chunk(1, [tuple(row) for line in lines for row in json.loads(line)]))
+    source.end()
+    writer.close()
+    assert [item.value for item in read_trace(tmp_path) if item.signal == "on_next"] == [1, 2**64, 1 << 20_000]
+
+
+def test_a_large_value_that_is_no_int_is_named(tmp_path: Path) -> None:
+    file = next(written(tmp_path).path.glob("*.parquet"))
+    table = parquet.ParquetFile(file).read()
+    table = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.int64()))
+    wrong = table.set_column(table.column_names.index("large_value"), "large_value", pa.array(["zwölf"] * len(table)))
+    parquet.write_table(wrong, file)
+    told = r"signals-00000\.parquet: is no trace: column 'large_value' has 'zwölf', which is no int in hexadecimal"
+    with pytest.raises(TraceError, match=told):
+        read_trace(tmp_path)
+    with pytest.raises(TraceError, match=told):
+        judge_runs([tmp_path])
+
+
+def test_the_columns_are_the_fields_of_a_record_and_one_for_large_values() -> None:
+    assert tuple(schema().names) == COLUMNS == (*Record._fields, "large_value")
 
 
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
