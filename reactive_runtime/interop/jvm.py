@@ -201,35 +201,39 @@ class _JavaSubscriber:
 
     def __init__(self, subscriber: Subscriber[Any], api: Api) -> None:
         # Strong until the stream has ended or was cancelled, weak from then on: what comes late still arrives, if the
-        # subscriber is there (2.8), but Java does not keep it alive (3.13). `_release` sets the weak one first.
+        # subscriber is there (2.8), but Java does not keep it alive (3.13). Where it is gone, `_late` hears of it.
+        # Written by `_release`, the strong one last, and only there; two that release at once write the same.
         self._subscriber: Subscriber[Any] | None = subscriber
-        self._weak: Callable[[], Subscriber[Any] | None] = _gone
+        self._weak: Callable[[], Subscriber[Any] | None] = _no_subscriber
+        self._late: Subscriber[Any] = _GONE
         self._api: Api = api
 
-    def _receiver(self) -> Subscriber[Any] | None:
+    def _receiver(self) -> Subscriber[Any]:
         subscriber = self._subscriber
-        return self._weak() if subscriber is None else subscriber
+        if subscriber is None:
+            subscriber = self._weak()
+        return self._late if subscriber is None else subscriber
 
     def _release(self) -> None:
+        subscriber = self._subscriber
+        if subscriber is None:
+            return
         with contextlib.suppress(TypeError):  # it can't be referred to weakly
-            self._weak = weakref.ref(self._subscriber) if self._subscriber is not None else self._weak
+            self._weak = weakref.ref(subscriber)
+        recorded = getattr(type(subscriber), "recorded_in_its_place", None)
+        if recorded is not None:
+            self._late = recorded(subscriber, _GONE)
         self._subscriber = None
 
     def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
         _not_null(subscription, "onSubscribe(null)")
         subscriber = self._receiver()
-        if subscriber is None:
-            subscription.cancel()
-            return
         with _Raising():
             subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), self._release))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
         _not_null(element, "onNext(null)")
         subscriber = self._receiver()
-        if subscriber is None:
-            dropping.element_dropped("it came from Java after its stream had ended", _element_of(element))
-            return
         with _Raising():
             subscriber.on_next(_element_of(element))
 
@@ -238,24 +242,41 @@ class _JavaSubscriber:
         subscriber = self._receiver()
         self._release()
         exception = _exception_of(error)
-        if subscriber is None:
-            dropping.error_dropped("an error of Java after its stream had ended", exception)
-            return
         with _Raising():
             subscriber.on_error(exception)
 
     def onComplete(self) -> None:  # noqa: N802
         subscriber = self._receiver()
         self._release()
-        if subscriber is not None:
-            with _Raising():
-                subscriber.on_complete()
+        with _Raising():
+            subscriber.on_complete()
 
     def toString(self) -> str:  # noqa: N802
         return _text_of(self._receiver(), repr)
 
 
-def _gone() -> None:
+class _Gone:
+    """What hears of late signals in the place of a subscriber that is gone."""
+
+    def on_subscribe(self, subscription: Subscription, /) -> None:
+        subscription.cancel()
+
+    def on_next(self, element: Any, /) -> None:
+        dropping.element_dropped("it came from Java after its stream had ended", element)
+
+    def on_error(self, error: BaseException, /) -> None:
+        dropping.error_dropped("an error of Java after its stream had ended", error)
+
+    def on_complete(self) -> None: ...
+
+    def __repr__(self) -> str:
+        return "<a subscriber that is gone>"
+
+
+_GONE: Final = _Gone()
+
+
+def _no_subscriber() -> None:
     """What a weak reference gives when its target is gone."""
 
 

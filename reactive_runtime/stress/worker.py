@@ -30,7 +30,7 @@ LOOK_SECONDS: Final = 1.0
 """Between two words on up to where nothing is missing."""
 
 
-def sent(chunk: Chunk) -> list[tuple[Any, ...]]:
+def rows_of(chunk: Chunk) -> list[tuple[Any, ...]]:
     """Its rows, as JSON can have them: not every int of more than 64 bits can be written there."""
     return [(*row[:7], to_large(row[7]) or row[7], *row[8:]) for row in chunk.rows]
 
@@ -51,7 +51,7 @@ def main() -> None:
         pipe.flush()
 
     def sink(chunk: Chunk) -> None:
-        say_of({"thread": chunk.thread, "rows": sent(chunk)})
+        say_of({"thread": chunk.thread, "rows": rows_of(chunk)})
 
     def say_of(line: dict[str, Any]) -> None:
         nonlocal sent

@@ -25,10 +25,12 @@ each garbage collection, and costs a quarter of a microsecond to be made into co
 thousands of packed rows. What has an error, or no number where there should be one, is kept as a tuple.
 
 What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
-publisher that refers to a subscriber weakly when its stream is over (the bridge to Java does) still reaches the
-recorder with what it signals late, as long as the subscriber has its subscription (not where that is an object of
-Java: the two would keep each other for ever). Subscribers that can't be referred
-to weakly are kept by the recorder, the last `KEPT` whose stream is over, until they are settled.
+publisher that refers to a subscriber weakly when its stream is over still reaches the recorder with what it signals
+late, as long as the subscriber has its subscription. Subscribers that can't be referred to weakly are kept by the
+recorder, the last `KEPT` whose stream is over, until they are settled. Where the subscriber is an object of Java, its
+subscription does not refer to what stands before it: the two would keep each other for ever. The bridge to Java asks
+for what is `recorded_in_its_place`, and the publisher of Java keeps that: a late signal is recorded also where the
+subscriber is gone, and goes to the hook of what is dropped.
 
 Cost: less than a microsecond a signal, the files included (`benchmarks/recorder.py`).
 """
@@ -139,7 +141,8 @@ class Recorder:
     after the end or a cancel, is recorded as well, also where the publisher refers to its subscriber only weakly from
     then on. For that, what stands before the subscriber is kept by the subscription that the subscriber has. Of
     subscribers that can't be referred to weakly (`__slots__` without `__weakref__`) the recorder keeps the last 1,000
-    whose stream is over, until `settle`. Any other subscriber can be collected when its publisher has released it.
+    whose stream is over, until `settle`. Any other subscriber can be collected when its publisher has released it. Of a
+    subscriber of Java with a publisher of Java, late signals are recorded, and go to the hook of what is dropped.
 
     Args:
         run: The name of the run, in every record.
@@ -630,9 +633,20 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         self.over()
         self._call(ON_COMPLETE, self._subscriber.on_complete, None, None)
 
+    @property
     def is_foreign(self) -> bool:
         """Whether the subscriber stands for an object of another runtime; the bridge to Java says so of its own."""
-        return bool(getattr(self._subscriber, "is_foreign", False))
+        return getattr(self._subscriber, "is_foreign", False) is True
+
+    def recorded_in_its_place(self, instead: Subscriber[T]) -> Subscriber[T]:
+        """`instead`, recorded as this subscriber is; a publisher that has released this one may keep it.
+
+        The bridge to Java does, for what is signalled late. It does not refer to the subscriber.
+        """
+        inner = getattr(type(self._subscriber), "recorded_in_its_place", None)
+        if inner is not None:  # it is recorded twice
+            instead = inner(self._subscriber, instead)
+        return _RecordedSubscriber(self._recorder, self._number, instead, instead.on_next)
 
     def over(self) -> None:
         """The publisher releases this from now on. What it signals late is still to be recorded."""
@@ -650,7 +664,7 @@ class _RecordedSubscription(_Recorded):
         super().__init__(subscriber._recorder, subscriber._number)
         # It is there for as long as its own subscriber has this. Where that is an object of another runtime, the two
         # would keep each other for ever: no collection sees both.
-        self._subscriber = None if subscriber.is_foreign() else subscriber
+        self._subscriber = None if subscriber.is_foreign else subscriber
         self._subscription = subscription
 
     def request(self, n: int, /) -> None:

@@ -619,6 +619,15 @@ def test_a_late_end_is_recorded_of_a_publisher_that_refers_to_its_subscriber_wea
     assert [item.rule for item in check(recorder.records())] == ["1.7"]
 
 
+def test_a_late_end_is_recorded_by_each_of_two_recorders() -> None:
+    recorder, publisher, sink = Recorder(), Weakly(), Sink(demand=0)
+    recorder.wrap(recorder.wrap(publisher)).subscribe(sink)
+    publisher.complete()
+    gc.collect()
+    publisher.complete()
+    assert [(item.rule, item.subscription) for item in check(recorder.records())] == [("1.7", 1), ("1.7", 0)]
+
+
 def test_of_subscribers_that_are_kept_for_late_signals_there_are_so_many_and_none_that_is_settled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

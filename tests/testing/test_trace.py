@@ -24,7 +24,7 @@ from sinks import PATIENCE, Sink
 from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.judging import judge_runs
-from reactive_runtime.stress.worker import sent
+from reactive_runtime.stress.worker import rows_of
 from reactive_runtime.testing import Chunk, Record, Recorder, check
 from reactive_runtime.testing import trace as module
 from reactive_runtime.testing.records import COLUMNS, CUT
@@ -426,7 +426,7 @@ def test_elements_of_any_size_are_read_as_they_were(tmp_path: Path) -> None:
 
 def test_an_element_beyond_64_bits_comes_from_another_process_as_text(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run")
-    recorder = Recorder("worker", sink=lambda chunk: lines.append(json.dumps([list(row) for row in sent(chunk)])))
+    recorder = Recorder("worker", sink=lambda chunk: lines.append(json.dumps([list(row) for row in rows_of(chunk)])))
     lines: list[str] = []
     recorder.wrap(Flow.from_iterable([1, 2**64, 1 << 20_000]), ascending=True).subscribe(Sink())
     recorder.flush()
