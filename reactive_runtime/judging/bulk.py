@@ -18,7 +18,7 @@ __all__ = ["suspects"]
 def suspects(records: Sequence[Record], late_signals: int = 1) -> Sequence[Record]:
     """The records, in their order, of the subscriptions that break a rule.
 
-    All of them where a field has what its column can't hold: an int beyond 64 bits, a text that is none. Then it is for
+    All of them where a field has what its column can't hold: a ticket beyond 64 bits, a text that is none. Then it is for
     the reference to judge, which takes anything.
     """
     try:
