@@ -18,8 +18,8 @@ __all__ = ["suspects"]
 def suspects(records: Sequence[Record], late_signals: int = 1) -> Sequence[Record]:
     """The records, in their order, of the subscriptions that break a rule.
 
-    All of them where a field has what its column can't hold: a ticket beyond 64 bits, a text that is none. Then it is for
-    the reference to judge, which takes anything.
+    All of them where a field has what its column can't hold: a ticket beyond 64 bits, a text that is none. Then it is
+    for the reference to judge, which takes anything.
     """
     try:
         found = judge(Rows.of_table(table_of(records)), late_signals).violations

@@ -164,13 +164,13 @@ TABLE: Final = (
         "it is an `on_next` of an ascending subscription whose value is the largest earlier one, once more; or an"
         " `on_next` beyond `elements`; or an `on_complete` with fewer than `elements` delivered and no earlier"
         " `cancel`",
-        ("value", "ascending", "elements"),
+        ("value", "large_value", "ascending", "elements"),
         own="no element is delivered twice, and none is lost before on_complete",
     ),
     Rule(
         "order",
         "it is an `on_next` of an ascending subscription whose value is smaller than the largest earlier one",
-        ("value", "ascending"),
+        ("value", "large_value", "ascending"),
         own="elements come in the order of the source",
     ),
 )
