@@ -54,10 +54,10 @@ def test_what_java_signals_java_late_is_recorded_and_no_subscriber_is_kept(
     publisher = jvm.from_java(jvm.to_java(source))
     for _ in range(times):
         publisher = recorder.wrap(publisher)
-    subscriber = jpype.JClass("io.reactivex.rxjava3.subscribers.TestSubscriber").create()
+    subscriber = jpype.JClass("reactive_runtime.Keeper")()
     jvm.to_java(publisher).subscribe(subscriber)
     source.subscriber.on_next(1)
-    assert [int(item) for item in subscriber.values()] == [1]
+    assert [int(item) for item in subscriber.elements] == [1]
     over(source, subscriber)
     left = jpype.JClass("java.lang.ref.WeakReference")(subscriber)
     if collected:
