@@ -4,15 +4,23 @@ The test's function starts threads, or submits to pools; every schedule runs it 
 fixtures gave it is the same each time: make what threads share inside of the test. A schedule that fails is written to
 `__schedules__/` beside the test, and tried first the next time; when the test holds, it is taken away.
 
+The other hooks refuse what a verification of the kit can't be combined with, where pytest would run no check of it.
+
 pytest imports this module in every run where reactive_runtime is installed. So it is no part of the package, whose
 import would come with it, and imports the explorer when the first marked test runs.
 """
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 
-__all__ = ["pytest_configure", "pytest_pyfunc_call"]
+__all__ = ["pytest_configure", "pytest_generate_tests", "pytest_pycollect_makeitem", "pytest_pyfunc_call"]
+
+KIT = "reactive_runtime.tck.verification"
+"""Not imported here: where no test module has imported it, there is no verification."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,12 +33,56 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> None:
+    """Refuse a verification with a constructor: pytest would warn, and run none of its checks."""
+    kit: Any = sys.modules.get(KIT)
+    # Of the type, since to ask some objects for their class raises.
+    if kit is None or not issubclass(type(obj), type) or not collector.istestclass(obj, name):
+        return
+    cls: Any = obj
+    if not issubclass(cls, kit.Verification) or not getattr(cls, "__test__", True):
+        return
+    if own := [method for method in ("__init__", "__new__") if getattr(cls, method) is not getattr(object, method)]:
+        raise collector.CollectError(
+            f"{cls.__qualname__} has {own[0]}, and pytest runs no check of a class that has: set up in setup_method,"
+            " in an autouse fixture of the class, or by class attributes"
+        )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Refuse parameters for a check, which takes none."""
+    if not _is_check(metafunc.function):
+        return
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+        if without := [name for name in names if name not in metafunc.fixturenames]:
+            pytest.fail(
+                f"{metafunc.definition.nodeid}: parametrize gives {', '.join(without)}, and a check takes no argument:"
+                " give params to an autouse fixture of the class, which sets an attribute",
+                pytrace=False,
+            )
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Explore a marked test, instead of calling it once."""
     marker = pyfuncitem.get_closest_marker("explore")
     if marker is None:
         return None
+    if _is_check(pyfuncitem.function):
+        pytest.fail(
+            "a check of the kit is not explored, since it waits in real time: take the marker explore away from the"
+            " verification; reactive_runtime.explore.explore_publisher explores a publisher",
+            pytrace=False,
+        )
     from reactive_runtime.explore.pytest_plugin import explore_test
 
     explore_test(pyfuncitem, marker)
     return True
+
+
+def _is_check(function: object) -> bool:
+    kit: Any = sys.modules.get(KIT)
+    return kit is not None and isinstance(getattr(function, "check", None), kit.Check)

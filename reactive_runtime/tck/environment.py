@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
+import os
+import sys
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 from unittest import SkipTest
 
@@ -27,9 +31,15 @@ from reactive_runtime.rules import RULES
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
-__all__ = ["FACTORY", "ConformanceError", "NotVerified", "Over", "TestEnvironment", "described", "shown"]
+__all__ = [
+    "FACTORY", "KIT", "ConformanceError", "NotVerified", "Over", "TestEnvironment", "described", "outside", "shown",
+]  # fmt: skip
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
+
+KIT = os.path.dirname(__file__) + os.sep
+"""The folder of the kit."""
 
 KEPT = 40
 """How many signals a trial remembers, the last ones; a failure shows them."""
@@ -107,6 +117,7 @@ class TestEnvironment:
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False
+        self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
     # -- noting ------------------------------------------------------------------------------------------------
 
@@ -136,6 +147,9 @@ class TestEnvironment:
             now = time.monotonic()
             running = [f"  still inside {call.text} after {now - call.since:.2f} s, on {call.thread}"
                        for call in self._calls.values() if now - call.since > BRIEF]  # fmt: skip
+        if self._loop_of:
+            blocked = f"  the event loop of {self._loop_of} stands still until the check is over"
+            running.append(f"{blocked}: if it is needed, call the kit on another thread, as with asyncio.to_thread")
         if not notes:
             return "\n".join(["  signals: none", *running])
         width = max(len(note.thread) for note in notes)
@@ -237,13 +251,20 @@ class TestEnvironment:
 
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
         """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
+        observed = rule not in ("", FACTORY)
         try:
             with self.calling(text, rule):
-                return function(*arguments)
+                result = function(*arguments)
         except (ConformanceError, SkipTest, Over):
             raise
         except BaseException as error:
-            raise self.failure(f"{text} raised {described(error)}", rule, observed=rule not in ("", FACTORY)) from error
+            failure = self.failure(f"{text} raised {described(error)}", rule, observed=observed)
+            raise failure from outside(error)
+        if inspect.iscoroutine(result):
+            result.close()
+            seen = f"{text} returned a coroutine, and nothing awaits it: define it with def, not async def"
+            raise self.failure(seen, rule, observed=observed)
+        return result
 
     def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
         """As `call`, from inside a signal or from another thread than the check's: a fault, and nothing is raised."""
@@ -284,6 +305,9 @@ class TestEnvironment:
 
     def run(self, body: Callable[[], object]) -> None:
         """Run a check's body; raise what it raised, or a failure if a call it made does not come back."""
+        asyncio: Any = sys.modules.get("asyncio")
+        if asyncio is not None and asyncio._get_running_loop() is not None:
+            self._loop_of = threading.current_thread().name
         outcome: list[BaseException] = []  # written by the thread, read when it has ended
         thread = threading.Thread(target=self._guarded, args=(body, outcome), name="tck", daemon=True)
         thread.start()
@@ -341,6 +365,20 @@ class TestEnvironment:
     def _close(self) -> None:
         with self.lock:
             self.over = True
+
+
+def outside(error: E) -> E:
+    """`error`, without the lines of the kit in its traceback: a test runner shows those of the code under test."""
+    entries: list[TracebackType] = []
+    entry = error.__traceback__
+    while entry is not None:
+        if not entry.tb_frame.f_code.co_filename.startswith(KIT):
+            entries.append(entry)
+        entry = entry.tb_next
+    kept: TracebackType | None = None
+    for item in reversed(entries):
+        kept = TracebackType(kept, item.tb_frame, item.tb_lasti, item.tb_lineno)
+    return error.with_traceback(kept)
 
 
 def shown(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -88,7 +89,8 @@ class PublisherFactory(Verification, Generic[T]):
     def pace(self) -> float:
         """Seconds that the slowest of the first signals took, up to `SLOWEST`; measured once for a verification.
 
-        pytest makes a verification for each check: then it is measured once for the class.
+        pytest makes a verification for each check: then it is measured once for the class, and for each set of its
+        parameters.
         """
         return max(self._paces())
 
@@ -123,6 +125,7 @@ class PublisherFactory(Verification, Generic[T]):
     def _once(self, name: str, at_first: Fact, find: Callable[[PublisherFactory[Any]], Fact]) -> Fact:
         # Owned by the thread that runs the checks: side by side, `settings` and this are called before they begin.
         keeper: Any = self if vars(self) else type(self)
+        name += os.environ.get("PYTEST_CURRENT_TEST", "").partition("[")[2]  # under other parameters it is another one
         if name not in vars(keeper):
             setattr(keeper, name, at_first)  # while it is found, and where it can't be
             setattr(keeper, name, find(self))

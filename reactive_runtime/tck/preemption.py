@@ -21,6 +21,8 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
+from reactive_runtime.tck.environment import KIT
+
 __all__ = ["HeldCall"]
 
 _TOUCHES = (
@@ -29,7 +31,6 @@ _TOUCHES = (
 )  # fmt: skip
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITE = ("site-packages", "dist-packages")
-_KIT = os.path.dirname(__file__) + os.sep
 
 
 class HeldCall:
@@ -81,7 +82,7 @@ class HeldCall:
     def _before(self, frame: FrameType | None) -> None:
         """Called on the traced thread before each instruction that touches something."""
         while frame is not None and frame.f_code is not HeldCall._run.__code__:
-            if frame.f_code.co_filename.startswith(_KIT):
+            if frame.f_code.co_filename.startswith(KIT):
                 return  # the kit's own signals, and whatever they call: they hold the kit's lock
             frame = frame.f_back
         if self._step == self._at:
@@ -95,7 +96,7 @@ class HeldCall:
 def _touching(code: CodeType) -> frozenset[int]:
     """The offsets of the instructions to step through; none, where the code is not under test."""
     file = code.co_filename
-    if file.startswith(_KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
+    if file.startswith(KIT) or (file.startswith(_LIBRARY) and not any(part in file for part in _SITE)):
         return frozenset()
     return frozenset(item.offset for item in dis.get_instructions(code) if item.opname.startswith(_TOUCHES))
 

@@ -8,14 +8,15 @@ with.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, cast
-from unittest import SkipTest
+from unittest import SkipTest, TestCase
 
-from reactive_runtime.tck.environment import ConformanceError, NotVerified, TestEnvironment, described
+from reactive_runtime.tck.environment import ConformanceError, NotVerified, TestEnvironment, described, outside
 from reactive_runtime.tck.settings import TIMEOUTS, VARIABLES, Settings
 
 __all__ = ["Check", "Outcome", "Skipped", "Verification", "check", "untested"]
@@ -88,13 +89,37 @@ class Verification:
     call_timeout: float | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """A check that is overridden stays a check."""
+        """A check that is overridden stays a check. What would lose checks, or pass them unjudged, is refused.
+
+        Raises:
+            TypeError: The class is a `unittest.TestCase` too, or what overrides a check is no method to be called.
+        """
+        __tracebackhide__ = True
         super().__init_subclass__(**arguments)
-        for name, own in list(vars(cls).items()):
+        if issubclass(cls, TestCase):
+            raise TypeError(
+                f"{cls.__qualname__} is a verification and a unittest.TestCase: as such, none of its checks would run."
+                " Leave TestCase out: pytest runs the checks, and so does reactive-runtime tck package.module:name"
+            )
+        kit = __name__.rpartition(".")[0]
+        ours = {name for base in cls.__mro__ if base.__module__.startswith(kit) for name in vars(base)}
+        for name in sorted(ours):
+            found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
+            own: Any = found[0]
+            if inspect.iscoroutinefunction(own) or inspect.isasyncgenfunction(own):
+                raise TypeError(
+                    f"{cls.__qualname__}.{name} is an async def, and the kit does not await it: define it with def"
+                )
+            marked = next((item for item in found if hasattr(item, "check")), None)
+            if marked is None or own is None or hasattr(own, "check"):
+                continue
+            if not inspect.isfunction(own) or inspect.isgeneratorfunction(own):
+                raise TypeError(
+                    f"{cls.__qualname__}.{name} overrides a check, and is no plain method: a call would judge nothing."
+                    " Define it with def, without yield; None leaves the check out"
+                )
             function: Any = own
-            marked: Any = next((vars(base)[name] for base in cls.__mro__[1:] if name in vars(base)), None)
-            if callable(own) and hasattr(marked, "check") and not hasattr(own, "check"):
-                function.check, function.__test__ = marked.check, True
+            function.check, function.__test__ = marked.check, True
 
     def configure(self: V, **settings: Any) -> V:
         """Set attributes by argument, before those of the class.
@@ -196,18 +221,26 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
     def decorate(body: Callable[[V, TestEnvironment], object]) -> Callable[[V], None]:
         item = _check_of(body.__name__, rule)
 
-        @functools.wraps(body)
-        def run(self: V) -> None:
-            __tracebackhide__ = True
+        def judge(self: V) -> None:
             env = TestEnvironment(rule, self.settings())
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:
+                outside(failure)  # it may be shown as the context of the next one
                 if plain and failure.missing:
                     self._plain_run(plain)
                 if item.may_be_left_out and not failure.observed:
                     raise NotVerified(f"optional, and not met: {failure}") from failure
                 raise
+
+        @functools.wraps(body)
+        def run(self: V) -> None:
+            __tracebackhide__ = True
+            try:
+                return judge(self)
+            except Exception as error:
+                failed = outside(error)
+            raise failed
 
         del run.__wrapped__  # its signature is its own: a test without fixtures
         marked = cast(_Marked, run)

@@ -108,7 +108,7 @@ def test_a_factory_that_makes_no_publisher_breaks_no_rule_and_the_command_exits_
     assert done.returncode == 2
     assert "there is nothing to judge" in done.stdout
     assert re.search(r"UNABLE   test_mine:nothing: \d+ checks could not be made: failed: create_publisher", done.stderr)
-    assert "which is no Publisher: it has no subscribe" in done.stderr
+    assert "returned a coroutine, and nothing awaits it: define it with def, not async def" in done.stderr
 
 
 @pytest.mark.parametrize(
