@@ -315,7 +315,7 @@ class TestEnvironment:
             while thread.is_alive():
                 thread.join(self.settings.default_poll_timeout)
                 if (hanging := self._hanging()) is not None and thread.is_alive():
-                    outcome = [hanging]
+                    outcome = [self._judged(hanging)]  # a breach may be why: an element that was not requested
                     break
         finally:
             self._close()

@@ -223,3 +223,17 @@ def test_a_must_that_is_broken_inside_an_optional_check_fails_it(check: str) -> 
     name = next(item.name for item in verification.checks() if item.name.startswith(check))
     result = outcome(verification, name)
     assert (result.status, result.rule) == ("failed", "2.12")
+
+
+def test_a_call_that_waits_for_an_element_without_demand_is_no_second_breach() -> None:
+    """The subscriber is busy in an element that it has not requested, inside `subscribe`: that is 1.1, not 1.9."""
+
+    class Pushes(Subscription):
+        def start(self) -> None:
+            self.add(1)
+            super().start()
+
+    verification = Publishers(type("Made", (Publisher,), {"subscription": Pushes})).configure(call_timeout=0.2)
+    result = outcome(verification, "extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere")
+    assert (result.status, result.rule) == ("failed", "1.1")
+    assert "still inside subscribe(subscriber)" not in result.why
