@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import pytest
@@ -14,10 +13,10 @@ import reactivex as rx
 from reactivex import operators as ops
 from reactivex.abc import DisposableBase
 from reactivex.disposable import SingleAssignmentDisposable
-from reactivex.scheduler import CurrentThreadScheduler, EventLoopScheduler, ThreadPoolScheduler
+from reactivex.scheduler import CurrentThreadScheduler, EventLoopScheduler
 from reactivex.subject import Subject
 
-from reactive_runtime import Emitter, Flow, hooks
+from reactive_runtime import MAX_DEMAND, Emitter, Flow, hooks
 from reactive_runtime.tck import Outcome, PublisherVerification
 from reactive_runtime.testing import Recorder, check
 from tck.page import PAGE, row_is
@@ -72,11 +71,6 @@ def pushed_to(observable: rx.Observable[Any], disposable: SingleAssignmentDispos
         disposable.disposable = observable.subscribe(*functions)
 
     CurrentThreadScheduler.singleton().schedule(subscribe)
-
-
-@cache
-def pool() -> ThreadPoolScheduler:
-    return ThreadPoolScheduler(4)
 
 
 LOOPS: list[EventLoopScheduler] = []
@@ -174,11 +168,6 @@ THEIRS = [
         lambda n: rx.concat(rx.from_iterable(range(n)), failed()),
         settings=BUSY,
     ),
-    Theirs(
-        "`range`, `observe_on` a `ThreadPoolScheduler`",
-        lambda n: rx.range(n).pipe(ops.observe_on(pool())),
-        lambda n: rx.concat(rx.range(n), failed()).pipe(ops.observe_on(pool())),
-    ),
     Theirs("a `Subject`, fed by one thread", fed, settings=BUSY),
     Theirs(
         "a `Subject`, fed by two threads",
@@ -246,6 +235,16 @@ def test_the_verdict_on_an_observable_is_that_of_the_page(theirs: Theirs) -> Non
     for rule, words in theirs.seen.items():
         assert any(item.rule == rule and words in item.why for item in found)
         assert f'{words}" ({rule})' in PAGE.read_text()
+
+
+def test_an_invalid_request_gets_no_answer() -> None:
+    """Of a stream without end, in which no element comes before the answer is due."""
+    endless = Theirs("`never`", lambda n: rx.never(), most=MAX_DEMAND, waits=0.2)
+    verification = Judged(endless, Pushed)
+    found = [verification.outcome(item) for item in verification.checks() if "required_spec309" in item.name]
+    assert {(item.status, item.rule) for item in found} == {("failed", "3.9")}
+    assert all("no on_error came" in item.why for item in found)
+    assert '"no on_error came" (3.9)' in PAGE.read_text()
 
 
 SERIAL = [item for item in THEIRS if item.name not in ("`never`", "a `Subject`, fed by two threads")]
