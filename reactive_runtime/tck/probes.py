@@ -153,7 +153,8 @@ class ManualSubscriber(Generic[T]):
 
     def _only_what_was_requested(self) -> None:
         if len(self.elements) > self.demand:
-            self.env.fault(f"{len(self.elements)} elements came, and {self.demand} were requested", "1.1")
+            came = f"{len(self.elements)} element{'s' if len(self.elements) > 1 else ''} came"
+            self.env.fault(f"{came}, and {self.demand} {'was' if self.demand == 1 else 'were'} requested", "1.1")
 
     def _not_without_end(self) -> None:
         """End the thread of a publisher that goes on and on; under the lock."""
@@ -302,10 +303,10 @@ class ManualSubscriber(Generic[T]):
         )
         self.env.due(self.completions, f"no on_complete came{self._end()}")
 
-    def expect_error(self, kind: type[BaseException] = BaseException) -> BaseException:
-        """Wait for `on_error` with an exception of this `kind`."""
+    def expect_error(self, kind: type[BaseException] = BaseException, rule: str = "") -> BaseException:
+        """Wait for `on_error` with an exception of this `kind`; `rule` demands it, or else the check's own."""
         self.env.happens(lambda: self.ends)
-        self.env.due(self.errors, f"no on_error came{self._end()}")
+        self.env.due(self.errors, f"no on_error came{self._end()}", rule)
         error = self.errors[0]
         self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due")
         return error

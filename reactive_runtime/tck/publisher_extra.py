@@ -90,6 +90,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         """After the `on_error` that answers `request(0)`, requests are answered with no signal."""
         subscriber = self._subscribe(env, self._publisher(env, 10), may_fail=True)
         subscriber.request(0)
+        subscriber.expect_error(rule="3.9")
         self._nothing_after_on_error(env, subscriber)
 
     def _nothing_after_on_error(self, env: TestEnvironment, subscriber: ManualSubscriber[T]) -> None:
@@ -132,7 +133,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         env.silence(lambda: subscriber.ends)
         env.check(not subscriber.ends, "a terminal signal came after a cancel from inside the last on_next")
 
-    @check("1.10")
+    @check("1.10", plain=1)
     def extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called(self, env: TestEnvironment) -> None:
         """Each of ten subscribers gets an element, an end or a refusal."""
         publisher = self._publisher(env, 1)
@@ -144,7 +145,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             env.due(subscriber.count, f"subscriber {number} got neither an element nor an end nor a refusal")
             subscriber.cancel()
 
-    @check("1.10")
+    @check("1.10", plain=1)
     def extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription(
         self, env: TestEnvironment
     ) -> None:
@@ -162,12 +163,12 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         )
         env.check(len(subscriber.elements) <= 2, f"{len(subscriber.elements)} elements came, and 2 were requested")
 
-    @check("3.4")
+    @check("3.4", plain=1)
     def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
         """A request returns while `on_next` runs on another thread."""
         self._returns_while_busy(env, "request", lambda subscriber: subscriber.ask(1))
 
-    @check("3.5")
+    @check("3.5", plain=1)
     def extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
         """A cancel returns while `on_next` runs on another thread."""
         self._returns_while_busy(env, "cancel", lambda subscriber: subscriber.quit())

@@ -134,7 +134,7 @@ THEIRS = [
         Fed,
         Fed,
         most=10_000,
-        why=f"{ANSWERS}; it holds all elements that were not requested, and 3.17 needs 2³¹ - 1 of them",
+        why="it holds all elements that were not requested, and 3.17 needs 2³¹ - 1 of them",
     ),
 ]
 

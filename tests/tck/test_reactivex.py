@@ -159,7 +159,7 @@ THEIRS = [
         rx.range,
         lambda n: rx.concat(rx.range(n), failed()),
         settings=BUSY,
-        seen={"1.1": "1 elements came, and 0 were requested"},
+        seen={"1.1": "1 element came, and 0 were requested"},
     ),
     Theirs("`of`", lambda n: rx.of(*range(n)), lambda n: rx.concat(rx.of(*range(n)), failed()), settings=BUSY),
     Theirs(
