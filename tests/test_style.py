@@ -67,6 +67,50 @@ def test_a_page_has_none_of_the_words(page: Path) -> None:
     assert found(prose(page.read_text())) == []
 
 
+SPAN = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:e\.g|i\.e|vs)\.")
+"""What may have a full stop that ends no sentence."""
+
+SECOND = re.compile(r"[.!?][\"')\]*]*\s+(?=[A-Z`*\[(\"])")
+
+
+def crowded(page: str) -> list[str]:
+    """The lines of a page that hold more than one sentence, or part of one that goes on below."""
+    lines = [SPAN.sub(lambda span: re.sub(r"[.!?]", ",", span[0]), line) for line in prose(page).splitlines()]
+    plain = [re.match(r"\s*(?:[-*] |\d+\. )?[\w`*\[(\"'“]", line) is not None for line in lines]
+    below = [False] * len(lines)  # whether a line goes on with the paragraph of the line before
+    for number in range(1, len(lines)):
+        item = re.match(r"\s*(?:[-*] |\d+\. )", lines[number])
+        below[number] = plain[number] and plain[number - 1] and item is None
+    found = []
+    for number, line in enumerate(lines):
+        text = re.sub(r"^\s*\d+\. ", "", line)
+        if plain[number] and SECOND.search(text):
+            found.append(f"line {number + 1} has more than one sentence: {line.strip()[:80]}")
+        if below[number] and not re.search(r"[.!?:][\"')\]*”]*$", lines[number - 1].rstrip()):
+            found.append(f"line {number} goes on below: {lines[number - 1].strip()[:80]}")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_page_has_one_sentence_a_line(page: Path) -> None:
+    assert crowded(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("One. Two.", 1),
+        ("One `a. B` and e.g. this.", 0),
+        ("One goes\non.", 1),
+        ("- One.\n- Two\n- three", 0),
+        ("| A. B |", 0),
+        ("See:\nthis.\n\n```\nA. B\n```", 0),
+    ],
+)
+def test_a_line_of_two_sentences_is_found(page: str, lines: int) -> None:
+    assert len(crowded(page)) == lines
+
+
 @pytest.mark.parametrize("file", MODULES, ids=str)
 def test_a_module_has_none_of_the_words(file: Path) -> None:
     assert found(file.read_text()) == []
