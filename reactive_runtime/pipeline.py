@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._texts import shown
 from reactive_runtime.flow import Flow, Operators
 
 __all__ = ["Pipeline"]
@@ -68,7 +69,7 @@ class Pipeline(Generic[A, B]):
         empty: Any = Pipeline()
         made: object = check_callable("Pipeline.of", "fn", fn)(empty)
         if not isinstance(made, Pipeline):
-            raise TypeError(f"Pipeline.of: fn returned {made!r}, and not what the operators of its argument make")
+            raise TypeError(f"Pipeline.of: fn returned {shown(made)}, and not what the operators of its argument make")
         return made
 
     def __call__(self, flow: Flow[A], /) -> Flow[B]:

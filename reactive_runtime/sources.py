@@ -20,6 +20,7 @@ from reactive_runtime._core.flow_source import (
     foreign,
 )
 from reactive_runtime._core.step import Each, Step, describe
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Sources:
         """
         if any(element is None for element in elements):
             raise TypeError("just: None is not an element (2.13)")
-        title = f"just({', '.join(builtins.map(repr, elements))})"
+        title = f"just({', '.join(builtins.map(shown, elements))})"
         return flow_of(IterableSource(title, lambda: elements, single=len(elements) == 1, synchronous=True))
 
     @staticmethod
@@ -450,7 +451,7 @@ class Sources:
             state = initial
             while (made := fn(state)) is not None:
                 if not (isinstance(made, tuple) and len(made) == 2):
-                    raise TypeError(f"generate: {describe(fn)} must return a pair or None, not {made!r}")
+                    raise TypeError(f"generate: {describe(fn)} must return a pair or None, not {shown(made)}")
                 element, state = made
                 yield element
 

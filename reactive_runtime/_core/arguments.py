@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
+from reactive_runtime._texts import shown
+
 __all__ = [
     "PREFETCH",
     "When",
@@ -85,7 +87,8 @@ def failures(operator: str, when: When) -> Callable[[Exception], object]:
         return lambda failure: isinstance(failure, classes)  # type: ignore[arg-type]  # they are classes
     if isinstance(when, type | tuple) or not callable(when):
         raise TypeError(
-            f"{operator}: when must be a class of exceptions, a tuple of them, or a function of the error, not {when!r}"
+            f"{operator}: when must be a class of exceptions, a tuple of them, or a function of the error,"
+            f" not {shown(when)}"
         )
     return check_callable(operator, "when", when)
 
@@ -136,7 +139,7 @@ def _what(value: object) -> str:
 def one_of(operator: str, argument: str, choices: tuple[str, ...], value: S) -> S:
     """`value`, or ValueError where it is none of `choices`."""
     if value not in choices:
-        raise ValueError(f"{operator}: {argument} must be one of {', '.join(choices)}, not {value!r}")
+        raise ValueError(f"{operator}: {argument} must be one of {', '.join(choices)}, not {shown(value)}")
     return value
 
 

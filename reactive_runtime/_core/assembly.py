@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
+from reactive_runtime._texts import shown
+
 __all__ = [
     "AssemblyLocation",
     "an_exception",
@@ -58,7 +60,7 @@ def an_exception(error: BaseException) -> Exception:
     elif isinstance(error, Exception):
         return error
     else:
-        fault = RuntimeError(f"a user's code raised {error!r}, which is no Exception: it ends the stream")
+        fault = RuntimeError(f"a user's code raised {shown(error)}, which is no Exception: it ends the stream")
     fault.__cause__ = error
     _note_as(error, fault)
     return fault

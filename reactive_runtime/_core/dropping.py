@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import exits, primitives
+from reactive_runtime._texts import shown
 
 __all__ = ["Dropped", "Handler", "captured", "log_dropped", "raised", "set_handler"]
 
@@ -169,7 +170,7 @@ def _heard(listen: Callable[[Any], object], element: object) -> None:
     try:
         listen(element)
     except BaseException as error:
-        raised(f"do_on_discard raised on {element!r}", error)
+        raised(f"do_on_discard raised on {shown(element)}", error)
 
 
 _downstream: Final[ContextVar[Listeners]] = ContextVar("discards", default=())

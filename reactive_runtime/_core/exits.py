@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.naming import executor_name
+from reactive_runtime._texts import shown
 
 __all__ = [
     "Unwinding",
@@ -133,7 +134,7 @@ def handed_over(executor: Executor, task: Callable[[], Any]) -> Future[Any]:
     """`executor.submit(task)`. TypeError where that is no executor: it returns something else than a Future."""
     future: Any = executor.submit(task)
     if not hasattr(future, "add_done_callback"):
-        raise TypeError(f"{executor_name(executor)}.submit returned {future!r}, and must return a Future")
+        raise TypeError(f"{executor_name(executor)}.submit returned {shown(future)}, and must return a Future")
     return future  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,7 @@ from reactive_runtime._core.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
 from reactive_runtime._core.ownership import owner_only
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
 
 __all__ = ["IterablePollable", "Pollable", "paced"]
@@ -199,4 +200,4 @@ class IterablePollable(Pollable):
         try:
             close()
         except BaseException as error:
-            dropping.raised(f"closing the source's iterator {iterator!r} raised", error)
+            dropping.raised(f"closing the source's iterator {shown(iterator)} raised", error)

@@ -28,6 +28,7 @@ from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_ele
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
@@ -39,8 +40,8 @@ _END: Final = object()
 def invalid_demand(n: object) -> Exception:
     """What `request(n)` is answered with where `n` is not valid (3.9)."""
     if isinstance(n, bool) or not isinstance(n, int):
-        return TypeError(f"request({n!r}): demand is an int of at least 1, not a {type(n).__name__} (3.9)")
-    return ValueError(f"request({n}): demand is at least 1, and adds up (3.9)")
+        return TypeError(f"request({shown(n)}): demand is an int of at least 1, not a {type(n).__name__} (3.9)")
+    return ValueError(f"request({shown(n)}): demand is at least 1, and adds up (3.9)")
 
 
 class PulledSubscription(DrainContext):

@@ -18,6 +18,7 @@ from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed, Upstream
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
+from reactive_runtime._texts import shown
 
 __all__ = ["waited_for"]
 
@@ -73,7 +74,7 @@ def _above(upstream: Upstream | None, otherwise: str, depth: int) -> str:
         return otherwise
     if type(above).__module__.partition(".")[0] == _PACKAGE:
         return repr(above)
-    return f"a publisher that is not of this package: its subscription is {above!r}"
+    return f"a publisher that is not of this package: its subscription is {shown(above)}"
 
 
 def _inners(combinator: Combinator, drain: DrainContext, depth: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from reactive_runtime._core import dropping
 from reactive_runtime._core.combinator import END, PENDING, Elements
 from reactive_runtime._core.exits import contained
 from reactive_runtime._operators._concurrency import Bounded
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Tasks(Bounded):
 
     def given(self, flight: Flight, number: int) -> str:
         """What the result of that number was made of, for a message."""
-        return f"{reprlib.repr(flight.element)} at index {flight.index} of the source"
+        return f"{shown(flight.element)} at index {flight.index} of the source"
 
     def where(self) -> str:
         """What the calls run on."""

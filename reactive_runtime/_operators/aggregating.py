@@ -13,6 +13,7 @@ from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime._operators.filtering import MISSING
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -406,7 +407,9 @@ class _Reduce(_Fold[T, S]):
     def on_next(self, element: T) -> None:
         self.so_far = element if self.so_far is MISSING else self.fn(self.so_far, element)
         if self.so_far is None:
-            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+            raise TypeError(
+                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
+            )
 
     def on_complete(self) -> Iterator[S]:
         if self.so_far is not MISSING:
@@ -560,4 +563,4 @@ class _Contains(_Fold[T, bool]):
         yield False
 
     def __str__(self) -> str:
-        return f"contains({self.wanted!r})"
+        return f"contains({shown(self.wanted)})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -21,6 +20,7 @@ from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._coroutines import Coroutines
 from reactive_runtime._operators._tasks import Flight, Tasks
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class _Calls(Tasks):
 
     def given(self, flight: Flight, number: int) -> str:
         chunk = f", element {number + 1} of a chunk of {len(flight.element)}" if self.chunk > 1 else ""
-        return f"{reprlib.repr(flight.element[number])} at index {flight.index + number} of the source{chunk}"
+        return f"{shown(flight.element[number])} at index {flight.index + number} of the source{chunk}"
 
     def pulled(self, outer: InnerSubscription) -> Any:
         while (news := outer.next_signal()) is not PENDING and news is not END:
@@ -245,7 +245,7 @@ def _apply(fn: Callable[[Any], Any], elements: list[Any], *, far: bool) -> Outco
             made.append(fn(element))
         except BaseException as error:
             if len(elements) > 1:
-                _note(error, f"for element {number} of a chunk of {len(elements)}: {reprlib.repr(element)}")
+                _note(error, f"for element {number} of a chunk of {len(elements)}: {shown(element)}")
             if not made or (interrupts(error) and not far):  # as it is, with what the executor adds to it
                 raise
             if far:  # what is pickled has no traceback

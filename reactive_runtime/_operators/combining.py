@@ -20,6 +20,7 @@ from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import CombinatorSource, as_flow, combinator_flow
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         if builtins.any(element is None for element in elements):
             raise TypeError("start_with: None is not an element (2.13)")
-        title = f"start_with({', '.join(builtins.map(repr, elements))})"
+        title = f"start_with({', '.join(builtins.map(shown, elements))})"
         return combinator_flow(title, lambda: _StartWith(elements, self), self)
 
     @staticmethod

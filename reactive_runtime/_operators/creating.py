@@ -21,6 +21,7 @@ from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.multicaster import EmitResult
 from reactive_runtime._core.step import describe
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
+from reactive_runtime._texts import shown
 
 if TYPE_CHECKING:
     import asyncio
@@ -362,7 +363,7 @@ class _OfFuture(Combinator):
 
     def waits_for(self) -> str:
         """See `Combinator.waits_for`."""
-        return f"its future, {self.future!r}"
+        return f"its future, {shown(self.future)}"
 
     def wake(self) -> None:
         """The future is done."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from reactive_runtime._core.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -612,7 +613,7 @@ class _DefaultIfEmpty(Step[T, T]):
             yield self.default
 
     def __str__(self) -> str:
-        return f"default_if_empty({self.default!r})"
+        return f"default_if_empty({shown(self.default)})"
 
 
 class _IgnoreElements(Step[T, T]):

@@ -20,6 +20,7 @@ from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime._operators._coroutines import Coroutines
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
@@ -351,7 +352,7 @@ class _OfPublishers(Bounded):
             raise self.fault(
                 TypeError(
                     f"{self.title}: {describe(self.fn)} must return a publisher, not {type(publisher).__name__},"
-                    f" for {element!r}"
+                    f" for {shown(element)}"
                 )
             )
         flow = as_flow(self.title, "the result", publisher)

@@ -24,6 +24,7 @@ from reactive_runtime._core.flow_source import combinator_flow
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._group_flow import Given, Group
 from reactive_runtime._operators._group_source import Split
+from reactive_runtime._texts import shown
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
@@ -153,14 +154,16 @@ class _GroupBy(Split):
             return group, False
         if len(self.open_groups) >= self.groups and not self.forsaken:
             raise self.fault(
-                OverflowError(f"{self.title}: {self.groups} groups are open, and {key!r} would be one more (groups=)")
+                OverflowError(
+                    f"{self.title}: {self.groups} groups are open, and {shown(key)} would be one more (groups=)"
+                )
             )
         return Group(self, key, self.prefetch), True
 
     def full(self, group: Group) -> Exception:
         return self.fault(
             OverflowError(
-                f"{self.title}: {self.prefetch} elements wait in group {group.key!r}, and it has no subscriber:"
+                f"{self.title}: {self.prefetch} elements wait in group {shown(group.key)}, and it has no subscriber:"
                 " consume every group, or take fewer at a time (flat_map's concurrency at least the number of groups)"
             )
         )
@@ -172,7 +175,7 @@ class _GroupBy(Split):
             self.again.extendleft((group.key, element) for element in reversed(elements))
 
     def given(self, group: Group) -> Any:
-        return group.key, group.flow(f"group({group.key!r})")
+        return group.key, group.flow(f"group({shown(group.key)})")
 
 
 class _Window(Split):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from operator import length_hint
@@ -13,6 +12,7 @@ from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import flow_type
 from reactive_runtime._core.step import STOP, Each, Step, describe
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
@@ -487,7 +487,9 @@ class _Map(_OfFunction[T, R]):
     def on_next(self, element: T) -> Each[R]:
         result = self.fn(element)
         if result is None:
-            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+            raise TypeError(
+                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
+            )
         yield result
 
 
@@ -497,7 +499,9 @@ class _StarMap(_OfFunction[tuple[Any, ...], R]):
     def on_next(self, element: tuple[Any, ...]) -> Each[R]:
         result = self.fn(*element)
         if result is None:
-            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+            raise TypeError(
+                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
+            )
         yield result
 
 
@@ -608,7 +612,7 @@ def _none_among(step: str, items: Any, iterator: Iterator[Any], element: object)
     left = length_hint(iterator, -1)
     there = isinstance(items, Sized) and iterator is not items and left >= 0
     at = f" at index {len(items) - left - 1}" if there else ""
-    return TypeError(f"{step}: None came out{at} for {reprlib.repr(element)}, and None is not an element (2.13)")
+    return TypeError(f"{step}: None came out{at} for {shown(element)}, and None is not an element (2.13)")
 
 
 def _not_iterable(step: str, value: object, error: TypeError) -> TypeError:
@@ -666,7 +670,9 @@ class _Scan(Step[T, S]):
     def on_next(self, element: T) -> Each[S]:
         so_far = self.fn(self.so_far, element)
         if so_far is None:
-            raise TypeError(f"{self}: the function returned None for {element!r}, and None is not an element (2.13)")
+            raise TypeError(
+                f"{self}: the function returned None for {shown(element)}, and None is not an element (2.13)"
+            )
         self.so_far = so_far
         yield so_far
 
@@ -721,7 +727,7 @@ class _EndWith(Step[T, T]):
             yield element
 
     def __str__(self) -> str:
-        return f"end_with({', '.join(builtins.map(repr, self.elements))})"
+        return f"end_with({', '.join(builtins.map(shown, self.elements))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -757,7 +763,7 @@ class _Denoticed(Step[Notification[T], T]):
         if element.error is not None:
             raise element.error
         if element.element is None:
-            raise TypeError(f"{self}: {element!r} has no element")
+            raise TypeError(f"{self}: {shown(element)} has no element")
         yield element.element
 
     def upstream_demand(self, n: int) -> int:

@@ -32,6 +32,7 @@ from typing import (
     get_type_hints,
 )
 
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class Elements:
                 values.append(pick(element))
             except (KeyError, AttributeError, TypeError, IndexError) as error:
                 if not (nullable and isinstance(element, Mapping) and element.keys() <= set(self._schema.names)):
-                    raise self._misfit(place, name, f"{_shown(element)} has no such field") from error
+                    raise self._misfit(place, name, f"{shown(element)} has no such field") from error
                 values.append(None)
         return values
 
@@ -231,11 +232,11 @@ class Elements:
         for place, element in enumerate(elements):
             if not _is_series(type(element)):
                 raise SparkError(
-                    f"{self._what}: element {self._seen + place}: {_shown(element)} is no sequence, as the first was"
+                    f"{self._what}: element {self._seen + place}: {shown(element)} is no sequence, as the first was"
                 )
             if len(element) != many:
                 raise SparkError(
-                    f"{self._what}: element {self._seen + place}: {_shown(element)} has {len(element)} values, and the"
+                    f"{self._what}: element {self._seen + place}: {shown(element)} has {len(element)} values, and the"
                     f" schema {many} fields"
                 )
 
@@ -250,7 +251,7 @@ class Elements:
                     pa.array([value], field.type)
                 except (pa.ArrowException, TypeError, ValueError, OverflowError) as misfit:
                     kind = type(value).__name__
-                    why = f"{_shown(value)} ({kind}) is no {field.type}: {_first_line(misfit)}"
+                    why = f"{shown(value)} ({kind}) is no {field.type}: {_first_line(misfit)}"
                     raise self._misfit(place, field.name, why) from misfit
             raise SparkError(f"{self._what}: field {field.name!r}: {_first_line(error)}") from error
         if column.null_count and not field.nullable:
@@ -264,8 +265,3 @@ class Elements:
 
 def _is_series(kind: type) -> bool:
     return issubclass(kind, Sequence) and not issubclass(kind, str | bytes)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, one_of
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.picklable import Scope
@@ -237,7 +238,7 @@ class _Taken:
             for frame in reversed(list(_frames(item))):
                 for value in frame.values():
                     if id(value) in numbers:
-                        return f"row {numbers[id(value)]} {_shown(value)}"
+                        return f"row {numbers[id(value)]} {shown(value)}"
             item = item.__cause__
         return f"one of the first {self.count} rows"
 
@@ -248,11 +249,6 @@ def _frames(error: BaseException) -> Iterator[dict[str, Any]]:
         if not inspect.getmodule(trace.tb_frame) or trace.tb_frame.f_globals.get("__name__") != __name__:
             yield trace.tb_frame.f_locals
         trace = trace.tb_next
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def _with_notes(error: BaseException) -> str:

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 from unittest import SkipTest
 
+from reactive_runtime import _texts
 from reactive_runtime.rules import RULES
 from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
@@ -383,11 +384,7 @@ def outside(error: E) -> E:
 
 def shown(value: object) -> str:
     """`value` in a few characters; never raises."""
-    try:
-        text = repr(value)
-    except BaseException as error:
-        text = f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    return _cut(text, 60)
+    return _texts.shown(value, 60, BaseException)
 
 
 def described(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
 
 __all__ = ["HelperPublisher"]
@@ -68,9 +69,11 @@ class _Counting:
         self._sent = 0  # the owner's
 
     def request(self, n: int, /) -> None:
+        valid = isinstance(n, int) and not isinstance(n, bool) and n >= 1
+        fault = None if valid else ValueError(f"request({shown(n)}): demand is an int of at least 1 (3.9)")
         with self._lock:
-            if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-                self._fault = ValueError(f"request({n!r}): demand is an int of at least 1 (3.9)")
+            if fault is not None:
+                self._fault = fault
             else:
                 self._demand = min(self._demand + n, MAX_DEMAND)  # 3.17
             if self._owned:

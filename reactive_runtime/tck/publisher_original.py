@@ -52,14 +52,14 @@ class OriginalPublisherChecks(PublisherFactory[T]):
         """The setting `max_elements_from_publisher` is an int from 0 to MAX_DEMAND."""
         most: Any = self.max_elements_from_publisher
         valid = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MAX_DEMAND
-        env.check(valid, f"max_elements_from_publisher is {most!r}, and has to be an int from 0 to MAX_DEMAND")
+        env.check(valid, f"max_elements_from_publisher is {shown(most)}, and has to be an int from 0 to MAX_DEMAND")
 
     @check("3.3")
     def required_validate_bounded_depth_of_on_next_and_request_recursion(self, env: TestEnvironment) -> None:
         """The setting `bounded_depth_of_on_next_and_request_recursion` is an int from 1."""
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion
         valid = isinstance(depth, int) and not isinstance(depth, bool) and depth >= 1
-        env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {depth!r}, and has to be an int from 1")
+        env.check(valid, f"bounded_depth_of_on_next_and_request_recursion is {shown(depth)}, and has to be an int ≥ 1")
 
     @check("1.1")
     def required_spec101_subscription_request_must_result_in_the_correct_number_of_produced_elements(

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reactive_runtime._texts import shown
+
 __all__ = ["Settings"]
 
 VARIABLES = {
@@ -93,7 +95,7 @@ GROWS = {
 
 def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ValueError(f"{name}: a number of seconds above 0 is needed, not {value!r}")
+        raise ValueError(f"{name}: a number of seconds above 0 is needed, not {shown(value)}")
     return float(value)
 
 

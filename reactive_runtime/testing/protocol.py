@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from reactive_runtime import rules
+from reactive_runtime import _texts, rules
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -34,12 +34,8 @@ class Breach(NamedTuple):
 
 
 def shown(value: object) -> str:
-    """The value as a text, in bounds. Its `__repr__` is foreign: call this without a lock."""
-    try:
-        text = repr(value)
-    except Exception:
-        return f"<{type(value).__name__}, whose repr raises>"
-    return text if len(text) <= TEXT else f"{text[:TEXT]}…"
+    """The value as a text, in bounds."""
+    return _texts.shown(value, TEXT)
 
 
 def described(signal: str, value: object) -> str:
