@@ -55,6 +55,10 @@ BRIEF = 0.05
 """Seconds that a call may take without being mentioned."""
 
 
+FACTORY_TIMES = 5
+"""So many times `call_timeout` a factory may take: it may compute, or fill a buffer, and breaks no rule by that."""
+
+
 class ConformanceError(AssertionError):
     """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
 
@@ -348,12 +352,14 @@ class TestEnvironment:
         return failure
 
     def _hanging(self) -> ConformanceError | None:
-        limit = self.settings.call_timeout
         with self.lock:
             now = time.monotonic()
             for call in self._calls.values():
+                factory = call.rule == FACTORY
+                limit = self.settings.call_timeout * (FACTORY_TIMES if factory else 1)
+                sets = f"{FACTORY_TIMES} times call_timeout" if factory else "call_timeout"
                 if now - max(call.since, self._last_signal) > limit:
-                    seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; call_timeout)"
+                    seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
                     return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
         return None
 

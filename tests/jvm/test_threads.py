@@ -121,40 +121,21 @@ def test_no_crossing_keeps_its_thread(jvm: Any, crossing: Callable[[Any], Callab
     assert java_threads() - before == set()
 
 
-class AtTheEnd(threading.local):
-    """The last values of a thread are dropped when it ends, in the order in which it got them."""
-
-    probe: Any = None
-
-
-class Probe:
-    """Whether its thread is attached when it is dropped; and detaches it."""
-
-    def __init__(self, found: list[bool]) -> None:
-        self.found = found
-        self.thread = java_thread()  # a look-up attaches
-
-    def __del__(self) -> None:
-        self.found.append(bool(self.thread.isAttached()))
-        self.thread.detach()
-
-
 def test_a_thread_that_was_attached_before_is_left_attached(jvm: Any) -> None:
-    (first, second) = (jvm.from_java(subscriber) for subscriber in subscribers_of_java(2))
-    found: list[bool] = []
-    local = AtTheEnd()
+    """Java knows it when it has ended: the bridge detaches what the bridge attached."""
+    left = {}
+    for before in (True, False):
+        view = jvm.from_java(*subscribers_of_java(1))
+        there = java_threads()
 
-    def call(view: Any, *, before: bool) -> None:
-        if before:
-            java_thread()
-        Flow.just(1).subscribe(view)
-        local.probe = Probe(found)  # dropped after what the bridge keeps
+        def call(view: Any = view, before: bool = before) -> None:
+            if before:
+                java_thread()  # a look-up attaches
+            Flow.just(1).subscribe(view)
 
-    for view, before in ((first, True), (second, False)):
-        thread = threading.Thread(target=call, args=(view,), kwargs={"before": before})
-        thread.start()
-        thread.join()
-    assert found == [True, False]
+        on_short_threads([call])
+        left[before] = len(java_threads() - there)
+    assert left == {True: 1, False: 0}
 
 
 def test_a_thread_detaches_itself_and_no_other(jvm: Any) -> None:
