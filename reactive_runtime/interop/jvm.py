@@ -206,6 +206,7 @@ class _JavaSubscriber:
         self._subscriber: Subscriber[Any] | None = subscriber
         self._weak: Callable[[], Subscriber[Any] | None] = _no_subscriber
         self._late: Subscriber[Any] = _GONE
+        self._subscribed = False  # serial signals own it (1.3)
         self._api: Api = api
 
     def _receiver(self) -> Subscriber[Any]:
@@ -228,8 +229,11 @@ class _JavaSubscriber:
     def onSubscribe(self, subscription: Any) -> None:  # noqa: N802
         _not_null(subscription, "onSubscribe(null)")
         subscriber = self._receiver()
+        # To cancel a second subscription (2.5) is not the end of the first.
+        release = _nothing_to_release if self._subscribed else self._release
+        self._subscribed = True
         with _Raising():
-            subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), self._release))
+            subscriber.on_subscribe(_SubscriptionView(_as(self._api, "Subscription", subscription), release))
 
     def onNext(self, element: Any) -> None:  # noqa: N802
         _not_null(element, "onNext(null)")
@@ -280,6 +284,10 @@ def _no_subscriber() -> None:
     """What a weak reference gives when its target is gone."""
 
 
+def _nothing_to_release() -> None:
+    """What the end of a subscription releases that its subscriber did not take."""
+
+
 class _JavaProcessor(_JavaPublisher, _JavaSubscriber):
     """A processor of Python behind the Java interface."""
 
@@ -324,9 +332,18 @@ class _View:
     """Something of Java behind a Python interface."""
 
     def __del__(self) -> None:
-        """Hold the thread attached: on one that is not, JPype drops a Java object here, and keeps it there for ever."""
-        if jpype.isJVMStarted():
-            _entering_java(attach=True)
+        """Drop the Java object on an attached thread: one that is not, JPype attaches for that, for ever.
+
+        The garbage collector may call this on any thread, also on one that ends, and has been detached: so the thread
+        is detached again at once.
+        """
+        if not jpype.isJVMStarted():
+            return
+        thread = _java_thread()
+        if not thread.isAttached():
+            thread.attachAsDaemon()
+            vars(self).clear()
+            thread.detach()
 
 
 class _PublisherView(_View):
@@ -448,16 +465,10 @@ def _java_thread() -> Any:
     return jpype.JClass("java.lang.Thread")
 
 
-def _entering_java(*, attach: bool = False) -> None:
-    """A call into Java follows, to which JPype attaches the thread, for good. A thread that is attached now is left so.
-
-    `attach`: what follows is no call.
-    """
-    thread = _java_thread()
-    if not thread.isAttached():
+def _entering_java() -> None:
+    """A call into Java follows, to which JPype attaches the thread, for good. A thread that is attached now is left so."""
+    if not _java_thread().isAttached():
         _here.detaching = _Detaching()
-        if attach:
-            thread.attachAsDaemon()
 
 
 # -- elements -------------------------------------------------------------------------------------------------

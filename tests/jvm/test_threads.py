@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +37,11 @@ def subscribers_of_java(count: int) -> list[Any]:
 
 
 def on_short_threads(calls: Iterable[Callable[[], object]]) -> None:
-    """Make each call on a thread of its own, which ends then; eight at a time."""
+    """Make each call on a thread of its own, which ends then; eight at a time.
+
+    JPype attaches a thread on which the garbage collector drops an object of Java: here, those of other tests.
+    """
+    gc.collect()
     todo = list(calls)
     for first in range(0, len(todo), 8):
         threads = [threading.Thread(target=call) for call in todo[first : first + 8]]
@@ -138,6 +143,27 @@ def test_a_thread_that_was_attached_before_is_left_attached(jvm: Any) -> None:
     assert left == {True: 1, False: 0}
 
 
+class Kept(threading.local):
+    """What a thread keeps to its end."""
+
+    view: Any = None
+
+
+def test_a_thread_that_drops_an_object_of_java_at_its_very_end_is_left_detached(jvm: Any) -> None:
+    """Values of a thread are dropped one after the other, and what detaches it is one of them."""
+    views = [jvm.from_java(subscriber) for subscriber in subscribers_of_java(4)]
+    before_it, after_it = Kept(), Kept()
+
+    def call() -> None:
+        before_it.view = views.pop()
+        Flow.just(1).subscribe(before_it.view)
+        after_it.view = views.pop()
+
+    there = java_threads()
+    on_short_threads([call, call])
+    assert java_threads() - there == set()
+
+
 def test_a_thread_detaches_itself_and_no_other(jvm: Any) -> None:
     """What detaches a thread is dropped by another one, as happens in the child of a fork."""
     held: list[Any] = []
@@ -193,3 +219,48 @@ def test_threads_of_java_are_not_detached_inside_of_a_call(jvm: Any) -> None:
     Flow.from_publisher(jvm.from_java(numbers)).map(lambda n: n + 1).subscribe(jvm.from_java(subscriber))
     assert subscriber.await_(int(PATIENCE), jpype.JClass("java.util.concurrent.TimeUnit").SECONDS)
     assert [int(n) for n in subscriber.values()] == list(range(1, 1_001))
+
+
+def test_a_second_subscription_that_is_cancelled_does_not_release_the_subscriber_of_the_first(jvm: Any) -> None:
+    """The Java side alone refers to the subscriber, and its publisher calls onSubscribe twice (2.5, 2.12)."""
+    import jpype
+
+    subscribed: list[Any] = []
+    elements: list[Any] = []
+
+    class Twice:
+        def subscribe(self, subscriber: Any) -> None:
+            subscribed.append(subscriber)
+            for _ in range(2):
+                subscriber.onSubscribe(jpype.JProxy("java.util.concurrent.Flow$Subscription", inst=Idle()))
+
+    class Idle:
+        def request(self, n: Any) -> None: ...
+        def cancel(self) -> None: ...
+
+    twice = jpype.JProxy("java.util.concurrent.Flow$Publisher", inst=Twice())
+    publisher = jvm.from_java(jpype.JClass("org.reactivestreams.FlowAdapters").toPublisher(twice))
+    publisher.subscribe(CancelsTheSecond(elements))
+    gc.collect()
+    subscribed[0].onNext(1)
+    assert elements == [1]
+
+
+class CancelsTheSecond:
+    """Keeps its first subscription."""
+
+    def __init__(self, elements: list[Any]) -> None:
+        self.elements = elements
+        self.subscription: Any = None
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if self.subscription is None:
+            self.subscription = subscription
+        else:
+            subscription.cancel()
+
+    def on_next(self, element: Any, /) -> None:
+        self.elements.append(element)
+
+    def on_error(self, error: BaseException, /) -> None: ...
+    def on_complete(self) -> None: ...
