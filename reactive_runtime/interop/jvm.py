@@ -466,7 +466,7 @@ def _java_thread() -> Any:
 
 
 def _entering_java() -> None:
-    """A call into Java follows, to which JPype attaches the thread, for good. A thread that is attached now is left so."""
+    """A call into Java follows, for which JPype attaches the thread, for good; one that is attached is left so."""
     if not _java_thread().isAttached():
         _here.detaching = _Detaching()
 
