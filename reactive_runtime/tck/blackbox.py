@@ -88,11 +88,11 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.13")
     def extra_spec213_blackbox_must_refuse_none_after_elements_have_come(self, env: TestEnvironment) -> None:
-        """After elements, `on_next(None)` and `on_error(None)` raise TypeError."""
+        """After elements, each signal with None raises TypeError."""
         stage = self._after_elements(env, 3)
         if not stage.publisher.cancels:
-            stage.must_refuse_none("on_next")
-            stage.must_refuse_none("on_error")
+            for method in ("on_next", "on_error", "on_subscribe"):
+                stage.must_refuse_none(method)
 
     @check("2.13")
     def extra_spec213_blackbox_must_refuse_none_for_its_first_subscription(self, env: TestEnvironment) -> None:
@@ -106,13 +106,25 @@ class SubscriberBlackboxVerification(ElementFactory[T]):
 
     @check("2.4")
     def extra_spec204_blackbox_must_not_request_after_the_end(self, env: TestEnvironment) -> None:
-        """The subscriber is given all that it requested, and is at rest; after `on_complete` it requests nothing."""
-        stage = self._after_elements(env, 5)
-        stage.publisher.rest()
-        requests = len(stage.publisher.requests)
-        stage.publisher.send_completion()
-        more = env.silence(lambda: len(stage.publisher.requests))
-        env.check(not more, f"after on_complete it called request({shown(stage.publisher.requests[requests:][:1])})")
+        """The subscriber is given all that it requested, and is at rest; after each end it requests nothing."""
+        for error in (None, TckError()):
+            stage = self._after_elements(env, 5)
+            stage.publisher.rest()
+            requests = stage.publisher.requests
+            before = len(requests)
+            stage.publisher.send_end(error)
+            env.silence(lambda requests=requests: len(requests))  # type: ignore[misc]
+            env.check(len(requests) == before, f"after the end it called request({shown(requests[before:][:1])})")
+
+    @check("2.5")
+    def extra_spec205_blackbox_must_keep_its_subscription_when_a_second_one_comes_later(
+        self, env: TestEnvironment
+    ) -> None:
+        """After an element a second subscription is cancelled, and the first one is not."""
+        stage = self._after_elements(env, 1)
+        cancelled = stage.publisher.cancels
+        stage.cancels_a_second_subscription()
+        env.check(stage.publisher.cancels == cancelled, "the first subscription was cancelled")
 
     @check("2.7")
     def extra_spec207_blackbox_must_call_its_subscription_serially(self, env: TestEnvironment) -> None:

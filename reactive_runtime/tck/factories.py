@@ -44,13 +44,15 @@ class Work:
     """How often they wait for `default_no_signals_timeout`, in which nothing comes."""
 
 
-WORK = Work(subscriptions=139, elements=340, silences=50)
+WORK = Work(subscriptions=148, elements=374, silences=50)
 """All checks of a publisher, and what is tried before them, but for those of `LONG_WORK`; a test counts again."""
 
 LONG_WORK = {
     "stochastic_spec103_must_signal_on_methods_sequentially": Work(100, 1_000, 0),
     "extra_spec101_a_large_request_must_be_met_to_the_element": Work(1, 4_999, 2),
+    "extra_spec105_a_long_stream_must_give_each_of_its_elements": Work(2, 1_003, 0),
     "extra_spec308_no_demand_may_be_lost_between_two_requests": Work(STEPS, 3 * STEPS, 0),
+    "extra_spec308_no_demand_may_be_lost_where_a_request_leaves": Work(STEPS, 2 * STEPS, 0),
     "extra_spec103_two_requests_at_once_must_not_signal_at_once": Work(STEPS, 2 * STEPS, 0),
 }
 """The checks that do as much as they can in `LONG_ENOUGH` seconds, and what they do of a quick publisher."""
@@ -121,6 +123,10 @@ class PublisherFactory(Verification, Generic[T]):
         The publisher of a hot source, of one subscriber, or of elements that are dealt out, need not.
         """
         return self._once("_anew", False, _tried)
+
+    def _ends_a_second(self) -> bool:
+        """Whether a second subscriber is refused, or comes after the end of a hot stream; tried once."""
+        return self._once("_second", False, _refused)
 
     def _once(self, name: str, at_first: Fact, find: Callable[[PublisherFactory[Any]], Fact]) -> Fact:
         # Owned by the thread that runs the checks: side by side, `settings` and this are called before they begin.
@@ -221,6 +227,24 @@ def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
         env.run(body)
     took = [after - before for before, after in pairwise(steps)]
     return max(took[:1], default=0.0), max(took[1:], default=0.0)
+
+
+def _refused(factory: PublisherFactory[Any]) -> bool:
+    """Whether a second subscriber that does nothing wrong hears the end instead of an element."""
+    env = TestEnvironment("1.11", factory.settings())
+    both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
+
+    def body() -> None:
+        publisher = factory._publisher(env, min(3, factory.max_elements_from_publisher))
+        for subscriber in both:
+            factory._connect(env, publisher, subscriber)
+        for subscriber in both:
+            subscriber.request(1)
+        env.happens(both[1].was_signalled)
+
+    with contextlib.suppress(ConformanceError, NotVerified):
+        env.run(body)
+    return both[1].has_ended() and not both[1].elements
 
 
 def _tried(factory: PublisherFactory[Any]) -> bool:

@@ -127,6 +127,20 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         env.due(late.ends, "no on_error came to a subscriber that came after the error")
         env.check(not late.completions, "on_complete came to a subscriber that came after an error")
 
+    @check("2.3")
+    def extra_spec203_must_not_call_back_in_an_end_that_comes_before_its_subscribers(
+        self, env: TestEnvironment
+    ) -> None:
+        """Each end comes from upstream before any subscriber: nothing is called in it, and a subscriber hears it."""
+        for error in (None, TckError()):
+            bench = _Bench(self, env)
+            bench.publisher.send_end(error)
+            late = bench.subscribe(may_fail=True)
+            if not late.ends:
+                late.request(1)
+            env.happens(late.has_ended)
+            env.due(late.ends, "no end came to a subscriber that came after it", "1.5" if error is None else "1.4")
+
     @check("4.1")
     def extra_each_element_must_be_passed_on_as_it_is(self, env: TestEnvironment) -> None:
         """Each of ten elements of the upstream comes out, in order, and then the end."""
@@ -140,6 +154,19 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             bench.expect(one, bench.send_next())
         bench.publisher.send_completion()
         one.expect_completion()
+
+    @check("4.1")
+    def extra_a_cancel_of_one_subscriber_must_not_cancel_upstream_for_another(self, env: TestEnvironment) -> None:
+        """Of two subscribers one cancels: the subscription upstream is not cancelled, since the other one is there."""
+        self._needs_two_subscribers(env)
+        bench = _Bench(self, env)
+        one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
+        if one.ends or two.ends:
+            raise NotVerified("rule 4.1: the processor accepts one subscriber at a time")
+        one.cancel()
+        two.request(1)
+        env.silence(lambda: bench.publisher.cancels)
+        env.check(not bench.publisher.cancels, "the subscription upstream was cancelled, and a subscriber is left")
 
     @check("2.6")
     def extra_spec206_must_cancel_upstream_when_its_last_subscriber_was_refused(self, env: TestEnvironment) -> None:

@@ -25,6 +25,9 @@ T = TypeVar("T")
 LONG = 5_000
 """Elements of a stream that is long: longer than the batches in which publishers work."""
 
+MANY = 1_000
+"""Elements of a stream that are requested one by one."""
+
 
 class ExtraPublisherChecks(PublisherFactory[T]):
     """The checks whose names begin with `extra_`."""
@@ -163,6 +166,19 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         )
         env.check(len(subscriber.elements) <= 2, f"{len(subscriber.elements)} elements came, and 2 were requested")
 
+    @check("1.5", plain=3)
+    def extra_spec105_a_long_stream_must_give_each_of_its_elements(self, env: TestEnvironment) -> None:
+        """A thousand elements are requested one by one, or as many as come in two seconds: they come, and the end."""
+        most = self.max_elements_from_publisher
+        elements = max(1, min(self._as_many(MANY), most))
+        subscriber = self._subscribe(env, self._publisher(env, elements, completes=True))
+        until = time.monotonic() + LONG_ENOUGH
+        for _ in range(elements):
+            subscriber.request_next()
+            if time.monotonic() > until:
+                return
+        subscriber.request_end()
+
     @check("3.4", plain=1)
     def extra_spec304_request_must_return_while_the_subscriber_is_busy_elsewhere(self, env: TestEnvironment) -> None:
         """A request returns while `on_next` runs on another thread."""
@@ -173,22 +189,35 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         """A cancel returns while `on_next` runs on another thread."""
         self._returns_while_busy(env, "cancel", lambda subscriber: subscriber.quit())
 
-    def _returns_while_busy(self, env: TestEnvironment, name: str, call: Callable[[Any], object]) -> None:
-        """While one thread is inside `on_next`, another one calls."""
+    @check("3.4", plain=1)
+    def extra_spec304_a_request_of_one_subscriber_must_return_while_another_is_busy(self, env: TestEnvironment) -> None:
+        """A request of the second subscriber returns while the `on_next` of the first one runs on another thread."""
+        self._returns_while_busy(env, "request", lambda subscriber: subscriber.ask(1), of_another=True)
+
+    def _returns_while_busy(
+        self, env: TestEnvironment, name: str, call: Callable[[Any], object], *, of_another: bool = False
+    ) -> None:
+        """While one thread is inside `on_next`, another one calls; for the same subscriber, or for another."""
         if name == "request" and not self.requests_may_be_concurrent:
             raise NotVerified("rule 3.4: requests_may_be_concurrent is False")
         gate, returned = threading.Event(), threading.Event()
-        subscriber = self._subscribe(env, self._publisher(env, 3), then=_waiting_for(gate))
+        publisher = self._publisher(env, 3)
+        if of_another and self._ends_a_second():
+            raise NotVerified("rule 3.4: the publisher accepts one subscriber at a time")
+        subscriber = self._subscribe(env, publisher, then=_waiting_for(gate))
+        caller = self._subscribe(env, publisher) if of_another else subscriber
         first = threading.Thread(target=subscriber.ask, args=(1,), name="tck-first", daemon=True)
         first.start()
 
         def second() -> None:
-            call(subscriber)
+            call(caller)
             returned.set()
 
         try:
-            env.happens(lambda: subscriber.elements)
-            env.due(subscriber.elements, "an element was due")
+            came = env.happens(lambda: subscriber.elements)
+            if of_another and not came:
+                raise NotVerified(f"rule {env.rule}: the publisher waits for a request of each of its subscribers")
+            env.due(came, "an element was due")
             threading.Thread(target=second, name="tck-second", daemon=True).start()
             limit = min(env.settings.default_timeout, env.settings.call_timeout / 2)  # before it counts as hanging
             if not returned.wait(limit):
@@ -214,6 +243,25 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
         self._race(env, race, 2, "request(1) came while request(2) was being served")
 
+    @check("3.8", plain=2)
+    def extra_spec308_no_demand_may_be_lost_where_a_request_leaves(self, env: TestEnvironment) -> None:
+        """One request serves its element, and finds no more to do; another one comes before it has left.
+
+        The stream has two elements: they come, and one end.
+        """
+
+        def race(item: _Race[T]) -> bool:
+            item.gate.set()
+            item.held.start()
+            item.env.happens(lambda: item.held.reached or item.held.ended, env.settings.call_timeout)
+            reached = item.held.reached
+            item.first.start()
+            item.wait(lambda: item.first.ended)
+            item.held.release()
+            return reached
+
+        self._race(env, race, 1, "request(1) came while another request(1) was leaving", 2)
+
     @check("1.3", plain=4)
     def extra_spec103_two_requests_at_once_must_not_signal_at_once(self, env: TestEnvironment) -> None:
         """Both find the drain idle: one is held before it can say so, the other goes to work."""
@@ -231,7 +279,9 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
         self._race(env, race, 1, "two threads called request(1) at once")
 
-    def _race(self, env: TestEnvironment, race: Callable[[_Race[T]], bool], first: int, what: str) -> None:
+    def _race(
+        self, env: TestEnvironment, race: Callable[[_Race[T]], bool], first: int, what: str, elements: int = 6
+    ) -> None:
         """Hold a request(1) at each of its steps in turn, and let a request(`first`) by; all of it has to come.
 
         `race` returns whether it was held: else there are no further steps. Of a slow publisher, every n-th step
@@ -243,7 +293,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         while more:
             gate = threading.Event()
             subscriber = ManualSubscriber[T](env, then=_waiting_for(gate))
-            self._connect(env, self._publisher(env, 6), subscriber)
+            self._connect(env, self._publisher(env, elements), subscriber)
             item = _Race(env, subscriber, gate, step, first)
             try:
                 more = race(item)
@@ -277,6 +327,23 @@ class ExtraPublisherChecks(PublisherFactory[T]):
         env.happens(lambda: whole.ended, env.settings.call_timeout)
         subscriber.cancel()
         return max(1, math.ceil(whole.steps * cost / LONG_ENOUGH))
+
+    @check("3.17", plain=5)
+    def extra_spec317_a_request_of_the_most_must_add_up_with_others(self, env: TestEnvironment) -> None:
+        """MAX_DEMAND is requested while demand is left, before a request of 1, after one, and less 1: all comes."""
+        for first, *others in ((2, MAX_DEMAND), (MAX_DEMAND, 1), (1, MAX_DEMAND, 1), (MAX_DEMAND - 1,)):
+
+            def then(subscriber: ManualSubscriber[T], element: T, others: list[int] = others) -> None:
+                if len(subscriber.elements) == 1:
+                    for n in others:
+                        subscriber.ask(n)
+
+            subscriber = self._subscribe(env, self._publisher(env, 5, completes=True), then=then)
+            subscriber.request(first)
+            subscriber.arrive(5)
+            env.due(len(subscriber.elements) == 5, f"{len(subscriber.elements)} of 5 elements came")
+            subscriber.taken = 5
+            subscriber.expect_completion()
 
     @check("3.17", plain=10)
     def extra_spec317_demand_beyond_the_most_must_not_wrap(self, env: TestEnvironment) -> None:

@@ -6,6 +6,7 @@ The name of the class and its first line are what the table in docs/tck.md shows
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -626,6 +627,81 @@ class RequestWaits(_Holds):
     def add(self, n: int) -> None:
         with self.signalling:
             super().add(n)
+
+
+@breaks("extra_spec304_a_request_of_one_subscriber_must_return_while_another_is_busy")
+class OneLockForAll(Publisher):
+    """Holds one lock of the publisher while it signals to any subscriber."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        lock = threading.RLock()
+
+        class Locking(Subscription):
+            def drain(self) -> None:
+                with lock:
+                    super().drain()
+
+        self.subscription = Locking
+
+
+@breaks("extra_spec308_no_demand_may_be_lost_where_a_request_leaves")
+class LeavesUnlocked(Subscription):
+    """Finds under its lock that nothing is due, and leaves after that: what was requested meanwhile stays."""
+
+    def idle(self) -> Signal | None:
+        return None
+
+    def drain(self) -> None:
+        super().drain()
+        self.owned = False
+
+
+@breaks("extra_spec105_a_long_stream_must_give_each_of_its_elements")
+class LosesThe257th(Subscription):
+    """Loses the element after its first 256."""
+
+    def taken(self) -> Any:
+        self.sent += self.sent == 256
+        return super().taken()
+
+
+@breaks("extra_spec317_a_request_of_the_most_must_add_up_with_others")
+class BoundedAgain(Subscription):
+    """Takes a request after one of MAX_DEMAND for all that is requested."""
+
+    def add(self, n: int) -> None:
+        with self.lock:
+            self.demand = n if self.demand == MAX_DEMAND else min(self.demand + n, MAX_DEMAND)
+
+
+@breaks("extra_spec317_a_request_of_the_most_must_add_up_with_others")
+class NotTheMost(Subscription):
+    """Ignores a request of MAX_DEMAND while demand is left."""
+
+    def add(self, n: int) -> None:
+        if n != MAX_DEMAND or not self.demand:
+            super().add(n)
+
+
+@breaks("extra_spec312_a_cancel_of_one_subscriber_must_not_stop_another")
+class CancelsAll(Publisher):
+    """Cancels every subscription when one is cancelled."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        everyone: weakref.WeakSet[Subscription] = weakref.WeakSet()
+
+        class Cancelling(Subscription):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                everyone.add(self)
+
+            def cancel(self) -> None:
+                for item in tuple(everyone):
+                    super(Cancelling, item).cancel()
+
+        self.subscription = Cancelling
 
 
 @breaks("extra_spec305_cancel_must_return_while_the_subscriber_is_busy_elsewhere")
@@ -1624,6 +1700,30 @@ class AsksAfterTheEnd(sound.BlackboxSubscriber):
         threading.Timer(0.01, self.subscription.request, (1,)).start()
 
 
+@breaks("extra_spec204_blackbox_must_not_request_after_the_end")
+class AsksAfterAnError(sound.BlackboxSubscriber):
+    """Requests once more when the stream has failed, on another thread."""
+
+    def on_error(self, error: BaseException, /) -> None:
+        super().on_error(error)
+        threading.Timer(0.01, self.subscription.request, (1,)).start()
+
+
+@breaks("extra_spec205_blackbox_must_keep_its_subscription_when_a_second_one_comes_later")
+class IgnoresALaterOne(sound.BlackboxSubscriber):
+    """Cancels a second subscription before its first element only."""
+
+    heard = False
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self.heard = True
+
+    def again(self, subscription: Any) -> None:
+        if not self.heard:
+            super().again(subscription)
+
+
 @breaks("extra_spec207_blackbox_must_call_its_subscription_serially")
 class AsksOnTwoThreads(sound.BlackboxSubscriber):
     """Requests on two threads at once."""
@@ -1645,6 +1745,26 @@ class TellsTheFirst(sound.Processor):
 
     def ends(self) -> list[Signal]:
         return super().ends()[: 1 if self.failing else None]
+
+
+@breaks("extra_spec203_must_not_call_back_in_an_end_that_comes_before_its_subscribers")
+class CancelsInAnEarlyEnd(sound.Processor):
+    """Cancels upstream in an on_complete that comes before any subscriber."""
+
+    def on_complete(self) -> None:
+        if not self.ports:
+            self.upstream.cancel()
+        super().on_complete()
+
+
+@breaks("extra_a_cancel_of_one_subscriber_must_not_cancel_upstream_for_another")
+class OneLeavesAllLeave(sound.Processor):
+    """Cancels upstream when any of its subscribers cancels."""
+
+    def due(self) -> list[Signal]:
+        with self.lock:
+            leaving = any(port.cancelled for port in self.ports) and self.upstream is not None and not self.end
+        return [*([self.upstream.cancel] if leaving else []), *super().due()]
 
 
 @breaks("must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream")

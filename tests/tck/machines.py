@@ -504,6 +504,8 @@ class Passing(Listening):
         self.fate: tuple[Any, ...] | None = None
         self.inside = False  # lock; a signal is being passed on
         self.late: Callable[[], object] | None = None  # lock; what is signalled when that has returned
+        self.joining = False  # lock; its subscriber is inside on_subscribe
+        self.asked = 0  # lock; what was requested meanwhile, on whatever thread (1.3)
 
     def subscribe(self, subscriber: Any, /) -> None:
         if subscriber is None:
@@ -528,7 +530,14 @@ class Passing(Listening):
         self.state = {"new": "downstream", "upstream": "joined", "ended": "joined"}.get(self.state, self.state)
 
     def join(self, *_: Any) -> None:
+        with self.lock:
+            self.joining = True
         self.subscriber.on_subscribe(self)
+        with self.lock:
+            self.joining = False
+            asked, self.asked = self.asked, 0
+        if asked and self.state == "joined":
+            self.subscription.request(min(asked, MAX_DEMAND))
 
     def turn_away(self, subscriber: Any) -> None:
         Sources(None, 0, RuntimeError("one subscriber at a time")).subscribe(subscriber)
@@ -564,6 +573,10 @@ class Passing(Listening):
         self.subscriber.on_complete()
 
     def request_upstream(self, n: int) -> None:
+        with self.lock:
+            if self.joining:
+                self.asked += n
+                return
         self.subscription.request(n)
 
     def cancel_upstream(self, *_: Any) -> None:

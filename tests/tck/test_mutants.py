@@ -156,9 +156,11 @@ def test_the_table_of_the_docs_is_true() -> None:
     rows = []
     for kind in sound_machines():
         rules = Counter(rule for name, (_, rule) in FOUND.items() if kinds[name] == kind)
-        same = sum(of == kind and name not in FOUND for name, of in kinds.items())
+        left = [name for name, of in kinds.items() if of == kind and name not in FOUND]
+        same = sum(any(re.fullmatch(pattern, name) for pattern in SAME) for name in left)
         order = sorted(filter(None, rules), key=lambda rule: [int(part) for part in rule.split(".")])
-        rows.append(f"| {kind} | {rules.total()} | {same} | {', '.join(f'{rule}: {rules[rule]}' for rule in order)} |")
+        counts = f"{rules.total()} | {same} | {len(left) - same}"
+        rows.append(f"| {kind} | {counts} | {', '.join(f'{rule}: {rules[rule]}' for rule in order)} |")
     table_is("machines", rows)
 
 

@@ -23,6 +23,7 @@ DECLARED = {
     "requests_may_be_concurrent is False",
     "max_supported_subscribers is 1",
     "one subscriber at a time",
+    "waits for a request of each of its subscribers",
     "cancels, and requests nothing",
 }
 """Why a check that is not optional may be skipped: what the implementation declares, or is allowed to do."""
