@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from reactive_runtime import rules
 from reactive_runtime.testing.diagram import diagram
 from reactive_runtime.testing.records import Record
 from reactive_runtime.testing.reference import Finding, Reference, cut, in_order
@@ -42,7 +43,7 @@ class Violation:
     """The records before the breach, the breach, and some that followed."""
 
     def __str__(self) -> str:
-        head = f"rule {self.rule}: {RULES[self.rule]}\n  seen: {self.seen}"
+        head = f"rule {self.rule}: {RULES.get(self.rule) or rules.RULES[self.rule]}\n  seen: {self.seen}"
         where = f"  in subscription {self.subscription} of {self.scenario or self.run}, {self.count} time(s)"
         return "\n".join([head, where, diagram(self.around, self.first)] if self.around else [head, where])
 
@@ -92,6 +93,8 @@ class RuleChecker:
             self._follow(watched, record)
         for finding in watched.reference.feed(record):
             self._found(watched, record, finding)
+        if record.none:  # in memory alone, and so no row of the table
+            self._found(watched, record, Finding("2.13", f"{record.signal}(None)", 1, record))
 
     def _found(self, watched: _Watched, record: Record, finding: Finding) -> None:
         violation = watched.violations.get(finding.rule)
@@ -146,4 +149,9 @@ def _suspects(records: Sequence[Record], late_signals: int) -> Sequence[Record]:
         from reactive_runtime.judging.bulk import suspects
     except ImportError:  # of numpy or pyarrow, which are optional
         return records
-    return suspects(records, late_signals)
+    of_columns = suspects(records, late_signals)
+    of_none = {(record.run, record.subscription) for record in records if record.none}
+    if not of_none:
+        return of_columns
+    found = {id(record) for record in of_columns}
+    return [record for record in records if id(record) in found or (record.run, record.subscription) in of_none]

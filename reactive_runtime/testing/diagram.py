@@ -20,6 +20,8 @@ __all__ = ["diagram", "said"]
 
 def said(record: Record) -> str:
     """A signal in a few words: `request(1)`."""
+    if record.none:
+        return f"{record.signal}(None)"
     if record.signal == Signal.REQUEST:
         return f"request({'?' if record.n is None else record.n})"
     if record.signal == Signal.ON_NEXT:

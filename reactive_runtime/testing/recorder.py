@@ -67,6 +67,10 @@ KEPT: Final = 1_000
 """Subscribers that can't be referred to weakly, and are kept for what is signalled to them late."""
 
 
+NONE: Final = False
+"""The value of a signal whose argument was None (2.13): no int, and JSON can have it."""
+
+
 class Row(NamedTuple):
     """A signal as it is recorded; `Recorder.record_of` makes a `Record` of it."""
 
@@ -360,6 +364,7 @@ class Recorder:
             error,
             depth,
             metadata.late_signals,
+            value is NONE,
         )
 
     def drawn(self) -> int:
@@ -548,10 +553,11 @@ class _Recorded:
             raise
         finally:
             rows, buffer.drawing = buffer.rows, True
-            if error is None and (n is not None or signal != REQUEST):
+            value = NONE if arguments and arguments[0] is None and signal != REQUEST else None
+            if error is None and value is None and (n is not None or signal != REQUEST):
                 rows.append(_pack(number, signal, n or 0, begin, draw(), begin_ns, now(), depth))
             else:
-                rows.append((number, signal, n, begin, draw(), begin_ns, now(), None, error, depth))
+                rows.append((number, signal, n, begin, draw(), begin_ns, now(), value, error, depth))
             buffer.call = outer  # after the row is there
             buffer.drawing = drawing  # as it was at the beginning: each call inside has put it back
             if len(rows) >= CHUNK:
@@ -610,10 +616,10 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             error = f"raised {_text(raised)}"
             raise
         finally:
-            value: int = element if type(element) is int else _value(element)  # type: ignore[assignment]
+            value = element if type(element) is int else _value(element)
             rows, buffer.drawing = buffer.rows, True
             end, end_ns = draw(), now()
-            if error is None:
+            if error is None and value is not NONE:
                 try:
                     rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
                 except StructError:  # it is an int beyond 64 bits
@@ -686,6 +692,8 @@ def _n(n: Any) -> int | None:
 
 def _value(element: object) -> int:
     """An element that is no plain int: as an int where it is one of a subclass, else its hash."""
+    if element is None:
+        return NONE
     if isinstance(element, int):
         return int.__int__(element)
     try:

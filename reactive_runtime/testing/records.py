@@ -70,7 +70,7 @@ class SubscriptionMetadata:
 
 
 class Record(NamedTuple):
-    """One signal of one subscription, from its beginning to its end. The fields are columns of a trace (`COLUMNS`)."""
+    """One signal of one subscription, from its beginning to its end. The fields but `none` are columns of a trace."""
 
     run: str
     scenario: str
@@ -89,7 +89,7 @@ class Record(NamedTuple):
     begin_ns: int
     end_ns: int | None
     value: int | None
-    """`on_next`: the element where it is an int, of any size, else its hash (0 where it has none)."""
+    """`on_next`: the element where it is an int, of any size, else its hash (0 where it has none). Of None: None."""
     error: str | None
     """`on_error`: the error; any signal: what it raised to its caller."""
     depth: int | None = 0
@@ -97,12 +97,14 @@ class Record(NamedTuple):
     recorded."""
     late_signals: int | None = None
     """As in `SubscriptionMetadata`."""
+    none: bool = False
+    """A signal that has returned, or raised: its argument was None (2.13). A trace on disk has no column for it."""
 
 
 LARGE: Final = "large_value"
 """The column of a trace that has the elements which are ints beyond 64 bits; `value` has none for them."""
 
-COLUMNS: Final = (*Record._fields, LARGE)
+COLUMNS: Final = (*(name for name in Record._fields if name != "none"), LARGE)
 """The columns of a trace."""
 
 _LONG: Final = 1_000

@@ -116,7 +116,7 @@ def _compute() -> Any:
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a trace: the fields of `Record`, and `large_value`, in which ints beyond 64 bits are.
+    """The columns of a trace: the fields of `Record` but `none`, and `large_value`, in which ints beyond 64 bits are.
 
     Returns:
         The Arrow schema, with the version of the columns in its metadata.
@@ -168,7 +168,7 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     for at in range(0, len(records), _BLOCK):
         some = records[at : at + _BLOCK]
         # Not zip(*some): its iterators, one a record, would each count for the garbage collection.
-        cells: list[Any] = [list(map(itemgetter(place), some)) for place in range(len(Record._fields))]
+        cells: list[Any] = [list(map(itemgetter(place), some)) for place in range(_FIELDS)]
         value, large = _values(cells[_VALUE])
         cells[_VALUE] = value
         arrays = [pa.array(of, field.type) for of, field in zip([*cells, large], known_as, strict=True)]
@@ -176,6 +176,9 @@ def table_of(records: Sequence[Record]) -> pyarrow.Table:
     table: pyarrow.Table = pa.Table.from_batches(blocks, schema=known_as)
     return table
 
+
+_FIELDS: Final = len(COLUMNS) - 1
+"""Fields of a record that are columns: the first of them."""
 
 _VALUE: Final = Record._fields.index("value")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -262,3 +263,72 @@ def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monke
     with pytest.raises(AssertionError, match=rf"^{signal}: the subscriber's on_subscribe has not begun \(1\.9\)"):
         SIGNALLED[signal](publisher)
     assert sink.signals == []
+
+
+class Noneful:
+    """Signals None (2.13)."""
+
+    def __init__(self, signal: str) -> None:
+        self.signal = signal
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        if self.signal != "on_subscribe":
+            subscriber.on_subscribe(self)
+        getattr(subscriber, self.signal)(None)
+
+    def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class Refusing(Sink):
+    """Answers None as a subscriber has to."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        if subscription is None:
+            raise TypeError("None")
+        super().on_subscribe(subscription)
+
+    def on_next(self, element: Any, /) -> None:
+        raise TypeError("None")
+
+    def on_error(self, error: BaseException, /) -> None:
+        raise TypeError("None")
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
+@pytest.mark.parametrize("kind", [Sink, Refusing])
+@pytest.mark.parametrize("signal", ["on_subscribe", "on_next", "on_error"])
+def test_none_is_seen_by_the_recorder_and_named_by_the_checker(
+    signal: str, kind: type[Sink], many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if many:  # as of a large trace: by columns first
+        monkeypatch.setattr("reactive_runtime.testing.checker.MANY", 0)
+    recorder = Recorder()
+    with suppress(TypeError, AttributeError):
+        recorder.wrap(Noneful(signal)).subscribe(kind())
+    recorder.wrap(Flow.just(0)).subscribe(Sink())
+    found = [violation for violation in check(recorder.records()) if violation.rule == "2.13"]
+    assert [(violation.subscription, violation.count, violation.seen) for violation in found] == [
+        (0, 1, f"{signal}(None)")
+    ]
+    assert ">>" in str(found[0])
+    assert str(found[0]).startswith("rule 2.13: ")
+
+
+def test_a_test_publisher_that_signals_none_is_found_by_a_recorder() -> None:
+    publisher: TestPublisher[int] = TestPublisher("2.13")
+    recorder = Recorder()
+    recorder.wrap(publisher, ascending=True).subscribe(Sink(demand=2))
+    publisher.emit(1, 2)
+    assert [(found.rule, found.count) for found in check(recorder.records())] == [("2.13", 2)]
+
+
+def test_an_error_whose_text_is_none_is_no_none() -> None:
+    class NoneError(Exception):
+        def __repr__(self) -> str:
+            return "None"
+
+    recorder = Recorder()
+    recorder.wrap(Flow.error(NoneError())).subscribe(Sink())
+    assert check(recorder.records()) == []

@@ -25,7 +25,7 @@ from reactive_runtime import Flow
 from reactive_runtime.errors import MissingDependencyError, TraceError
 from reactive_runtime.judging import judge_runs
 from reactive_runtime.stress.worker import rows_of
-from reactive_runtime.testing import Chunk, Record, Recorder, check
+from reactive_runtime.testing import Chunk, Record, Recorder, TestPublisher, check
 from reactive_runtime.testing import trace as module
 from reactive_runtime.testing.records import COLUMNS, CUT
 from reactive_runtime.testing.trace import (
@@ -451,7 +451,8 @@ def test_a_large_value_that_is_no_int_is_named(tmp_path: Path) -> None:
 
 
 def test_the_columns_are_the_fields_of_a_record_and_one_for_large_values() -> None:
-    assert tuple(schema().names) == COLUMNS == (*Record._fields, "large_value")
+    assert tuple(schema().names) == COLUMNS == (*Record._fields[:-1], "large_value")
+    assert Record._fields[-1] == "none"
 
 
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
@@ -627,3 +628,26 @@ def test_bytes_that_changed_are_noticed_where_values_still_can_be_read_from_them
         except TraceError:
             noticed += 1
     assert noticed > tried / 2
+
+
+def test_an_element_of_none_has_no_value_on_disk(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path, "run")
+    numbers: TestPublisher[int] = TestPublisher("2.13")
+    writer.recorder().wrap(numbers).subscribe(Sink(demand=1))
+    numbers.emit(7)
+    numbers.fail(OSError())
+    writer.close()
+    assert [(record.signal, record.value) for record in read_trace(tmp_path) if record.signal == "on_next"] == [
+        ("on_next", None)
+    ]
+
+
+def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
+    chunks: list[Chunk] = []
+    recorder = Recorder("run", chunks.append)
+    numbers: TestPublisher[int] = TestPublisher("2.13")
+    recorder.wrap(numbers).subscribe(Sink(demand=1))
+    numbers.emit(7)
+    recorder.flush()
+    rows = [tuple(row) for chunk in chunks for row in json.loads(json.dumps(rows_of(chunk)))]
+    assert [record.signal for record in (recorder.record_of(0, row) for row in rows) if record.none] == ["on_next"]
