@@ -26,11 +26,11 @@ thousands of packed rows. What has an error, or no number where there should be 
 
 What is kept alive: the subscription that a subscriber gets here refers to what stands before the subscriber. So a
 publisher that refers to a subscriber weakly when its stream is over still reaches the recorder with what it signals
-late, as long as the subscriber has its subscription. Subscribers that can't be referred to weakly are kept by the
-recorder, the last `KEPT` whose stream is over, until they are settled. Where the subscriber is an object of Java, its
-subscription does not refer to what stands before it: the two would keep each other for ever. The bridge to Java asks
-for what is `recorded_in_its_place`, and the publisher of Java keeps that: a late signal is recorded also where the
-subscriber is gone, and goes to the hook of what is dropped.
+late, as long as the subscriber has its subscription. Subscribers that have it no more, or can't be referred to weakly,
+are kept by the recorder, the last `KEPT` whose stream is over, until they are settled. Where the subscriber is an
+object of Java, its subscription does not refer to what stands before it: the two would keep each other for ever. The
+bridge to Java asks for what is `recorded_in_its_place`, and the publisher of Java keeps that: a late signal is recorded
+also where the subscriber is gone, and goes to the hook of what is dropped.
 
 Cost: less than a microsecond a signal, the files included (`benchmarks/recorder.py`).
 """
@@ -64,7 +64,7 @@ TEXT: Final = 1_000
 """Characters that are kept of an error."""
 
 KEPT: Final = 1_000
-"""Subscribers that can't be referred to weakly, and are kept for what is signalled to them late."""
+"""Subscribers that are kept for what is signalled to them late."""
 
 
 NONE: Final = False
@@ -144,9 +144,10 @@ class Recorder:
     It keeps rows, until they are with the sink, and a few fields of each subscription. What a publisher signals late,
     after the end or a cancel, is recorded as well, also where the publisher refers to its subscriber only weakly from
     then on. For that, what stands before the subscriber is kept by the subscription that the subscriber has. Of
-    subscribers that can't be referred to weakly (`__slots__` without `__weakref__`) the recorder keeps the last 1,000
-    whose stream is over, until `settle`. Any other subscriber can be collected when its publisher has released it. Of a
-    subscriber of Java with a publisher of Java, late signals are recorded, and go to the hook of what is dropped.
+    subscribers that have not kept it, or can't be referred to weakly (`__slots__` without `__weakref__`), the recorder
+    keeps the last 1,000 whose stream is over, until `settle`. Any other subscriber can be collected when its publisher
+    has released it. Of a subscriber of Java with a publisher of Java, late signals are recorded, and go to the hook of
+    what is dropped.
 
     Args:
         run: The name of the run, in every record.
@@ -583,8 +584,24 @@ class RecordedPublisher(Generic[T]):
         return number
 
 
+class _Link(ref["_RecordedSubscription"]):
+    """A subscription that keeps what stands before its subscriber. A collection of both together does not call back."""
+
+    __slots__ = ("kept",)
+
+    kept: ref[_RecordedSubscriber[Any]]
+
+
+def _dropped(link: ref[Any]) -> None:
+    """The subscriber has its subscription no more."""
+    assert isinstance(link, _Link)
+    recorded = link.kept()
+    if recorded is not None:
+        recorded._dropped()
+
+
 class _RecordedSubscriber(_Recorded, Generic[T]):
-    __slots__ = ("__weakref__", "_on_next", "_over", "_subscriber")
+    __slots__ = ("__weakref__", "_links", "_on_next", "_over", "_subscriber")
 
     def __init__(
         self, recorder: Recorder, number: int, subscriber: Subscriber[T], on_next: Callable[[T], object]
@@ -593,10 +610,15 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         self._subscriber = subscriber
         self._on_next = on_next
         self._over = False  # True from the first end or cancel on; two that come at once both write it
+        self._links: list[_Link] = []  # to each subscription; each operation on it is atomic
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         # 2.13: a None is for the subscriber to answer.
         recorded = None if subscription is None else _RecordedSubscription(self, subscription)
+        if recorded is not None and type(self._subscriber).__weakrefoffset__ and not self.is_foreign:
+            link = _Link(recorded, _dropped)
+            link.kept = ref(self)
+            self._links.append(link)
         self._call(ON_SUBSCRIBE, self._subscriber.on_subscribe, None, None, recorded)
 
     def on_next(self, element: T, /) -> None:
@@ -661,10 +683,17 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         self._over = True
         if not type(self._subscriber).__weakrefoffset__:
             self._recorder._late.append(self)
+        else:
+            self._dropped()
+
+    def _dropped(self) -> None:
+        """Where no subscription keeps this from now on, the recorder does."""
+        if self._over and self._links and all(link() is None for link in self._links):
+            self._recorder._late.append(self)
 
 
 class _RecordedSubscription(_Recorded):
-    __slots__ = ("_subscriber", "_subscription")
+    __slots__ = ("__weakref__", "_subscriber", "_subscription")
 
     def __init__(self, subscriber: _RecordedSubscriber[Any], subscription: Subscription) -> None:
         super().__init__(subscriber._recorder, subscriber._number)

@@ -619,6 +619,57 @@ def test_a_late_end_is_recorded_of_a_publisher_that_refers_to_its_subscriber_wea
     assert [item.rule for item in check(recorder.records())] == ["1.7"]
 
 
+class Careless(Slotted):
+    """Does not keep its subscription, and can be referred to weakly."""
+
+
+class Dropping(Sink):
+    """Keeps its subscription up to the end."""
+
+    def on_complete(self) -> None:
+        super().on_complete()
+        self.__dict__.pop("subscription", None)
+
+
+class Cancelling(Sink):
+    """Cancels, and drops its subscription."""
+
+    def on_subscribe(self, subscription: Any, /) -> None:
+        subscription.cancel()
+
+
+@pytest.mark.parametrize("kind", [Careless, Dropping])
+def test_a_late_end_is_recorded_of_a_subscriber_without_its_subscription(kind: type[Any]) -> None:
+    recorder, publisher, subscriber = Recorder(), Weakly(), kind()
+    recorder.wrap(recorder.wrap(publisher)).subscribe(subscriber)
+    publisher.complete()
+    gc.collect()
+    publisher.complete()
+    assert [(item.rule, item.subscription) for item in check(recorder.records())] == [("1.7", 1), ("1.7", 0)]
+    heard = subscriber.heard if kind is Careless else [signal[0] for signal in subscriber.signals]
+    assert heard == ["on_subscribe", "on_complete", "on_complete"]
+
+
+def test_signals_after_a_cancel_are_recorded_of_a_subscriber_without_its_subscription() -> None:
+    recorder, publisher, sink = Recorder(), Weakly(), Cancelling()
+    recorder.wrap(publisher).subscribe(sink)
+    gc.collect()
+    publisher.complete()
+    assert [item.rule for item in check(recorder.records())] == ["1.8"]
+
+
+def test_a_subscriber_without_its_subscription_is_collected_when_it_is_settled() -> None:
+    recorder, publisher, sink = Recorder(), Weakly(), Cancelling()
+    recorder.wrap(publisher).subscribe(sink)
+    left = weakref.ref(sink)
+    del sink
+    gc.collect()
+    assert left() is not None
+    recorder.settle()
+    gc.collect()
+    assert left() is None
+
+
 def test_a_late_end_is_recorded_by_each_of_two_recorders() -> None:
     recorder, publisher, sink = Recorder(), Weakly(), Sink(demand=0)
     recorder.wrap(recorder.wrap(publisher)).subscribe(sink)
