@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, shown
+from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, meeting, shown
 
 __all__ = ["Probe"]
 
@@ -146,11 +147,17 @@ class _Between(Generic[T]):
         self._probe._found(f"{breach}; {self._check.history()}")
 
     def _signal(self, signal: str, *arguments: Any) -> None:
+        self._pass_on(partial(self._call, signal), signal, *arguments)
+
+    def _call(self, signal: str, *arguments: Any) -> None:
+        getattr(self._subscriber, signal)(*arguments)
+
+    def _pass_on(self, call: Callable[..., object], signal: str, *arguments: Any) -> None:
         breach = self._check.begin(signal, *arguments)
         if breach is not None:
             self._breaks(breach)
         try:
-            getattr(self._subscriber, signal)(*arguments)
+            call(*arguments)
         except Exception as error:
             self._raised.error = error
             raise
@@ -169,6 +176,10 @@ class _Between(Generic[T]):
 
     def on_complete(self) -> None:
         self._signal("on_complete")
+
+    def meeting_in_on_next(self, both: primitives.Barrier) -> Callable[[Any], object]:
+        """See `reactive_runtime.testing.protocol.meeting`."""
+        return partial(self._pass_on, meeting(self._subscriber, both), "on_next")
 
     def asked(self, n: Any) -> None:
         self._check.request(n)

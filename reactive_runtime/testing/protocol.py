@@ -14,7 +14,7 @@ from reactive_runtime import _texts, rules
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["Breach", "SubscriptionCheck", "described", "is_valid", "shown"]
+__all__ = ["Breach", "SubscriptionCheck", "described", "is_valid", "meeting", "shown"]
 
 HISTORY: Final = 100
 """Signals that are kept to be shown, the last of all."""
@@ -47,6 +47,20 @@ def described(signal: str, value: object) -> str:
 def is_valid(n: object) -> TypeGuard[int]:
     """Whether a request asks for something: its argument is an int, no bool, from 1 (3.9)."""
     return isinstance(n, int) and not isinstance(n, bool) and n > 0
+
+
+def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object]:
+    """An `on_next` of `subscriber` in which two threads meet: a recorder or a probe has noted that both have begun."""
+    noted = getattr(type(subscriber), "meeting_in_on_next", None)
+    if noted is not None:
+        inside: Callable[[Any], object] = noted(subscriber, both)
+        return inside
+
+    def on_next(element: Any) -> None:
+        both.wait()
+        subscriber.on_next(element)
+
+    return on_next
 
 
 class SubscriptionCheck:

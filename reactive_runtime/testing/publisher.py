@@ -8,7 +8,7 @@ from reactive_runtime import rules
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import not_none
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
-from reactive_runtime.testing.protocol import is_valid, shown
+from reactive_runtime.testing.protocol import is_valid, meeting, shown
 
 __all__ = ["TestPublisher"]
 
@@ -26,7 +26,8 @@ class TestPublisher(Generic[T]):
     `on_error` (3.9); where a signal is under way, behind that. One rule may be broken:
 
     - "1.1": elements go out without demand.
-    - "1.3": each element goes out twice at the same time, on two threads.
+    - "1.3": each element goes out twice at the same time, on two threads. They meet inside of a `Recorder` or a
+      `Probe`, which sees both, and right before `on_next` of any other subscriber, where a quick one may not.
     - "1.7": elements and ends go out after the end.
     - "1.8": elements and ends go out after a cancel.
     - "1.9": there is no `on_subscribe`.
@@ -248,13 +249,8 @@ class _Driven(Generic[T]):
         if self._breaks != "1.3":
             self._signal("on_next", element)
             return
-        both = primitives.Barrier(2)
-
-        def signal() -> None:
-            both.wait()
-            self._subscriber.on_next(element)
-
-        threads = [primitives.Thread(target=signal) for _ in range(2)]
+        on_next = meeting(self._subscriber, primitives.Barrier(2))
+        threads = [primitives.Thread(target=on_next, args=(element,)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

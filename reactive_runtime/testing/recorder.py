@@ -48,6 +48,7 @@ from weakref import ref
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
+from reactive_runtime.testing.protocol import meeting
 from reactive_runtime.testing.records import CUT, Record, Signal, SubscriptionMetadata
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
@@ -675,6 +676,11 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         if inner is not None:  # it is recorded twice
             instead = inner(self._subscriber, instead)
         return _RecordedSubscriber(self._recorder, self._number, instead, instead.on_next)
+
+    def meeting_in_on_next(self, both: primitives.Barrier) -> Callable[[Any], object]:
+        """See `reactive_runtime.testing.protocol.meeting`."""
+        inside = meeting(self._subscriber, both)
+        return _RecordedSubscriber(self._recorder, self._number, self._subscriber, inside).on_next
 
     def over(self) -> None:
         """The publisher releases this from now on. What it signals late is still to be recorded."""

@@ -80,9 +80,6 @@ def test_a_test_publisher_keeps_the_rules() -> None:
 def test_a_test_publisher_breaks_the_rule_it_is_told_to(rule: str, dropped: list[Dropped]) -> None:
     publisher: TestPublisher[int] = TestPublisher(rule)
     recorder, sink = Recorder(), Sink(demand=0 if rule == "1.1" else 5)
-    both = threading.Barrier(2)
-    if rule == "1.3":  # each waits inside of on_next for the other
-        sink.then = lambda sink, element: both.wait(PATIENCE)
     recorder.wrap(publisher).subscribe(sink)
     if rule == "1.9":
         publisher._all()[0].request(1)
@@ -263,6 +260,19 @@ def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monke
     with pytest.raises(AssertionError, match=rf"^{signal}: the subscriber's on_subscribe has not begun \(1\.9\)"):
         SIGNALLED[signal](publisher)
     assert sink.signals == []
+
+
+def test_signals_at_the_same_time_are_seen_of_a_quick_subscriber() -> None:
+    for _ in range(20):
+        publisher: TestPublisher[int] = TestPublisher("1.3")
+        recorder, sink = Recorder(), Sink(demand=5)
+        probe = Probe(recorder.wrap(publisher))
+        recorder.wrap(Probe(probe)).subscribe(sink)
+        publisher.emit(7)
+        assert [(found.rule, found.subscription) for found in check(recorder.records())] == [("1.3", 1), ("1.3", 0)]
+        with pytest.raises(AssertionError, match=r"rule 1\.3"):
+            probe.verify()
+        assert sink.elements == [7, 7]
 
 
 class Noneful:
