@@ -126,7 +126,7 @@ class TestPublisher(Generic[T]):
             error: What `on_error` is called with.
 
         Raises:
-            TypeError: `error` is None (2.13).
+            TypeError: `error` is None (2.13), or no exception.
             AssertionError: A subscriber is inside of another signal (1.3), or its `on_subscribe` has not begun (1.9).
 
         Thread:
@@ -134,6 +134,8 @@ class TestPublisher(Generic[T]):
         """
         __tracebackhide__ = True
         not_none("fail", error)
+        if not isinstance(error, BaseException):
+            raise TypeError(f"fail: error must be an exception, not {shown(error)}")
         for subscription in self._all():
             subscription.end(error)
 

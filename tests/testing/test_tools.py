@@ -250,6 +250,16 @@ def test_a_test_publisher_is_not_driven_by_none() -> None:
     assert sink.signals == [("on_subscribe",)]
 
 
+@pytest.mark.parametrize("error", ["x", OSError])
+def test_a_test_publisher_fails_by_an_exception_alone(error: Any) -> None:
+    publisher: TestPublisher[int] = TestPublisher()
+    sink = Sink()
+    publisher.subscribe(sink)
+    with pytest.raises(TypeError, match=r"^fail: error must be an exception, not ('x'|<class 'OSError'>)$"):
+        publisher.fail(error)
+    assert sink.signals == [("on_subscribe",)]
+
+
 @pytest.mark.parametrize("signal", SIGNALLED)
 def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     publisher: TestPublisher[int] = TestPublisher()
