@@ -200,7 +200,7 @@ class Recorder:
             scenario: Its name, in every record.
             shared_callers: Whether many threads call `request` and `cancel` on purpose: then 2.7 is not judged.
             ascending: Whether the elements are ints, of any size, each larger than the one before: a repeat breaks
-                conservation, a smaller one the order.
+                conservation, a smaller one the order. An element that is no int is not compared.
             elements: How many elements the publisher has for each subscription. None: that is not known.
             late_signals: How many signals may begin after a cancel from outside has returned, 0 to 15. None: as the
                 judge has it.
@@ -602,7 +602,7 @@ def _dropped(link: ref[Any]) -> None:
 
 
 class _RecordedSubscriber(_Recorded, Generic[T]):
-    __slots__ = ("__weakref__", "_links", "_on_next", "_over", "_subscriber")
+    __slots__ = ("__weakref__", "_ascending", "_links", "_on_next", "_over", "_subscriber")
 
     def __init__(
         self, recorder: Recorder, number: int, subscriber: Subscriber[T], on_next: Callable[[T], object]
@@ -611,6 +611,7 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         self._subscriber = subscriber
         self._on_next = on_next
         self._over = False  # True from the first end or cancel on; two that come at once both write it
+        self._ascending: bool = recorder.subscriptions[number].ascending
         self._links: list[_Link] = []  # to each subscription; each operation on it is atomic
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -639,13 +640,13 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
             error = f"raised {_text(raised)}"
             raise
         finally:
-            value = element if type(element) is int else _value(element)
+            value = element if type(element) is int else _value(element, self._ascending)
             rows, buffer.drawing = buffer.rows, True
             end, end_ns = draw(), now()
             if error is None and value is not NONE:
                 try:
                     rows.append(_pack(number, ON_NEXT, value, begin, end, begin_ns, end_ns, depth))
-                except StructError:  # it is an int beyond 64 bits
+                except StructError:  # it is an int beyond 64 bits, or has no value
                     rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, None, depth))
             else:
                 rows.append((number, ON_NEXT, None, begin, end, begin_ns, end_ns, value, error, depth))
@@ -725,12 +726,14 @@ def _n(n: Any) -> int | None:
     return max(-MAX_DEMAND - 1, min(int.__int__(n), MAX_DEMAND))
 
 
-def _value(element: object) -> int:
-    """An element that is no plain int: as an int where it is one of a subclass, else its hash."""
+def _value(element: object, ascending: bool) -> int | None:
+    """An element that is no plain int: as an int where it is one of a subclass, else its hash, which has no order."""
     if element is None:
         return NONE
     if isinstance(element, int):
         return int.__int__(element)
+    if ascending:
+        return None
     try:
         return hash(element)
     except Exception:  # the elements are foreign, and so is their __hash__

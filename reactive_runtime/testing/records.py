@@ -62,7 +62,7 @@ class SubscriptionMetadata:
     """Many threads call `request` and `cancel` on purpose: 2.7 is not judged."""
     ascending: bool = False
     """Values are ints, of any size, and each is larger than the one before: a repeat breaks conservation, a smaller one
-    the order."""
+    the order. What is no int is not compared."""
     elements: int | None = None
     """How many elements the publisher has for this subscription, where that is known."""
     late_signals: int | None = None
@@ -89,7 +89,8 @@ class Record(NamedTuple):
     begin_ns: int
     end_ns: int | None
     value: int | None
-    """`on_next`: the element where it is an int, of any size, else its hash (0 where it has none). Of None: None."""
+    """`on_next`: the element where it is an int, of any size, else its hash (0 where it has none).
+    None: it was None, or no int in an ascending subscription."""
     error: str | None
     """`on_error`: the error; any signal: what it raised to its caller."""
     depth: int | None = 0

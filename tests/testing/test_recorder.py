@@ -807,6 +807,19 @@ def test_a_look_while_threads_record_has_no_element_without_its_request(monkeypa
         assert len(recorder.records()) == 2 + 8
 
 
+@pytest.mark.parametrize(
+    "elements", [[0.1, 0.2, 0.3, 1.5, 2.0], ["a", "b", "c", "d"], [(1,), (2,), (3,)], [1, 1.5, 2, [], []]], ids=str
+)
+def test_what_is_no_int_is_not_compared(elements: list[Any]) -> None:
+    for some in (elements, elements[::-1]):  # in one of the two the hashes come down
+        found = check(
+            recorded(Flow.from_iterable(item for item in some if type(item) is not int), Sink(), ascending=True)
+        )
+        assert found == []
+    assert check(recorded(Flow.from_iterable(elements), Sink(), ascending=True)) == []
+    assert [item.rule for item in check(recorded(Flow.just(3, "x", 2), Sink(), ascending=True))] == ["order"]
+
+
 def test_order_is_by_value_beyond_64_bits() -> None:
     large = [2**61 - 2, 2**61, 2**63 - 1, 2**63, 2**64, 2**70, 10**30]
     assert sorted(large, key=hash) != large
