@@ -423,10 +423,12 @@ class _Run:
         self._over = self._over or signal != "on_next"
 
     def _wait(self) -> None:
+        ended = self._over and not self._cancelled
         with self._changed:
-            there = self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, self._timeout)
+            most = min(LINGER if self._strangers else 0, self._timeout) if ended else self._timeout
+            there = self._changed.wait_for(lambda: bool(self._events) or self._failure is not None, most)
         if not there:
-            self._fail(self._nothing())
+            self._fail("nothing came after the end" if ended else self._nothing())
 
     def _nothing(self) -> str:
         waited = f"in {self._timeout:g} s; verify(timeout=) says how long a signal is waited for"

@@ -349,3 +349,19 @@ def test_a_verifier_fails_also_where_python_runs_without_assertions() -> None:
     )
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert "AssertionError: step 1, expect_next(1): on_next(0) came" in done.stderr
+
+
+@pytest.mark.parametrize("publisher", [Flow.range(1), Late(on_a_thread)], ids=["here", "on a thread"])
+def test_a_step_after_the_end_does_not_wait_for_what_can_not_come(publisher: Publisher[int]) -> None:
+    verifier = StepVerifier(publisher).expect_next_count(1 if isinstance(publisher, Flow) else 3)
+    verifier.expect_complete().expect_next(1)
+    with pytest.raises(AssertionError, match=r"^step \d, expect_next\(1\): nothing came after the end; all signals: "):
+        verifier.verify(timeout=PATIENCE)
+
+
+def test_a_signal_after_the_end_is_still_a_breach() -> None:
+    publisher: TestPublisher[int] = TestPublisher("1.7")
+    verifier = StepVerifier(publisher).then(publisher.complete).expect_complete()
+    verifier.then(lambda: publisher.emit(1)).expect_next(1)
+    with pytest.raises(AssertionError, match=r"rule 1\.7: on_next\(1\) came after on_complete"):
+        verifier.verify(timeout=PATIENCE)
