@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reactive_runtime import rules
+from reactive_runtime._core.arguments import at_least
 from reactive_runtime.testing.diagram import diagram
-from reactive_runtime.testing.records import Record
+from reactive_runtime.testing.protocol import shown
+from reactive_runtime.testing.records import Record, allowed_late
 from reactive_runtime.testing.reference import Finding, Reference, cut, in_order
 from reactive_runtime.testing.rule_checks import RULES
 
@@ -68,9 +70,15 @@ class RuleChecker:
         late_signals: How many signals may follow a cancel that came from outside, 0 to 15, where the record does not
             say.
         context: How many records are shown of a breach: those before it, itself, and half as many that follow.
+
+    Raises:
+        TypeError: `late_signals` or `context` is no int.
+        ValueError: `late_signals` is not from 0 to 15, or `context` is below 0.
     """
 
     def __init__(self, late_signals: int = 1, context: int = 6) -> None:
+        allowed_late("check", late_signals)
+        at_least("check", "context", 0, context)
         self._late_signals = late_signals
         self._context = context
         self._watched: dict[tuple[str, int], _Watched] = {}
@@ -136,9 +144,16 @@ def check(
 
     Returns:
         One entry for each rule that is broken in each subscription.
+
+    Raises:
+        TypeError: `records` is no iterable (a recorder is none), or `late_signals` or `context` is no int.
+        ValueError: `late_signals` is not from 0 to 15, or `context` is below 0.
     """
-    known = list(records) if upto is None else cut(records, upto)
+    if not isinstance(records, Iterable):  # of callers without types
+        instead = ": check(recorder.records())" if callable(getattr(records, "records", None)) else ""  # type: ignore[unreachable]
+        raise TypeError(f"check: records are needed, not {shown(records)}{instead}")
     checker = RuleChecker(late_signals, context)
+    known = list(records) if upto is None else cut(records, upto)
     for record in in_order(_suspects(known, late_signals) if len(known) > MANY else known):
         checker.feed(record)
     return checker.violations

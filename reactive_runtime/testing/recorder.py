@@ -46,10 +46,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.arguments import at_least
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing.protocol import meeting
-from reactive_runtime.testing.records import CUT, Record, Signal, SubscriptionMetadata
+from reactive_runtime.testing.protocol import meeting, shown
+from reactive_runtime.testing.records import CUT, Record, Signal, SubscriptionMetadata, allowed_late
 
 __all__ = ["Checkpoint", "Chunk", "Recorder", "Row", "Sink"]
 
@@ -207,7 +208,17 @@ class Recorder:
 
         Returns:
             A publisher, to which subscribers subscribe in its place.
+
+        Raises:
+            TypeError: `publisher` has no `subscribe`, or a number is no int.
+            ValueError: `elements` is below 0, or `late_signals` not from 0 to 15.
         """
+        if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"wrap: a publisher is needed, not {shown(publisher)}")
+        if elements is not None:
+            at_least("wrap", "elements", 0, elements)
+        if late_signals is not None:
+            allowed_late("wrap", late_signals)
         metadata = SubscriptionMetadata(
             -1,
             scenario,

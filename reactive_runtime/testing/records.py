@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from reactive_runtime._core.arguments import at_least
 from reactive_runtime.errors import TraceError
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Record",
     "Signal",
     "SubscriptionMetadata",
+    "allowed_late",
     "fitting",
     "from_large",
     "to_large",
@@ -100,6 +102,16 @@ class Record(NamedTuple):
     """As in `SubscriptionMetadata`."""
     none: bool = False
     """A signal that has returned, or raised: its argument was None (2.13). A trace on disk has no column for it."""
+
+
+LATE: Final = 15
+"""The most late signals that can be allowed."""
+
+
+def allowed_late(where: str, late_signals: int) -> None:
+    """TypeError or ValueError where it is not how many signals may be late."""
+    if at_least(where, "late_signals", 0, late_signals) > LATE:
+        raise ValueError(f"{where}: late_signals must be at most {LATE}, not {late_signals}")
 
 
 LARGE: Final = "large_value"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,7 @@ from reactive_runtime.errors import ProtocolError
 from reactive_runtime.executors import SharedClock, VirtualTimeExecutor, clock_in
 from reactive_runtime.hooks import Dropped
 from reactive_runtime.hot import PublishProcessor
-from reactive_runtime.testing import Probe, Recorder, StepVerifier, TestPublisher, check
+from reactive_runtime.testing import Probe, Recorder, RuleChecker, StepVerifier, TestPublisher, check
 
 
 def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
@@ -352,3 +353,32 @@ def test_an_error_whose_text_is_none_is_no_none() -> None:
     recorder = Recorder()
     recorder.wrap(Flow.error(NoneError())).subscribe(Sink())
     assert check(recorder.records()) == []
+
+
+UNTYPED: Any = check
+WRAP: Any = Recorder().wrap
+RULE_CHECKER: Any = RuleChecker
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: WRAP(None), TypeError, "wrap: a publisher is needed, not None"),
+        (lambda: WRAP(Flow), TypeError, "wrap: a publisher is needed, not <class"),
+        (lambda: Recorder().wrap(Flow.range(1), elements=-1), ValueError, "wrap: elements must be at least 0, not -1"),
+        (lambda: WRAP(Flow.range(1), elements=1.5), TypeError, "wrap: elements must be an int, not float"),
+        (lambda: Recorder().wrap(Flow.range(1), late_signals=-1), ValueError, "wrap: late_signals must be at least 0"),
+        (lambda: Recorder().wrap(Flow.range(1), late_signals=16), ValueError, "wrap: late_signals must be at most 15"),
+        (lambda: check([], late_signals=-1), ValueError, "check: late_signals must be at least 0, not -1"),
+        (lambda: check([], late_signals=99), ValueError, "check: late_signals must be at most 15, not 99"),
+        (lambda: check([], context=-1), ValueError, "check: context must be at least 0, not -1"),
+        (lambda: RULE_CHECKER("1"), TypeError, "check: late_signals must be an int, not str"),
+        (lambda: UNTYPED(Recorder()), TypeError, ">: check(recorder.records())"),
+        (lambda: UNTYPED(None), TypeError, "check: records are needed, not None"),
+    ],
+)
+def test_what_a_recorder_or_a_check_can_not_take_is_refused(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        call()
+    assert check([], late_signals=15, context=0) == []
+    Recorder().wrap(Flow.range(1), elements=0, late_signals=0)
