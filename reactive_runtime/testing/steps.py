@@ -279,7 +279,10 @@ class StepVerifier(Generic[T]):
         """Subscribe, and take the steps.
 
         Args:
-            timeout: Seconds (of real time) for each signal that is waited for, and for `on_subscribe`.
+            timeout: Seconds (of real time) for each signal that is waited for, and for `on_subscribe`. It does not
+                bound a `subscribe`, `request` or `cancel` of the publisher that does not return: nothing can end a call
+                on this thread. A test of such a publisher needs a limit of its test runner. After the end, no signal is
+                waited for.
 
         Raises:
             AssertionError: A step saw something else, a predicate or a comparison raised (its error is the
