@@ -6,6 +6,7 @@ on standard error says why.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from reactive_runtime.cli.missing import UNABLE, install_line
@@ -15,6 +16,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command. Where a package is missing, one line names the extra that installs it."""
+    _open_what_is_closed()
     try:
         from reactive_runtime.cli.commands import app
 
@@ -25,3 +27,12 @@ def main() -> None:
             raise
         print(f"reactive-runtime: {line}", file=sys.stderr)
         sys.exit(UNABLE)
+
+
+def _open_what_is_closed() -> None:
+    """Open the standard streams that the shell has closed, so that no pipe gets the number of one of them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            file = open(os.devnull, mode)  # noqa: SIM115  # to the end of the process
+            os.set_inheritable(file.fileno(), True)
+            setattr(sys, name, file)

@@ -138,6 +138,16 @@ def test_the_status_is_the_verdict_also_where_nothing_listens(folder: Path) -> N
     assert (folder / "status").read_text().strip() == "1"
 
 
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-", ">&- 2>&-"])
+@pytest.mark.parametrize(("target", "status"), [("mine:leaves_threads", 0), ("mine:exits", 1), ("mine:nothing", 2)])
+def test_the_status_is_the_verdict_where_standard_streams_are_closed(
+    folder: Path, closed: str, target: str, status: int
+) -> None:
+    command = f"{sys.executable} -m reactive_runtime tck {target} {' '.join(QUICK)} {closed}"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, timeout=100, check=False, capture_output=True)
+    assert done.returncode == status, done.stderr
+
+
 def leaving(error: BaseException) -> Callable[[], None]:
     def leave() -> None:
         raise error
