@@ -59,6 +59,10 @@ FACTORY_TIMES = 5
 """So many times `call_timeout` a factory may take: it may compute, or fill a buffer, and breaks no rule by that."""
 
 
+ENDLESS_TIMES = 5
+"""So many times `default_timeout` and `call_timeout` a call may signal a stream without end that no check is to see."""
+
+
 class ConformanceError(AssertionError):
     """A check has failed: `rule` is the rule that was broken, `seen` how; the text has the signals in order.
 
@@ -122,13 +126,20 @@ class TestEnvironment:
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False
+        self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
     # -- noting ------------------------------------------------------------------------------------------------
 
     def note(self, text: str) -> None:
-        """A signal, or a call, as it happens on this thread."""
+        """A signal, or a call, as it happens on this thread.
+
+        Raises:
+            Over: The check is over, because the call that this comes out of did not end.
+        """
         with self.lock:
+            if self._endless:
+                raise Over
             self._notes.append(Note(threading.current_thread().name, text))
             self._noted += 1
             self._last_signal = time.monotonic()
@@ -361,7 +372,18 @@ class TestEnvironment:
                 if now - max(call.since, self._last_signal) > limit:
                     seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
                     return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
+                limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
+                if now - call.since > limit and self._without_bound():
+                    self._endless = True
+                    times = f"{ENDLESS_TIMES} times default_timeout and call_timeout"
+                    seen = f"{call.text} went on signalling for {limit:g} s (on {call.thread}; {times}),"
+                    return self.failure(f"{seen} and what the check waits for did not come")
         return None
+
+    def _without_bound(self) -> bool:
+        """Whether a stream without end was asked for, and all of it was requested; a check ends such a one early."""
+        subscribers = list(self._subscribers) if self.elements == MAX_DEMAND else []
+        return any(getattr(item, "demand", 0) == MAX_DEMAND for item in subscribers)
 
     def _cancel_all(self) -> None:
         with self.lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -97,6 +98,48 @@ def test_signals_without_end_are_named_and_stopped(signal: str) -> None:
     publisher = type("EndlessPublisher", (Publisher,), {"subscription": Endless})
     result = outcome(Publishers(publisher), FIRST)
     assert (result.status, result.rule) == ("failed", "2.12" if signal == "on_subscribe" else "1.7")
+
+
+class WithoutEnd(Subscription):
+    """A stream that does not end by itself."""
+
+    def due(self) -> Any:
+        self.elements = 2**80
+        return super().due()
+
+
+def endless(subscription: type[Subscription]) -> Made:
+    publisher = type("Endless", (Publisher,), {"subscription": subscription})
+    return Made(publisher, max_elements_from_publisher=2**63 - 1, default_timeout=0.2, call_timeout=0.2)
+
+
+ALL_REQUESTED = "extra_spec309_an_invalid_request_must_be_answered_where_all_was_requested"
+
+
+def test_a_call_that_signals_without_end_is_ended() -> None:
+    class Ignores(WithoutEnd):
+        def request(self, n: int, /) -> None:
+            if n > 0:
+                super().request(n)
+
+    before = set(threading.enumerate())
+    result = outcome(endless(Ignores), ALL_REQUESTED)
+    assert (result.status, result.rule) == ("failed", "3.9")
+    assert "request(9223372036854775807) went on signalling for 2 s (on tck; 5 times default_timeout" in result.why
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_a_slow_stream_that_a_check_ends_inside_of_a_call_is_not_accused() -> None:
+    class Slow(WithoutEnd):
+        def emit(self, element: Any) -> None:
+            time.sleep(0.15)
+            super().emit(element)
+
+    assert outcome(endless(Slow), ALL_REQUESTED).status == "passed"
+    name = "extra_spec101_a_large_request_must_be_met_to_the_element"
+    assert outcome(endless(Slow), name).status == "passed"  # 20 elements, which take 3 s inside one call
 
 
 def test_a_verification_without_a_factory_says_what_to_define() -> None:
