@@ -126,6 +126,7 @@ class TestEnvironment:
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False
+        self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
         self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
@@ -268,6 +269,8 @@ class TestEnvironment:
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
         """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
         observed = rule not in ("", FACTORY)
+        if rule == FACTORY and (seen := self.hung.get(_name(text))):
+            raise self.failure(f"{seen}, in an earlier check", rule)
         try:
             with self.calling(text, rule):
                 result = function(*arguments)
@@ -371,6 +374,8 @@ class TestEnvironment:
                 sets = f"{FACTORY_TIMES} times call_timeout" if factory else "call_timeout"
                 if now - max(call.since, self._last_signal) > limit:
                     seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
+                    if factory:
+                        self.hung[_name(call.text)] = seen
                     return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
                 limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
                 if now - call.since > limit and self._without_bound():
@@ -422,6 +427,11 @@ def described(error: BaseException) -> str:
     except BaseException as failure:
         words = f"<its words: str raised {type(failure).__name__}>"
     return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
+
+
+def _name(call: str) -> str:
+    """What is called, without its arguments."""
+    return call.partition("(")[0]
 
 
 def _cut(text: str, most: int) -> str:

@@ -82,6 +82,11 @@ class Verification:
     None, the default, takes the environment variable of the original kit, or else the default.
     """
 
+    # A slot, since `vars` of a verification says what one that uses the kit has set.
+    # A factory is added by the thread that runs a check, and stays; one more call of it does no harm.
+    __slots__ = ("__dict__", "__weakref__", "_hung")
+    _hung: dict[str, str]
+
     default_timeout: float | None = None
     default_no_signals_timeout: float | None = None
     default_poll_timeout: float | None = None
@@ -191,6 +196,12 @@ class Verification:
     def _plain_run(self, elements: int) -> None:
         """Try what a check of something special has in common with all others; fails if that is what is broken."""
 
+    def _hung_factories(self) -> dict[str, str]:
+        """Why the factories that hung are not called again, by their names."""
+        if not hasattr(self, "_hung"):
+            self._hung = {}
+        return self._hung
+
     def settings(self) -> Settings:
         """The timeouts in force.
 
@@ -223,6 +234,7 @@ def check(rule: str, /, *, plain: int = 0) -> Callable[[Callable[[V, TestEnviron
 
         def judge(self: V) -> None:
             env = TestEnvironment(rule, self.settings())
+            env.hung = self._hung_factories()
             try:
                 env.run(lambda: body(self, env))
             except ConformanceError as failure:

@@ -65,6 +65,25 @@ def test_a_bad_factory_is_named(create: Any, said: str) -> None:
     assert outcome(verification, REST).status == "passed"
 
 
+def test_a_factory_that_hung_is_not_waited_for_again() -> None:
+    calls: list[int] = []
+
+    def create(elements: int) -> Any:
+        calls.append(elements)
+        return hanging(elements)
+
+    verification = Made(create, default_timeout=0.1, call_timeout=0.1)
+    vars(verification)["_measures"] = (0.0, 0.0)  # the pace, which would be tried for 15 s
+    found = [item for item in verification.outcomes() if item.status == "failed"]
+    assert len(found) > 50
+    assert len(calls) <= 2  # in a check; and once for what is tried beside the checks
+    assert {item.rule for item in found} == {""}
+    said = f"create_publisher({calls[0]}) has not returned within 0.5 s (on tck; 5 times call_timeout)"
+    assert all(said in item.why for item in found)
+    assert "in an earlier check" in found[1].why
+    assert outcome(Made(Publisher), FIRST).status == "passed"  # another verification
+
+
 def test_more_elements_than_asked_for_are_named() -> None:
     result = outcome(
         Made(lambda elements: Publisher(elements + 2)),
