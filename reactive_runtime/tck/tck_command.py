@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -21,7 +22,7 @@ from reactive_runtime.targets import import_string
 from reactive_runtime.tck.environment import described
 from reactive_runtime.tck.publisher_verification import PublisherVerification
 from reactive_runtime.tck.settings import Settings
-from reactive_runtime.tck.verification import Outcome, Verification
+from reactive_runtime.tck.verification import Check, Outcome, Verification
 
 __all__ = ["Begun", "Target", "judged", "verification_of"]
 
@@ -113,11 +114,40 @@ def _ended(child: Any) -> str:
     return f"the process was ended by signal {-status}" if status < 0 else f"the process was ended (status {status})"
 
 
+class _Interrupts:
+    """What SIGINT does in the child: it ends the check that runs, once, and nothing else.
+
+    A key pressed at the terminal reaches the parent too, which ends the child; `_thread.interrupt_main` does not.
+    Owned by the main thread of the child, on which Python runs its handlers.
+    """
+
+    def __init__(self) -> None:
+        self._inside = False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, *_: object) -> None:
+        if self._inside:
+            self._inside = False
+            raise KeyboardInterrupt
+
+    def outcome(self, verification: Verification, check: Check) -> Outcome:
+        """What becomes of this check: where it is interrupted, it has failed."""
+        try:
+            self._inside = True
+            outcome = verification.outcome(check)
+            self._inside = False
+        except KeyboardInterrupt:
+            why = f"rule {check.rule}\n  seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"
+            return Outcome(check, "failed", why, check.rule)
+        return outcome
+
+
 def _run(parent: Connection, target: Target, first: int) -> None:
     """The child: run each check, and say what became of it; end without waiting for threads that are left."""
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # what the code under test prints is no part of the verdict
     try:
+        interrupts = _Interrupts()
         verification = verification_of(target.name, failed=target.failed, **target.settings)
         settings = verification.settings()
         begun = Begun(verification.pace(), verification.seconds())
@@ -125,7 +155,7 @@ def _run(parent: Connection, target: Target, first: int) -> None:
         for number, check in enumerate(verification.checks()):
             if number >= first:
                 parent.send(("check", (number, check)))
-                parent.send(("outcome", verification.outcome(check)))
+                parent.send(("outcome", interrupts.outcome(verification, check)))
         parent.send(("end", None))
     except TargetError as error:
         parent.send(("unable", str(error)))

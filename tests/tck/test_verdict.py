@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from tck.test_bad_input import FIRST, outcome
 from tck.test_pytest_and_command import run
 
 MODULE = """
-import os, sys, threading, time
+import _thread, os, sys, threading, time
 from reactive_runtime import Flow
 from reactive_runtime.tck import PublisherVerification
 
@@ -46,6 +49,21 @@ def leaves_threads(elements):
     if elements == 6:
         threading.Thread(target=time.sleep, args=(1_000,)).start()
         threading.Thread(target=time.sleep, args=(1_000,), daemon=True).start()
+    return Flow.range(elements)
+
+def interrupts(elements):
+    if elements == 20:
+        _thread.interrupt_main()
+        time.sleep(2)
+    return Flow.range(elements)
+
+def interrupts_always(elements):
+    _thread.interrupt_main()
+    return Flow.range(elements)
+
+def says_that_it_began(elements):
+    open("began", "w").close()
+    time.sleep(0.5)
     return Flow.range(elements)
 
 def closes_stdout(elements):
@@ -90,6 +108,8 @@ def folder(tmp_path: Path) -> Path:
         ("exits", 1, "subscribe(subscriber) raised SystemExit: 0"),
         ("ends_the_process", 1, "seen: the process was ended (status 0) inside of this check"),
         ("is_killed", 1, "seen: the process was ended by signal 9 inside of this check"),
+        ("interrupts", 1, "seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"),
+        ("interrupts_always", 1, "seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"),
         ("leaves_threads", 0, "CONFORMS"),
         ("closes_stdout", 0, "CONFORMS"),
         ("prints", 0, "CONFORMS"),
@@ -106,10 +126,24 @@ def test_the_command_says_what_it_saw(folder: Path, name: str, status: int, said
     assert verdict.rstrip().splitlines()[-1].startswith(("CONFORMS", "BROKEN", "UNABLE")[status])
 
 
-def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path) -> None:
-    done = run(folder, "reactive_runtime", "tck", "mine:ends_the_process", *QUICK)
+@pytest.mark.parametrize("name", ["ends_the_process", "interrupts"])
+def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path, name: str) -> None:
+    done = run(folder, "reactive_runtime", "tck", f"mine:{name}", *QUICK)
     assert " 0 passed" not in done.stdout
     assert "3.17" in done.stdout
+
+
+def test_a_key_at_the_terminal_ends_everything(folder: Path) -> None:
+    command = [sys.executable, "-m", "reactive_runtime", "tck", "mine:says_that_it_began", *QUICK]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while not (folder / "began").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)  # it returns when the child has ended too, which has this pipe
+    assert process.returncode == 2
+    assert "reactive-runtime: interrupted" in said
 
 
 def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path) -> None:
