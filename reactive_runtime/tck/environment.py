@@ -283,6 +283,8 @@ class TestEnvironment:
             result.close()
             seen = f"{text} returned a coroutine, and nothing awaits it: define it with def, not async def"
             raise self.failure(seen, rule, observed=observed)
+        if rule == FACTORY and _is_called_on_instances(result):
+            raise self.failure(f"{text} returned a class, {shown(result)}, where an instance of it is needed", rule)
         return result
 
     def call_inside(self, text: str, function: Callable[..., object], /, *arguments: Any, rule: str = "") -> None:
@@ -427,6 +429,12 @@ def described(error: BaseException) -> str:
     except BaseException as failure:
         words = f"<its words: str raised {type(failure).__name__}>"
     return _cut(f"{type(error).__name__}: {words}" if words else type(error).__name__, 300)
+
+
+def _is_called_on_instances(made: object) -> bool:
+    """Whether this is a class whose methods take an instance; those of another class may be class methods."""
+    methods = (inspect.getattr_static(made, name, None) for name in ("subscribe", "on_subscribe"))
+    return isinstance(made, type) and any(inspect.isfunction(method) for method in methods)
 
 
 def _name(call: str) -> str:

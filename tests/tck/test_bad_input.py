@@ -49,10 +49,14 @@ def hanging(elements: int) -> Any:
         (raising, "create_publisher(5) raised OSError: no such table"),
         (lambda elements: None, "create_publisher(5) returned None, where a Publisher is needed"),
         (lambda elements: 7, "create_publisher(5) returned 7, which is no Publisher: it has no subscribe"),
+        (
+            lambda elements: Publisher,
+            "create_publisher(5) returned a class, <class 'small_publisher.Publisher'>, where",
+        ),
         (hanging, "create_publisher(5) has not returned within 1 s (on tck; 5 times call_timeout)"),
         (lambda elements: Publisher(elements - 2), "4 of 5 elements came"),
     ],
-    ids=["raises", "none", "no publisher", "hangs", "too few"],
+    ids=["raises", "none", "no publisher", "class", "hangs", "too few"],
 )
 def test_a_bad_factory_is_named(create: Any, said: str) -> None:
     verification = Made(create, call_timeout=0.2)
@@ -62,6 +66,7 @@ def test_a_bad_factory_is_named(create: Any, said: str) -> None:
         said = "an element was due; 1 of 2 elements came, then on_complete"
     assert result.status == "failed"
     assert said in result.why
+    assert result.rule == ("1.5" if "was due" in said else "")
     assert outcome(verification, REST).status == "passed"
 
 
@@ -170,10 +175,34 @@ def test_a_verification_without_a_factory_says_what_to_define() -> None:
     assert "has to define create_identity_processor(self, buffer_size)" in outcome(processor, FIRST).why
 
 
+def test_a_class_whose_methods_are_its_own_is_a_publisher() -> None:
+    class Source:
+        elements = 20
+
+        @classmethod
+        def subscribe(cls, subscriber: Any, /) -> None:
+            Publisher(cls.elements).subscribe(subscriber)
+
+    assert outcome(Made(lambda elements: Source), FIRST).status == "passed"
+
+
+class Taking:
+    """A subscriber that takes nothing."""
+
+    def on_subscribe(self, subscription: Any, /) -> None: ...
+
+    def on_next(self, element: Any, /) -> None: ...
+
+    def on_error(self, error: BaseException, /) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
         (None, "create_subscriber() returned None, where a Subscriber is needed"),
+        (Taking, "create_subscriber() returned a class, <class 'tck.test_bad_input.Taking'>, where an instance of it"),
         ("text", "which is no Subscriber: it has no on_subscribe, on_next, on_error, on_complete"),
     ],
 )
