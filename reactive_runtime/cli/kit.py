@@ -6,7 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 from rich.table import Table
@@ -90,6 +90,11 @@ def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
         entry = item.check
         kind = entry.kind if entry.original else f"{entry.kind}, extra"
         table.add_row(entry.rule, entry.sentence, kind, Text(_why(item)), style=STYLES[item.status])
+    judged_any = any(item.status == "passed" and not item.check.asks_nothing for item in outcomes)
+    faults = [item for item in outcomes if item.status == "failed" and not item.rule]
+    if faults and not judged_any and all(not item.rule for item in outcomes):
+        _say(faults[0].why)
+        _stop_unmade(target, faults)
     _say(table)
     counts: Counter[str] = Counter(item.status for item in outcomes)
     broken: dict[str, list[Outcome]] = {}
@@ -110,15 +115,19 @@ def _report(target: str, heard: Iterator[Begun | Outcome]) -> None:
     if any(rules):
         _say(f"BROKEN   rule {', '.join(filter(None, rules))}", "bold red")
         raise typer.Exit(BROKEN)
-    if rules:
-        unable(f"{target}: {len(broken[''])} checks could not be made: {_why(broken[''][0])}")
-        raise typer.Exit(UNABLE)
-    if not any(item.status == "passed" and not item.check.asks_nothing for item in outcomes):
+    if faults:
+        _stop_unmade(target, faults)
+    if not judged_any:
         unable(f"{target}: no check could be made")
         raise typer.Exit(UNABLE)
     asked = [item for item in outcomes if item.check.kind != "untested" and not item.check.asks_nothing]
     made = sum(item.status == "passed" for item in asked)
     _say(f"CONFORMS no check failed; {made} of {len(asked)} could be made", "green")
+
+
+def _stop_unmade(target: str, faults: list[Outcome]) -> NoReturn:
+    unable(f"{target}: {len(faults)} checks could not be made: {_why(faults[0])}")
+    raise typer.Exit(UNABLE)
 
 
 def _say(what: Table | str, style: str | None = None) -> None:

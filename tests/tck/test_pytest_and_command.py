@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+QUICK = ("--timeout", "2", "--no-signals-timeout", "0.01")
 MODULE = """
 from reactive_runtime import Flow
 from reactive_runtime.tck import PublisherVerification
@@ -33,6 +34,11 @@ class Silent(PublisherVerification):
 
 async def nothing(elements):
     pass
+
+def now_and_then(elements):
+    if elements == 0:
+        raise OSError("no such table")
+    return Flow.range(elements)
 
 number = 5
 """
@@ -106,9 +112,18 @@ def test_the_command_says_what_failed_and_exits_with_1(folder: Path) -> None:
 def test_a_factory_that_makes_no_publisher_breaks_no_rule_and_the_command_exits_with_2(folder: Path) -> None:
     done = run(folder, "reactive_runtime", "tck", "test_mine:nothing", "--timeout", "0.05")
     assert done.returncode == 2
-    assert "there is nothing to judge" in done.stdout
+    assert done.stdout.count("there is nothing to judge") == 1
+    assert "rule by rule" not in done.stdout
+    assert len(done.stdout.splitlines()) < 10
     assert re.search(r"UNABLE   test_mine:nothing: \d+ checks could not be made: failed: create_publisher", done.stderr)
     assert "returned a coroutine, and nothing awaits it: define it with def, not async def" in done.stderr
+
+
+def test_a_factory_that_fails_now_and_then_has_its_table(folder: Path) -> None:
+    done = run(folder, "reactive_runtime", "tck", "test_mine:now_and_then", *QUICK)
+    assert done.returncode == 2, done.stdout
+    assert re.search(r"3\.13 +│ cancel must make the publisher eventually", done.stdout)
+    assert "UNABLE   test_mine:now_and_then: 2 checks could not be made" in done.stderr
 
 
 @pytest.mark.parametrize(
