@@ -14,6 +14,7 @@ from rich.text import Text
 
 from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out, unable
+from reactive_runtime.errors import TargetError
 
 if TYPE_CHECKING:
     from reactive_runtime.tck import Outcome
@@ -61,7 +62,11 @@ def tck(
         "skip_stochastic_tests": skip_stochastic,
     }
     with one_line_errors():
-        _report(target, judged(Target(target, failed, settings)))
+        try:
+            _report(target, judged(Target(target, failed, settings)))
+        except TargetError as error:
+            unable(error)
+            raise typer.Exit(UNABLE) from None
 
 
 NAMED: Final = 3

@@ -85,6 +85,8 @@ def _heard(target: Target, first: int) -> Any:
                 yield Outcome(check, "failed", why, check.rule)
                 return number + 1
             if kind == "unable":
+                if first:
+                    return None  # as above
                 raise TargetError(said)
             if kind == "begun":
                 patience = SILENT + said[1]

@@ -144,7 +144,7 @@ def test_what_the_command_can_not_verify_is_one_line_and_exits_with_2(
 ) -> None:
     done = run(folder, "reactive_runtime", "tck", *arguments)
     assert done.returncode == 2
-    assert done.stderr.startswith("reactive-runtime: ")
+    assert done.stderr.startswith("UNABLE   ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -98,6 +98,7 @@ QUICK = ("--timeout", "2", "--no-signals-timeout", "0.01")
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "exits.py").write_text("import sys\nsys.exit(0)\n")
+    (tmp_path / "once.py").write_text("open('imported', 'x').close()\nfrom mine import ends_the_process\n")
     (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
     return tmp_path
 
@@ -146,8 +147,9 @@ def test_a_key_at_the_terminal_ends_everything(folder: Path) -> None:
     assert "reactive-runtime: interrupted" in said
 
 
-def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path) -> None:
-    done = run(folder, "reactive_runtime", "tck", "mine:ends_each_process", "--no-signals-timeout", "0.01")
+@pytest.mark.parametrize("name", ["mine:ends_each_process", "once:ends_the_process"])
+def test_a_verdict_stays_where_no_further_process_comes_to_a_check(folder: Path, name: str) -> None:
+    done = run(folder, "reactive_runtime", "tck", name, "--no-signals-timeout", "0.01")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "the process was ended (status 0) inside of this check" in done.stdout
 
