@@ -126,6 +126,7 @@ class TestEnvironment:
         self.elements = MAX_DEMAND  # how many the publisher of this trial was asked for; set before it is made
         self.depth = MAX_DEMAND  # how deep on_next may run inside on_next (3.3); set before the trial begins
         self.over: bool = False
+        self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
         self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
@@ -192,14 +193,18 @@ class TestEnvironment:
             self.fail(seen, rule)
 
     def due(self, came: object, seen: str, rule: str = "") -> None:
-        """Fail with `seen` unless it `came`, which had to; it was waited for."""
+        """Fail with `seen` unless it `came`, which had to; where this thread waited for it, that is said."""
         self.verify()
         if not came:
-            raise self.failure(f"{seen}; {self.waited()}", rule, missing=True)
+            raise self.failure(f"{seen}{self._waited()}", rule, missing=True)
 
-    def waited(self) -> str:
-        """How long what is due is waited for, and what sets that."""
-        return f"waited {self.settings.default_timeout:g} s for it ({self.settings.source})"
+    def _waited(self) -> str:
+        """How long this thread has waited in vain, and what sets that; nothing where it has not."""
+        limit: float | None = getattr(self._here, "in_vain", None)
+        if limit is None:
+            return ""
+        sets = f" ({self.settings.source})" if limit == self.settings.default_timeout else ""
+        return f"; waited {limit:g} s for it{sets}"
 
     def fault(self, seen: str, rule: str = "", *, must: bool = True) -> None:
         """Note that something is wrong, from any thread; the first fault fails the check.
@@ -231,7 +236,8 @@ class TestEnvironment:
         """Wait until `condition`, looked at under the lock, holds; True if it does in time (`default_timeout`)."""
         timeout = self.settings.default_timeout if timeout is None else timeout
         with self.lock:
-            self.lock.wait_for(lambda: self._fault is not None or condition(), timeout)
+            in_time = self.lock.wait_for(lambda: self._fault is not None or condition(), timeout)
+            self._here.in_vain = None if in_time else timeout
             self.verify()
             return bool(condition())
 
@@ -249,6 +255,7 @@ class TestEnvironment:
         """Wait for `default_no_signals_timeout`; by how much did `count` grow? Returns early once it has."""
         before = count()
         self.happens(lambda: count() > before, self.settings.default_no_signals_timeout)
+        self._here.in_vain = None  # nothing was due
         with self.lock:
             return count() - before
 
@@ -269,6 +276,7 @@ class TestEnvironment:
     def call(self, text: str, function: Callable[..., T], /, *arguments: Any, rule: str = "") -> T:
         """Call into the implementation; what it raises fails the check, whatever it is, by `rule`."""
         observed = rule not in ("", FACTORY)
+        self._here.in_vain = None
         if rule == FACTORY and (seen := self.hung.get(_name(text))):
             raise self.failure(f"{seen}, in an earlier check", rule)
         try:

@@ -70,6 +70,23 @@ def test_a_bad_factory_is_named(create: Any, said: str) -> None:
     assert outcome(verification, REST).status == "passed"
 
 
+def test_a_failure_says_that_it_waited_only_where_it_did() -> None:
+    name = "required_create_publisher_3_must_produce_a_stream_of_exactly_3_elements"
+    ended = outcome(Made(lambda elements: Publisher(elements - 1), default_timeout=0.1), name)
+    assert "2 of 3 elements came, then on_complete\n" in ended.why
+
+    class Loses(Subscription):
+        def emit(self, element: Any) -> None:
+            if element < 2:
+                super().emit(element)
+
+        def at_end(self) -> bool:
+            return False
+
+    silent = outcome(Made(type("Made", (Publisher,), {"subscription": Loses}), default_timeout=0.1), name)
+    assert "2 of 3 elements came; waited 0.1 s for it (default_timeout, as given)\n" in silent.why
+
+
 def test_a_factory_that_hung_is_not_waited_for_again() -> None:
     calls: list[int] = []
 
