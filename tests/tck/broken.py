@@ -699,7 +699,7 @@ class CancelsAll(Publisher):
 
             def cancel(self) -> None:
                 for item in tuple(everyone):
-                    super(Cancelling, item).cancel()
+                    Subscription.cancel(item)
 
         self.subscription = Cancelling
 
