@@ -91,8 +91,16 @@ def test_at_step_9_no_check_of_any_kit_fails() -> None:
     assert [item for item in outcomes_of("9 with one drain").values() if item.status == "failed"] == []
 
 
+BY_CHANCE = "extra_spec308_no_demand_may_be_lost_where_a_request_leaves"
+"""At step 6, where steps are judged side by side, this check finds the lost demand in some runs only."""
+
+
 def test_the_table_of_the_docs_is_true() -> None:
-    checks = [item.check for item in outcomes_of("1 naive").values() if item.check.kind != "untested"]
+    checks = [
+        item.check
+        for item in outcomes_of("1 naive").values()
+        if item.check.kind != "untested" and item.check.name != BY_CHANCE
+    ]
     table_is(
         "stream publisher",
         (
