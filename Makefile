@@ -8,7 +8,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -47,7 +47,7 @@ kills-nightly: .venv/ready
 
 # Side by side; plain `pytest` runs them one after the other. First what waits most of the time, for a JVM, a process or
 # a timeout, with three workers a core; then what computes, with one.
-WORKERS ?= $(shell nproc)
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 WAITING := $(wildcard tests/stress tests/spark tests/jvm tests/interop tests/oracle tests/docs tests/tck tests/exits tests/report tests/installed tests/judging tests/examples tests/test_docs.py)
 PYTEST := $(BIN)/python -m pytest --dist loadgroup
 test: .venv/ready
@@ -73,6 +73,10 @@ test-spark: .venv/ready
 
 test-browser: browser-tools .venv/ready
 	$(BIN)/python -m pytest tests/report tests/docs
+
+# What is in none of the groups above: the installed wheel, the examples, and what the pages say.
+test-rest: .venv/ready
+	$(BIN)/python -m pytest tests/installed tests/examples tests/interop tests/test_docs.py tests/test_workflow.py tests/operators/test_typing.py
 
 browser-tools: .venv/ready
 	@command -v chromium >/dev/null || { echo "test: a browser is needed: there is no chromium on the PATH (Debian: apt-get install chromium)" >&2; exit 2; }
@@ -137,7 +141,7 @@ scale: .venv/ready
 	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
-BENCH_PYTHON ?= $(firstword $(foreach it,python3.13 python3.12 python3,$(shell command -v $(it) 2>/dev/null)))
+BENCH_PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3,$(shell command -v $(name) 2>/dev/null)))
 bench-explore:
 	$(BENCH_PYTHON) -m venv .venv-bench
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --editable '.[greenlet]' frontrun==0.7.0

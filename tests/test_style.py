@@ -131,6 +131,13 @@ CODE = [
 ]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_each_target_that_a_page_names_is_in_the_makefile(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)", page.read_text()))
+    assert named <= targets
+
+
 def test_no_variable_is_called_it() -> None:
     found = []
     for file in CODE:

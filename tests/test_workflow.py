@@ -23,6 +23,18 @@ def test_the_workflow_makes_what_there_is_to_be_made() -> None:
     assert asked | set(works.split(", ")) <= targets()
 
 
+def test_every_test_is_in_a_target_that_the_workflow_makes() -> None:
+    """`make check` has the core's; a file that stands alone, and a folder with tests, is named by one of the others."""
+    asked = {line.split()[-1] for line in re.findall(r"- run: make (.+)$", WORKFLOW, re.MULTILINE)}
+    tests = ["test-core", *sorted(target for target in asked if target.startswith("test-"))]
+    command = ["make", "--dry-run", "--old-file", ".venv/ready", *tests]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    named = set(re.findall(r"(?<!--ignore )\btests/[\w/.]+", printed))
+    there = {str(file) for file in Path("tests").glob("test_*.py")}
+    there |= {str(file.parent) for file in Path("tests").glob("*/test_*.py")}
+    assert there <= named
+
+
 def test_whatever_is_for_the_night_is_in_the_workflow() -> None:
     (works,) = re.findall(r"^ +work: \[(.+)\]$", WORKFLOW, re.MULTILINE)
     assert {target for target in targets() if target.endswith("nightly")} == set(works.split(", "))

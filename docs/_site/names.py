@@ -2,7 +2,7 @@
 
 A public module is one without an underscore in its path. Its public names are those of its `__all__`. A name that
 several modules export has its home in the first of them; the pages of the others point there. `Flow` inherits
-what the classes of `operators` define: those names are its members, and have their home there.
+what the classes of `_operators` define: those names are its members, and have their home there.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ come to it. The hook gets it when none has, nor will.
        └──left, the last of all──▶ hooked (final)
 
 The hook does not get what is known otherwise: an error that the same drain is just being ended by, or that another
-upstream of it has raised last (`DrainContext._failed`); an exit on its way up to the user's call; a refusal, where the
+upstream of it has raised last (`DrainContext.failed`); an exit on its way up to the user's call; a refusal, where the
 stream ends by a refusal too, for it is the same pool that refuses the work on both sides of a boundary; a refusal that
 comes when the stream was cancelled already, and wants no more work.
 """
