@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,14 +70,21 @@ def chapter() -> str:
 
 _HEAD = """# Hazards
 
-Fourteen ways to get threads wrong, in the order of a course. Each has a small program that is broken, and one that is
-not, in [examples/hazards](../examples/hazards): `make hazards` prints all of them, and
-`python -m examples.hazards.lost_demand` prints one. The diagrams are found by the [explorer](explore.md): a column for
-each thread, time downwards, behind each line what it saw or changed. ▶ marks a switch away from a thread that could
-have gone on, ▷ one from a thread that had ended or had to wait, ◆ where a thread waits for ever.
+Fourteen ways to get threads wrong, in the order of a course.
+Each has a small program that is broken, and one that is not, in [examples/hazards](../examples/hazards).
+`make hazards` prints all of them, and `python -m examples.hazards.lost_demand` prints one.
+The diagrams are found by the [explorer](explore.md).
+They have a column for each thread, time downwards, and behind each line what it saw or changed.
+The sign ▶ marks a switch away from a thread that could have gone on.
+The sign ▷ marks one from a thread that had ended or had to wait, and ◆ shows where a thread waits for ever.
 
 Three exercises without the answer are in [examples/hazards/exercises](../examples/hazards/exercises).
 """
+
+
+def by_sentence(text: str) -> str:
+    """A sentence a line, as pages have them."""
+    return re.sub(r"(?<=[.!?]) (?=[A-Z`])", "\n", " ".join(text.split()))
 
 
 def _lessons() -> list[str]:
@@ -86,7 +94,7 @@ def _lessons() -> list[str]:
 def _section(number: int, name: str, item: Lesson) -> str:
     failure = item.fails().failure
     assert failure is not None
-    hazard, fix = " ".join(item.hazard.split()), " ".join(item.fix.split())
+    hazard, fix = by_sentence(item.hazard), by_sentence(item.fix)
     return (
         f"## {number}. {item.title}\n\n{hazard}\n\n[{name}.py](../examples/hazards/{name}.py)\n\n"
         f"```text\n{failure.diagram()}\n```\n\nThe fix: {fix}\n"
