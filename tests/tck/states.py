@@ -102,6 +102,7 @@ class PublisherWatch(Watch):
         super().__init__(monkeypatch)
         # By publisher of the running check: its subscribers, which must be collectable (3.13). `_lock` owns it.
         self._served: dict[int, list[weakref.ref[Any]]] = defaultdict(list)
+        self._publishers: list[Any] = []  # `_lock`; those of the running check: the identity of each is its own
         self._before(PublisherFactory, "_connect", self._connects)
         self._before(ManualSubscriber, "_requesting", self._requests)
         self._before(ManualSubscriber, "_cancelling", lambda subscriber: self._calls(subscriber, "cancel"))
@@ -111,11 +112,13 @@ class PublisherWatch(Watch):
     def _forget(self) -> None:
         with self._lock:
             self._served.clear()
+            self._publishers.clear()
 
     def _connects(self, factory: Any, env: TestEnvironment, publisher: Any, subscriber: Any) -> None:
         with self._lock:
             served = [item for kept in self._served[id(publisher)] if (item := kept()) is not None]
             self._served[id(publisher)].append(weakref.ref(subscriber))
+            self._publishers.append(publisher)
         place = "after elements" if any(item.elements for item in served) else "before elements"
         self._note("subscribe", place, self._order(subscriber))
 
