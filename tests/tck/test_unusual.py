@@ -62,6 +62,7 @@ def tried(verification: Verification) -> None:
     verification.settings()
     if isinstance(verification, PublisherFactory):
         verification._starts_anew()
+        verification._ends_a_second()
 
 
 def judged(kinds: list[type[Any]]) -> dict[str, list[str]]:
