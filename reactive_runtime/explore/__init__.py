@@ -2,10 +2,13 @@
 
 explore             run a program of threads under many schedules
 explore_publisher   the same for a publisher, judged by the rules
+check_linearizable  the same for an object that threads share, judged by a model of it
 replay              one schedule again
 """
 
 from reactive_runtime.explore.exploration import explore, replay
+from reactive_runtime.explore.histories import Invocation
+from reactive_runtime.explore.linearizability import Operation, check_linearizable, invoke, operations_scenario
 from reactive_runtime.explore.publisher_scenario import (
     Call,
     Driven,
@@ -25,14 +28,19 @@ __all__ = [
     "Call",
     "Driven",
     "Failure",
+    "Invocation",
+    "Operation",
     "Result",
     "Scenario",
     "ScheduleFailed",
     "Verdict",
     "call",
     "cancel",
+    "check_linearizable",
     "explore",
     "explore_publisher",
+    "invoke",
+    "operations_scenario",
     "programs",
     "publisher_scenario",
     "replay",
