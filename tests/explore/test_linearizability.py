@@ -498,7 +498,7 @@ def test_an_object_that_is_not_the_same_each_time_is_told() -> None:
 
     class Mending(AtomicCounter):
         def add(self) -> int:
-            return super().add() if made > 20 else 0
+            return super().add() if made > 4 else 0
 
     def make() -> AtomicCounter:
         nonlocal made
