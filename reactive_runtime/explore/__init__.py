@@ -9,6 +9,7 @@ replay              one schedule again
 from reactive_runtime.explore.exploration import explore, replay
 from reactive_runtime.explore.histories import Invocation
 from reactive_runtime.explore.linearizability import Operation, check_linearizable, invoke, operations_scenario
+from reactive_runtime.explore.observations import NeverObserved, Outcome, reachable, sometimes, unreachable
 from reactive_runtime.explore.publisher_scenario import (
     Call,
     Driven,
@@ -29,7 +30,9 @@ __all__ = [
     "Driven",
     "Failure",
     "Invocation",
+    "NeverObserved",
     "Operation",
+    "Outcome",
     "Result",
     "Scenario",
     "ScheduleFailed",
@@ -43,7 +46,10 @@ __all__ = [
     "operations_scenario",
     "programs",
     "publisher_scenario",
+    "reachable",
     "replay",
     "request",
+    "sometimes",
     "subscribe",
+    "unreachable",
 ]

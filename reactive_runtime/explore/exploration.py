@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
+from reactive_runtime.explore.observations import Outcome, equal, expectation
 from reactive_runtime.explore.results import Failure, Result, Verdict
 from reactive_runtime.explore.scenario import Scenario, scenario_of
 from reactive_runtime.explore.session import NOT_THE_SAME, Points, Session
 from reactive_runtime.explore.shrinking import shrunk
 from reactive_runtime.explore.step_log import Step
-from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Strategy
+from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Replayed, Strategy
 from reactive_runtime.explore.task import CUT, Stop
 from reactive_runtime.explore.tokens import Token
 
@@ -146,7 +147,19 @@ def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (
             else _failure(session, program, calls, stop, steps, item.strategy, item.seed, item.index, False)
         )
         return Result(
-            program.name, Verdict("sampled", 1), 1, seconds, "replay", item.points, item.seed, failure, session.notes
+            program.name,
+            Verdict("sampled", 1),
+            1,
+            seconds,
+            "replay",
+            item.points,
+            item.seed,
+            failure,
+            session.notes,
+            outcomes=[
+                Outcome(value, expectation(program.outcomes, value), times)
+                for value, times, _ in session.observations.outcomes
+            ],
         )
 
 
@@ -209,7 +222,49 @@ def _search(
         verdict = Verdict("exhausted")
     elif bounded is not None and bounded.complete is not None and len(searching) == 1:
         verdict = Verdict("bounded", bounded.complete)
-    return Result(program.name, verdict, complete, seconds, name, session.points, seed, failure, session.notes)
+    seen = session.observations
+    never = [] if failure is not None else seen.never(complete, all_of_them=verdict.kind == "exhausted")
+    outcomes = list(_outcomes(session, program, name, seed))
+    return Result(
+        program.name,
+        verdict,
+        complete,
+        seconds,
+        name,
+        session.points,
+        seed,
+        failure,
+        session.notes,
+        never,
+        outcomes,
+    )
+
+
+def _outcomes(session: Session, program: Scenario[Any], strategy: str, seed: int) -> Iterator[Outcome]:
+    """The rows of the table of outcomes: those seen, most often first, then those that were not."""
+    seen = sorted(session.observations.outcomes, key=lambda item: -item[1])
+    session.watcher.frozen = True  # what a schedule says holds for the points there are
+    for value, times, schedule in seen:
+        kind = expectation(program.outcomes, value)
+        token = _token_of(session, program, value, schedule, strategy, seed) if kind == "interesting" else None
+        yield Outcome(value, kind, times, token)
+    for value, kind in (program.outcomes or {}).items():
+        if not any(equal(value, other) for other, _, _ in seen):
+            yield Outcome(value, kind, 0)
+
+
+def _token_of(
+    session: Session, program: Scenario[Any], outcome: Any, schedule: list[int], strategy: str, seed: int
+) -> str | None:
+    """Replays a schedule that has this outcome. None: since it was seen more has become a point, and it is another."""
+    again = Replayed(schedule, exactly=False)
+    session.tracks(False)
+    again.begin(session.scheduler)
+    if session.run(program, again) is not None or not equal(session.observations.last, outcome):
+        return None
+    schedule = list(session.scheduler.schedule)
+    steps, _ = session.show(program, schedule)
+    return session.token(program, program.program, schedule, steps, strategy, seed, 0)
 
 
 def _found(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reactive_runtime.explore.observations import NeverObserved, Outcome, table_of
 from reactive_runtime.explore.schedule_diagram import text_of
 from reactive_runtime.explore.step_log import Step
 
@@ -138,11 +139,23 @@ class Result:
     failure: Failure | None
     notes: list[str] = field(default_factory=list)
     """What should be known of it: a module without source, say."""
+    never: list[str] = field(default_factory=list)
+    """What `sometimes` and `reachable` ask for and no schedule has shown, a line each."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    """What the scenario's `outcome` returned, and what it might have, with the number of schedules."""
 
     @property
     def holds(self) -> bool:
-        """Whether no schedule failed, of those that `verdict` says were looked at."""
-        return self.failure is None
+        """Whether no schedule failed, of those that `verdict` says were looked at, and nothing was never seen."""
+        return self.failure is None and not self.never
+
+    def table(self) -> str:
+        """The outcomes as text: a line each, with the number of schedules and what was expected.
+
+        Returns:
+            The text; one line where the scenario has no `outcome`.
+        """
+        return table_of(self.outcomes)
 
     def assert_holds(self) -> Result:
         """Fail where a schedule failed.
@@ -152,13 +165,18 @@ class Result:
 
         Raises:
             ScheduleFailed: A schedule failed; the message shows it.
+            NeverObserved: No schedule has shown what `sometimes` or `reachable` asks for.
         """
         if self.failure is not None:
             raise ScheduleFailed(self.failure)
+        if self.never:
+            raise NeverObserved(str(self))
         return self
 
     def __str__(self) -> str:
         rate = f"{self.schedules} schedules, {self.strategy}, points {self.points}, seed {self.seed}"
+        if self.failure is None and self.never:
+            return f"{self.scenario} shows too little: {'; '.join(self.never)} ({rate})"
         if self.failure is None:
             return f"{self.scenario} holds: {self.verdict} ({rate})"
         return f"{self.scenario} fails after {self.failure.found_after} ({rate}): {self.failure.message}"

@@ -22,6 +22,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
+from reactive_runtime.explore.observations import Expectation, check_outcomes
 
 __all__ = ["Scenario", "judge", "modules_of", "nothing", "scenario_of"]
 
@@ -54,6 +55,10 @@ class Scenario(Generic[S]):
             AssertionError, say) or by returning False, and must only look.
         at_each_step: Called with the state between any two steps, if there is one; it fails likewise.
         tear_down: Called with the state after each run, however it ended.
+        outcome: Called with the state when `at_end` holds, if there is one. What it returns is counted over all
+            schedules, and must only look.
+        outcomes: What `outcome` may return: "acceptable", "interesting" or "forbidden" for each value; what is not
+            listed is forbidden. None: anything may.
         name: The name in messages and tokens.
         rule: The rule of Reactive Streams that the invariants stand for, if they do.
         parts: Functions and classes it is made of, beyond those above: their modules are looked at as well.
@@ -65,6 +70,9 @@ class Scenario(Generic[S]):
     at_each_step: Callable[[S], object] | None = None
     tear_down: Callable[[S], object] = nothing
     """Called with the state after each run, however it ended."""
+    outcome: Callable[[S], object] | None = None
+    outcomes: Mapping[Any, Expectation] | None = None
+    """What `outcome` may return; None: anything."""
     name: str = "scenario"
     rule: str | None = None
     """The rule of Reactive Streams that the invariants stand for, if they do."""
@@ -94,9 +102,9 @@ class Scenario(Generic[S]):
         """All the functions that it is made of.
 
         Returns:
-            `setup`, `at_end`, `parts`, and the calls of all actors.
+            `setup`, `at_end`, `parts`, `outcome`, and the calls of all actors.
         """
-        found: list[Any] = [self.setup, self.at_end, *self.parts]
+        found: list[Any] = [self.setup, self.at_end, *self.parts, *([] if self.outcome is None else [self.outcome])]
         for calls in self.actors.values():
             found.extend(calls)
         return found
@@ -115,6 +123,9 @@ def scenario_of(item: Any) -> Scenario[Any]:
         scenario = Scenario(lambda: None, {"main": [lambda _: item()]}, name=name, parts=[item])
     else:
         raise ScenarioError(f"a scenario is a class with methods {ACTOR}…, a Scenario, or a function; not {item!r}")
+    if scenario.outcomes is not None and scenario.outcome is None:
+        raise ScenarioError(f"{scenario.name} has `outcomes`, and no `outcome` that returns one of them")
+    check_outcomes(scenario.outcomes)
     for name, calls in scenario.actors.items():
         for call in calls:
             if inspect.iscoroutinefunction(call):
@@ -135,6 +146,8 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
         at_end=getattr(cls, "at_end", nothing),
         at_each_step=getattr(cls, "at_each_step", None),
         tear_down=getattr(cls, "tear_down", nothing),
+        outcome=getattr(cls, "outcome", None),
+        outcomes=getattr(cls, "outcomes", None),
         name=cls.__qualname__,
         rule=getattr(cls, "rule", None),
         parts=[cls],

@@ -13,11 +13,13 @@ from typing import Any, Final, Literal
 import reactive_runtime
 from reactive_runtime import executors
 from reactive_runtime._core import fuse, primitives
+from reactive_runtime._texts import shown
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, code_patcher, rewriting, tracing
 from reactive_runtime.explore.gil import happens_under_a_gil
 from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
+from reactive_runtime.explore.observations import Observations, expectation, expected_in, observing
 from reactive_runtime.explore.patching import installed
 from reactive_runtime.explore.scenario import Scenario, judge, modules_of
 from reactive_runtime.explore.scheduler import Scheduler
@@ -79,6 +81,8 @@ class Session:
         self.notes: list[str] = []
         self.accesses: list[tuple[int, bool, int]] = []
         """Of the run that was shown last: which thread, whether it was a point, and the site."""
+        self.observations = Observations(expected_in(program.roots()))
+        """What the runs have shown."""
         self._hang = hang
         self._engine = engine
         self._job = job
@@ -99,6 +103,7 @@ class Session:
         with contextlib.ExitStack() as stack:
             stack.callback(_exploring.release)
             self._interrupts = stack.enter_context(Interrupts())
+            stack.enter_context(observing(self.observations))
             core = stack.enter_context(carriers.Pinned(self._job))
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
@@ -195,8 +200,17 @@ class Session:
         try:
             with scheduler.undisturbed():
                 judge(program.at_end, state)
+                if program.outcome is not None:
+                    self._ended(program, program.outcome(state))
+        except ScenarioError:
+            raise
         except Exception as error:
             scheduler.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
+
+    def _ended(self, program: Scenario[Any], outcome: Any) -> None:
+        self.observations.ended(outcome, self.scheduler.schedule)
+        if expectation(program.outcomes, outcome) == "forbidden":
+            raise AssertionError(f"the outcome {shown(outcome)} is forbidden")
 
     def show(
         self, program: Scenario[Any], schedule: Sequence[int], token: Token | None = None
