@@ -42,7 +42,7 @@ Expectation = Literal["acceptable", "interesting", "forbidden"]
 EXPECTATIONS: Final[tuple[Expectation, ...]] = get_args(Expectation)
 
 MOST: Final = 1_000
-"""Different outcomes that are told apart."""
+"""Different outcomes of an exploration, at most."""
 
 
 class NeverObserved(AssertionError):  # noqa: N818
