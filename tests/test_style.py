@@ -153,7 +153,7 @@ def test_no_variable_is_called_it() -> None:
 OTHERS: dict[str, set[str]] = {
     "of the standard library, which names it so": {
         *("_getframe", "_current_frames", "_exit", "_get_running_loop", "_fields", "_replace", "_asdict"),
-        *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base"),
+        *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_callback", "_log_destroy_pending"),
     },
     "of pytest, py4j and PySpark": {"_fixtureinfo", "_jdf", "_jsc", "_jvm"},
     "of a flow, whose names without an underscore are its users'": {

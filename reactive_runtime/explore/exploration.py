@@ -79,8 +79,8 @@ def explore(
         ValueError: `schedules`, `strategy`, `points` or `engine` is out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
-            `hang` seconds, a pool from outside, an event loop, an exploration inside of another, a scenario that is not
-            deterministic.
+            `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
+            that is not deterministic.
         MissingDependencyError: The engine is "greenlets", and greenlet is not installed.
 
     Thread:

@@ -77,12 +77,13 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield executors, "_shared", None
     yield dropping, "active_handler", _outside(dropping.active_handler)
     yield logging.Logger, "handle", _outside(logging.Logger.handle)
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is not None:
-        yield asyncio.events, "new_event_loop", _event_loop
-        yield asyncio, "new_event_loop", _event_loop
-        if hasattr(asyncio, "runners"):
-            yield asyncio.runners, "run", _event_loop
+    import asyncio  # takes longer than all the rest
+
+    from reactive_runtime.explore import event_loop
+
+    yield asyncio.events, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "new_event_loop", event_loop.ExploredEventLoop
+    yield asyncio, "SelectorEventLoop", event_loop.ExploredEventLoop
 
 
 def _for_waiting() -> Any:
@@ -126,13 +127,6 @@ def _pool_from_outside(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoRe
 
 def _processes(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> NoReturn:
     raise ExploreError("a task was submitted to a pool of processes: the explorer orders threads, not processes")
-
-
-def _event_loop(*_: Any, **__: Any) -> NoReturn:
-    raise ExploreError(
-        "an event loop of asyncio was asked for: the explorer orders threads; coroutines of one loop switch at their"
-        " `await` only, which needs no explorer"
-    )
 
 
 class _Undo:

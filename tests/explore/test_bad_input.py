@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import itertools
 import os
@@ -319,22 +318,6 @@ def test_coroutines_are_refused() -> None:
         explore(Coroutine)
     with pytest.raises(ExploreError, match="returned a coroutine"):
         explore(Scenario(int, {"a": [lambda _: main()]}))
-
-
-def test_an_event_loop_is_refused() -> None:
-    async def nothing() -> None:
-        pass
-
-    class Loop(Quiet):
-        def actor_c(self) -> None:
-            coroutine = nothing()
-            try:
-                asyncio.run(coroutine)
-            finally:
-                coroutine.close()
-
-    with pytest.raises(ExploreError, match="event loop of asyncio"):
-        explore(Loop)
 
 
 def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:
