@@ -52,6 +52,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
     def _cancelled_at_the_end(self, env: TestEnvironment, publisher: Publisher[T]) -> None:
         reference = self._ended_and_asked_again(env, publisher)
+        # Until it is collected it finds each signal after its end (1.7), and then none can come: no silence is needed.
         env.collected(reference, f"{shown(publisher)} still refers to the subscriber of an ended stream")
 
     def _ended_and_asked_again(self, env: TestEnvironment, publisher: Publisher[T]) -> weakref.ref[Any]:
@@ -60,13 +61,10 @@ class ExtraPublisherChecks(PublisherFactory[T]):
             subscriber.request(10)
         env.happens(lambda: subscriber.ends)
         env.due(subscriber.ends, "the stream did not end")
-        signals = subscriber.count
         subscriber.request(1)
         subscriber.request(-1)
         subscriber.cancel()
         subscriber.request(1)
-        env.silence(lambda: subscriber.count)
-        env.check(subscriber.count == signals, "request, after the end, was answered with a signal")
         return weakref.ref(subscriber)
 
     @check("1.7")

@@ -220,9 +220,9 @@ class StatePublisherChecks(PublisherFactory[T]):
             subscriber.cancel()
             ask(subscriber)
 
-        inside = self._thrice(env, self._publisher(env, 3), ask, subscribed=lambda item: item.quit())
-        outside = self._thrice(env, self._publisher(env, 3), leave)
-        for subscriber in (*inside, *outside):
+        inside = self._serve(env, self._publisher(env, 3), ask, subscribed=lambda item: item.quit())
+        outside = self._serve(env, self._publisher(env, 3), leave)
+        for subscriber in self._until_silent(env, inside + outside):
             subscriber.expect_none_now("the subscription was cancelled before any request")
 
     @check("3.12", plain=THIRD)
@@ -411,11 +411,12 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._dropped(env, self._publisher(env, 3), to_its_end, may_fail=True)
 
     def _dropped(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> None:
+        """Each can be collected: then nothing can be signalled to it any more, and no silence has to show that."""
         for number, reference in enumerate(self._left(env, publisher, act, **how), 1):
             env.collected(reference, f"{shown(publisher)} still refers to subscriber {number}, that has left")
 
     def _left(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[weakref.ref[Any]]:
-        return [weakref.ref(subscriber) for subscriber in self._thrice(env, publisher, act, **how)]
+        return [weakref.ref(subscriber) for subscriber in self._serve(env, publisher, act, **how)]
 
     # -- the second and the third subscriber -------------------------------------------------------------------
 
@@ -445,15 +446,19 @@ class StatePublisherChecks(PublisherFactory[T]):
         self._thrice(env, self._publisher_failing_after(env, 2), to_its_end, may_fail=True)
 
     def _thrice(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[ManualSubscriber[T]]:
-        """Three subscribers, one after the other, each through `act`; then nothing more comes to any of them.
+        """As `_serve`; then nothing more comes to any of them."""
+        return self._until_silent(env, self._serve(env, publisher, act, **how))
 
-        One, where the publisher does not start anew for each.
-        """
+    def _serve(self, env: TestEnvironment, publisher: Publisher[T], act: Act, **how: Any) -> list[ManualSubscriber[T]]:
+        """Three subscribers, one after the other, each through `act`; one, where it does not start anew for each."""
         served: list[ManualSubscriber[T]] = []
         for turn in range(THIRD, 0, -1) if self._starts_anew() else [THIRD]:
             subscriber = self._subscribe(env, publisher, turn=turn, **how)
             act(subscriber)
             served.append(subscriber)
+        return served
+
+    def _until_silent(self, env: TestEnvironment, served: list[ManualSubscriber[T]]) -> list[ManualSubscriber[T]]:
         while env.silence(lambda: sum(subscriber.count for subscriber in served)):
             env.verify()
         return served

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -96,3 +98,40 @@ def test_the_kit_signals_to_a_subscriber_what_it_has_requested_and_no_more() -> 
     verification = unusual.Whitebox(Counts)
     failed = [item for item in verification.outcomes() if item.status == "failed"]
     assert not failed, failed[0].why
+
+
+class HearsWhenItIsDone:
+    """Looks whether its subscriber has cancelled when it has signalled all that was requested, and lets go then."""
+
+    PAUSE = 0.1
+
+    def __init__(self, elements: int) -> None:
+        self.elements = elements
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(self.Subscription(subscriber))
+
+    class Subscription:
+        def __init__(self, subscriber: Any) -> None:
+            self.subscriber = subscriber
+
+        def request(self, n: int, /) -> None:
+            threading.Thread(target=self.run, args=(n,), daemon=True).start()
+
+        def cancel(self) -> None:
+            pass
+
+        def run(self, n: int) -> None:
+            subscriber, self.subscriber = self.subscriber, None
+            for element in range(n):
+                time.sleep(HearsWhenItIsDone.PAUSE)
+                subscriber.on_next(element)
+
+
+def test_a_subscriber_may_be_kept_while_the_signals_that_it_requested_go_on() -> None:
+    """A cancel is heard eventually (3.12): the time to drop a subscriber begins with the last signal."""
+    verification = Publishers(HearsWhenItIsDone)
+    verification.configure(default_timeout=5.0, publisher_reference_gc_timeout=4 * HearsWhenItIsDone.PAUSE)
+    name = name_of(verification, "spec313_a_subscriber_that_cancels_inside_on_next")
+    result = outcome(verification, name)
+    assert result.status == "passed", result.why
