@@ -7,6 +7,9 @@ The explorer breaks it:
 After the last element it owes, the loop of step 8 takes the demand to zero, and then looks at it once more. In between
 another thread may have found the zero, added to it, and begun a loop of its own: now there are two (1.3, 1.1). So the
 step that takes the demand to zero has to be the loop's last; and whatever ends the stream is the loop's business too.
+
+So is on_subscribe: while it runs, a request of another thread would find the demand at zero, and signal beside it.
+Therefore the demand begins at 1 (1.3), which is taken back when on_subscribe has returned.
 """
 
 from __future__ import annotations
@@ -25,6 +28,12 @@ class StreamSubscription(step_8_capped.StreamSubscription):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._fault: AtomicReference[Exception | None] = AtomicReference(None)
+        self._demand.get_and_add(1)  # the loop is at work: on_subscribe comes first (1.3)
+
+    def subscribed(self) -> None:
+        super().subscribed()
+        if self._demand.get_and_add(-1) > 1:
+            self._drain()
 
     def request(self, n: int, /) -> None:
         if n <= 0:

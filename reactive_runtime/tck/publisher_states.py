@@ -77,6 +77,22 @@ class StatePublisherChecks(PublisherFactory[T]):
         env.silence(lambda: subscriber.count)
         env.verify()
 
+    @check("1.3", plain=2)
+    def extra_spec103_an_element_must_wait_until_on_subscribe_has_returned(self, env: TestEnvironment) -> None:
+        """Inside on_subscribe an element is requested, and one on another thread, where none begins beside it."""
+        if not self.requests_may_be_concurrent:
+            raise NotVerified("rule 1.3: requests_may_be_concurrent is False")
+
+        def both(subscriber: ManualSubscriber[T]) -> None:
+            subscriber.ask(1)
+            other = threading.Thread(target=subscriber.ask, args=(1,), name="tck-elsewhere", daemon=True)
+            other.start()
+            other.join(env.settings.call_timeout / 2)  # whether a request may wait is no matter here (3.4)
+            env.happens_quietly(lambda: len(set(subscriber.inside)) > 1, env.settings.default_poll_timeout)
+
+        subscriber = self._subscribe(env, self._publisher(env, 3), subscribed=both)
+        subscriber.next_elements(2)
+
     @check("3.8", plain=6)
     def extra_spec308_demand_must_add_up_whenever_it_comes(self, env: TestEnvironment) -> None:
         """Two requests inside on_subscribe, six inside an on_next, and two from outside give 14 elements."""

@@ -227,6 +227,17 @@ class DoesNotWait(Subscription):
         threading.Thread(target=self.subscriber.on_next, args=(element,), daemon=True).start()
 
 
+@breaks("extra_spec103_an_element_must_wait_until_on_subscribe_has_returned")
+class SignalsBesideOnSubscribe(Subscription):
+    """Has no owner while on_subscribe runs: a thread that requests meanwhile signals beside it."""
+
+    def start(self) -> None:
+        with self.lock:
+            self.owned = False
+        self.subscriber.on_subscribe(self)
+        self.wake()
+
+
 @breaks("extra_spec103_two_requests_at_once_must_not_signal_at_once")
 class LooksThenOwns(Subscription):
     """Looks whether it is owned, and then owns: two threads may both find it free."""

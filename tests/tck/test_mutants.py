@@ -49,9 +49,8 @@ SAME: dict[str, str] = {
         "the next transition finds the same: what has ended is neither signalled to, nor does it signal, "
         "since its peer has forgotten it"
     ),
-    r"publisher: (fresh|busy), (invalid )?request: as in idle": (
-        "it may signal inside of on_subscribe, and a loop that runs is not begun again"
-    ),
+    r"publisher: fresh, invalid request: as in idle": ("inside of on_subscribe it may answer, on the same thread"),
+    r"publisher: busy, (invalid )?request: as in idle": ("a loop that runs is not begun again"),
     r"(white|black)box: subscribed, (on_next: replenish|asked to request: request) .*": (
         "to request no more, or later, is allowed (2.1)"
     ),

@@ -88,7 +88,7 @@ def test_the_command_prints_a_table_and_exits_with_0(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"3\.13 +│ cancel must make the publisher eventually", done.stdout)
-    assert "71 passed, 0 failed, 16 skipped, in " in done.stdout
+    assert "72 passed, 0 failed, 16 skipped, in " in done.stdout
     assert "CONFORMS no check failed" in done.stdout
 
 

@@ -1390,6 +1390,8 @@ class Transparent:
         self.upstream: Any = None  # lock
         self.subscriber: Any = None  # lock
         self.joined = False  # lock
+        self.greeting = False  # lock; its subscriber is inside on_subscribe, and no element may come (1.3)
+        self.asked: list[int] = []  # lock; what was requested meanwhile
         self.error: BaseException | None = None  # lock; what came before there was a subscriber
         self.complete = False  # lock
 
@@ -1419,21 +1421,30 @@ class Transparent:
         with self.lock:
             if self.upstream is None or self.subscriber is None or self.joined:
                 return
-            self.joined = True
-        self.subscriber.on_subscribe(self.Link(self))
+            self.joined = self.greeting = True
+        link = self.Link(self)
+        self.subscriber.on_subscribe(link)
         with self.lock:
+            self.greeting = False
             error, complete = self.error, self.complete
+        for n in self.asked:
+            link.request(n)
         self.end(partial(self.subscriber.on_error, error) if error else self.subscriber.on_complete, error or complete)
 
     class Link:
-        """All it does is to drop the subscriber (3.13)."""
+        """It drops the subscriber (3.13), holds back what is requested inside on_subscribe (1.3), and does no more."""
 
         def __init__(self, made: Any) -> None:
             self.made = made
 
         def request(self, n: int, /) -> None:
-            if self.made.subscriber is not Transparent.Gone:
-                self.made.upstream.request(n)
+            made = self.made
+            with made.lock:
+                if made.greeting:
+                    made.asked.append(n)
+                    return
+            if made.subscriber is not Transparent.Gone:
+                made.upstream.request(n)
 
         def cancel(self) -> None:
             made = self.made
