@@ -128,6 +128,8 @@ class TestEnvironment:
         self.over: bool = False
         self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
+        self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
+        self.factory_timeout = FACTORY_TIMES * settings.call_timeout  # likewise
         self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 
@@ -283,7 +285,7 @@ class TestEnvironment:
         observed = rule not in ("", FACTORY)
         self._here.in_vain = None
         if rule == FACTORY and (seen := self.hung.get(_name(text))):
-            raise self.failure(f"{seen}, in an earlier check", rule)
+            raise self.failure(seen, rule)
         try:
             with self.calling(text, rule):
                 result = function(*arguments)
@@ -385,12 +387,12 @@ class TestEnvironment:
             now = time.monotonic()
             for call in self._calls.values():
                 factory = call.rule == FACTORY
-                limit = self.settings.call_timeout * (FACTORY_TIMES if factory else 1)
+                limit = self.factory_timeout if factory else self.settings.call_timeout
                 sets = f"{FACTORY_TIMES} times call_timeout" if factory else "call_timeout"
                 if now - max(call.since, self._last_signal) > limit:
                     seen = f"{call.text} has not returned within {limit:g} s (on {call.thread}; {sets})"
                     if factory:
-                        self.hung[_name(call.text)] = seen
+                        self.hung[_name(call.text)] = f"{seen}, {self.when}"
                     return self.failure(seen, call.rule, observed=call.rule not in ("", FACTORY))
                 limit = ENDLESS_TIMES * (self.settings.default_timeout + self.settings.call_timeout)
                 if now - call.since > limit and self._without_bound():

@@ -11,9 +11,17 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher
-from reactive_runtime.tck.environment import FACTORY, LONG_ENOUGH, ConformanceError, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.environment import (
+    FACTORY,
+    FACTORY_TIMES,
+    LONG_ENOUGH,
+    ConformanceError,
+    NotVerified,
+    TestEnvironment,
+    shown,
+)
 from reactive_runtime.tck.probes import ManualSubscriber
-from reactive_runtime.tck.settings import DEFAULTS
+from reactive_runtime.tck.settings import DEFAULTS, Settings
 from reactive_runtime.tck.verification import Verification
 
 __all__ = ["PublisherFactory"]
@@ -192,7 +200,7 @@ class PublisherFactory(Verification, Generic[T]):
         return depth if isinstance(depth, int) and depth >= 1 else MAX_DEMAND
 
     def _plain_run(self, elements: int) -> None:
-        env = TestEnvironment("1.5", self.settings())
+        env = _trial_of(self, "1.5", self.settings())
 
         def body() -> None:
             subscriber = self._subscribe(env, self._publisher(env, elements))
@@ -204,12 +212,21 @@ class PublisherFactory(Verification, Generic[T]):
         env.run(body)
 
 
+def _trial_of(factory: PublisherFactory[Any], rule: str, settings: Settings) -> TestEnvironment:
+    """A trial beside the checks: a factory that hung in a check, or in another trial, is not called again."""
+    env = TestEnvironment(rule, settings)
+    env.hung, env.when = factory._hung_factories(), "before the checks"
+    return env
+
+
 def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
     """How long on_subscribe takes, and the slowest of the first elements."""
     most: Any = factory.max_elements_from_publisher
     if not isinstance(most, int):
         return 0.0, 0.0
-    env = TestEnvironment("1.1", replace(DEFAULTS, default_timeout=SLOWEST, call_timeout=SLOWEST))
+    env = _trial_of(factory, "1.1", replace(DEFAULTS, default_timeout=SLOWEST, call_timeout=SLOWEST))
+    # The pace says nothing of a factory: it has as long as in the check of a quick implementation.
+    env.factory_timeout = FACTORY_TIMES * Settings.of({"call_timeout": factory.call_timeout}).call_timeout
     steps: list[float] = []
 
     def body() -> None:
@@ -231,7 +248,7 @@ def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
 
 def _refused(factory: PublisherFactory[Any]) -> bool:
     """Whether a second subscriber that does nothing wrong hears the end instead of an element."""
-    env = TestEnvironment("1.11", factory.settings())
+    env = _trial_of(factory, "1.11", factory.settings())
     both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
 
     def body() -> None:
@@ -249,7 +266,7 @@ def _refused(factory: PublisherFactory[Any]) -> bool:
 
 def _tried(factory: PublisherFactory[Any]) -> bool:
     """Whether a publisher gives two elements to a second subscriber, too, while it has the first one."""
-    env = TestEnvironment("1.11", factory.settings())
+    env = _trial_of(factory, "1.11", factory.settings())
     counts: list[int] = []
     both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
 

@@ -30,6 +30,10 @@ SILENT = 120.0
 """Seconds beyond what a check may wait, after which a child of which nothing is heard is ended."""
 
 
+INTERRUPTED = """there is nothing to judge
+  seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT) while this check ran"""
+
+
 @dataclass(frozen=True)
 class Target:
     """What is to be judged: names, as the shell gives them, and settings."""
@@ -133,14 +137,13 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def outcome(self, verification: Verification, check: Check) -> Outcome:
-        """What becomes of this check: where it is interrupted, it has failed."""
+        """What becomes of this check: where it is interrupted, there is nothing to judge."""
         try:
             self._inside = True
             outcome = verification.outcome(check)
             self._inside = False
         except KeyboardInterrupt:
-            why = f"rule {check.rule}\n  seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"
-            return Outcome(check, "failed", why, check.rule)
+            return Outcome(check, "failed", INTERRUPTED)  # of no rule: none forbids it
         return outcome
 
 

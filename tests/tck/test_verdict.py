@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,8 +110,8 @@ def folder(tmp_path: Path) -> Path:
         ("exits", 1, "subscribe(subscriber) raised SystemExit: 0"),
         ("ends_the_process", 1, "seen: the process was ended (status 0) inside of this check"),
         ("is_killed", 1, "seen: the process was ended by signal 9 inside of this check"),
-        ("interrupts", 1, "seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"),
-        ("interrupts_always", 1, "seen: the main thread was interrupted (KeyboardInterrupt) inside of this check"),
+        ("interrupts", 2, "seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
+        ("interrupts_always", 2, "the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("leaves_threads", 0, "CONFORMS"),
         ("closes_stdout", 0, "CONFORMS"),
         ("prints", 0, "CONFORMS"),
@@ -125,6 +126,15 @@ def test_the_command_says_what_it_saw(folder: Path, name: str, status: int, said
     assert len(done.stdout) < 200_000
     verdict = done.stdout if status < 2 else done.stderr
     assert verdict.rstrip().splitlines()[-1].startswith(("CONFORMS", "BROKEN", "UNABLE")[status])
+
+
+def test_an_interrupt_by_code_under_test_is_named_once_and_breaks_no_rule(folder: Path) -> None:
+    done = run(folder, "reactive_runtime", "tck", "mine:interrupts", *QUICK)
+    assert done.stdout.count("  seen: the code under test interrupted the main thread") == 1
+    assert "BROKEN" not in done.stdout
+    assert re.search(
+        r"UNABLE   mine:interrupts: \d+ checks could not be made: failed: the code under test", done.stderr
+    )
 
 
 @pytest.mark.parametrize("name", ["ends_the_process", "interrupts"])
