@@ -12,6 +12,9 @@ the metadata does not count is not judged. When the run is complete, the metadat
 A call that had not returned where a run was cut off has an `end` beyond all tickets (`CUT` - `begin`): it may have
 returned later, and is not accused of what it did not do. An `end` of None says that the run came to its end without it.
 
+Each page of a file has a checksum, which its footer and the heads of its pages have not: so the metadata has one of
+each file, which is compared before the file is judged.
+
 A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is whole.
 Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 no
 `large_value`, 3 is what is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on first use.
@@ -26,9 +29,9 @@ import re
 import secrets
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -278,6 +281,7 @@ class TraceWriter:
         self._over = primitives.Event()  # set: the run is
         self._writing = primitives.Lock()  # held while a file is written, with no other: files come one after another
         self._files: dict[str, int] = {}  # _writing; their rows, by name
+        self._checksums: dict[str, str] = {}  # _writing; likewise
         self._open: str | None = None  # _writing; the file of calls under way
         self._made = 0  # _writing; files so far
         self._recorder: Recorder | None = None
@@ -452,7 +456,7 @@ class TraceWriter:
         if written or opened or before is not None:
             self._made += 1
             if before is not None:
-                del self._files[before]
+                del self._files[before], self._checksums[before]
             self._tell(ticket)
             if before is not None:
                 (self.path / before).unlink(missing_ok=True)
@@ -479,6 +483,7 @@ class TraceWriter:
             sorting_columns=[parquet.SortingColumn(names.index(item)) for item in ("subscription", "begin")],
             write_page_checksum=True,
         )
+        self._checksums[name.name] = _checksum(draft)
         draft.replace(name)
         self._files[name.name] = table.num_rows
         pa.default_memory_pool().release_unused()  # what a file took is not needed until the next
@@ -489,7 +494,12 @@ class TraceWriter:
 
     def _tell(self, ticket: int | None, complete: bool = False) -> None:
         """What the run is, and what it holds by now, in one rename."""
-        held = {"records": sum(self._files.values()), "files": self._files, "complete": complete}
+        held = {
+            "records": sum(self._files.values()),
+            "files": self._files,
+            "checksums": self._checksums,
+            "complete": complete,
+        }
         cut_at = {"watermark": ticket} if ticket is not None else {}
         _write(self.path / "_metadata.json", {**self._metadata, **held, **cut_at})
 
@@ -709,6 +719,8 @@ class Held:
     watermark: int | None
     """A run that was cut off: all threads had passed this ticket, and the files hold what there was up to there. None
     for one that is complete, and where its records come from several processes, each cut off by itself."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of each file, by its name. Of older traces there are none."""
 
 
 _FILE: Final = re.compile(r"(signals|open)-\d+\.parquet")
@@ -745,6 +757,7 @@ def holds(run: Path | str) -> Held:
     watermark = _of(path, metadata, "watermark", int)
     identity = _of(path, metadata, "identity", dict)
     files = _of(path, metadata, "files", dict)
+    checksums = _of(path, metadata, "checksums", dict)
     named = json.dumps(identity, sort_keys=True) if identity else ""
     if files is None:  # an earlier version has written it
         if complete is False:
@@ -757,6 +770,8 @@ def holds(run: Path | str) -> Held:
             raise TraceError(
                 f"{path}: 'files' should be names of files, each with its rows, and has {file!r}: {rows!r}"
             )
+        if checksums is not None and not isinstance(checksums.get(file), str):
+            raise TraceError(f"{path}: 'checksums' should have a text of {file!r}")
         if not (folder / file).is_file():
             raise TraceError(f"{folder / file}: is not there, and the run says that it holds {rows:,} records")
     surplus = [item.name for item in there if item.name not in files]
@@ -765,9 +780,8 @@ def holds(run: Path | str) -> Held:
         complete or len(surplus) > 1 or any(surplus[0] < item for item in files if item.startswith("signals"))
     ):
         raise TraceError(f"{folder / surplus[0]}: is not among the files that the run says it holds")
-    return Held(
-        folder, name, named, [folder / item for item in sorted(files)], sum(files.values()), complete, watermark
-    )
+    there = [folder / item for item in sorted(files)]
+    return Held(folder, name, named, there, sum(files.values()), complete, watermark, checksums or {})
 
 
 def _of(path: Path, metadata: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -856,7 +870,7 @@ def check_files(folder: Path | str) -> list[Path]:
 
 
 def checked(held: Held) -> list[Path]:
-    """The files of that run, whose footers have been read.
+    """The files of that run, as they were written: their checksums have been compared, and their footers read.
 
     Args:
         held: What the run holds, as `holds` says.
@@ -865,11 +879,12 @@ def checked(held: Held) -> list[Path]:
         Its files.
 
     Raises:
-        TraceError: Names the first file that can't be read, or has another schema; or the run, where it has a record
-            too few or too many.
+        TraceError: Names the first file that can't be read, has changed, or has another schema; or the run, where it
+            has a record too few or too many.
     """
     rows = 0
     for file in held.files:
+        _same(file, held.checksums.get(file.name))  # first: what has changed may be anything
         rows += _check(file)
     if held.rows is not None and rows != held.rows:
         what = f"its files have {rows:,} records, and it says that it holds {held.rows:,}: it can't be judged"
@@ -893,6 +908,25 @@ def read_through(held: Held) -> None:
                 pass
         except (OSError, pa.ArrowException) as error:
             raise _unread(file, error) from error
+
+
+def _same(file: Path, checksum: str | None) -> None:
+    """TraceError where the file has not that checksum, if one is known."""
+    if checksum is None:
+        return
+    if not _is_whole(file):
+        raise TraceError(f"{file}: is no whole Parquet file (it has no mark at its end)")
+    try:
+        found = _checksum(file)
+    except OSError as error:
+        raise _unread(file, error) from error
+    if found != checksum:
+        raise TraceError(f"{file}: has changed since it was written: its checksum is another")
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as opened:
+        return file_digest(opened, "sha256").hexdigest()
 
 
 def arrived(run: Path) -> bool:
@@ -934,13 +968,13 @@ def _check(file: Path) -> int:
     version = (found.metadata or {}).get(_VERSION, b"1").decode(errors="replace")
     if not version.isdecimal() or int(version) > SCHEMA:
         raise TraceError(f"{file}: has schema {version}, and this version reads up to {SCHEMA}: a newer one is needed")
-    kinds = {field.name: field.type for field in found}
-    for field in schema():
-        if field.name not in kinds and int(version) < _SINCE.get(field.name, 1):
+    kinds = {column.name: column.type for column in found}
+    for column in schema():
+        if column.name not in kinds and int(version) < _SINCE.get(column.name, 1):
             continue
-        if kinds.get(field.name) != field.type:
-            has = kinds.get(field.name, "none")
-            raise TraceError(f"{file}: is no trace: column {field.name!r} should be {field.type}, and is {has}")
+        if kinds.get(column.name) != column.type:
+            has = kinds.get(column.name, "none")
+            raise TraceError(f"{file}: is no trace: column {column.name!r} should be {column.type}, and is {has}")
     rows: int = footer.num_rows
     return rows
 

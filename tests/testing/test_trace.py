@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import queue
+import re
 import shutil
 import sys
 import threading
@@ -49,6 +50,14 @@ def written(folder: Path, run: str = "run", elements: int = 100) -> TraceWriter:
     recorder.settle()
     writer.close({"seed": 7})
     return writer
+
+
+def forget_checksums(run: Path) -> None:
+    """As if its files had been written as they are now, by an earlier version."""
+    path = run / "metadata.json"
+    facts = json.loads(path.read_text())
+    del facts["checksums"]
+    path.write_text(json.dumps(facts))
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -344,6 +353,7 @@ def test_a_trace_of_a_newer_schema_is_one_line_that_says_so(tmp_path: Path) -> N
     file = next(written(tmp_path).path.glob("*.parquet"))
     table = parquet.read_table(file)
     parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "4"}), file)
+    forget_checksums(file.parent)
     with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 4, and this version reads up to 3"):
         check_files(tmp_path)
 
@@ -352,6 +362,7 @@ def test_a_trace_of_the_first_schema_is_read_without_what_it_lacks(tmp_path: Pat
     file = next(written(tmp_path).path.glob("*.parquet"))
     table = parquet.ParquetFile(file).read().drop_columns(["depth"])
     parquet.write_table(table.replace_schema_metadata({}), file)
+    forget_checksums(file.parent)
     assert {item.depth for item in read_trace(tmp_path)} == {None}
 
 
@@ -443,6 +454,7 @@ def test_a_large_value_that_is_no_int_is_named(tmp_path: Path) -> None:
     table = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.int64()))
     wrong = table.set_column(table.column_names.index("large_value"), "large_value", pa.array(["zwölf"] * len(table)))
     parquet.write_table(wrong, file)
+    forget_checksums(file.parent)
     told = r"signals-00000\.parquet: is no trace: column 'large_value' has 'zwölf', which is no int in hexadecimal"
     with pytest.raises(TraceError, match=told):
         read_trace(tmp_path)
@@ -533,6 +545,7 @@ def test_a_file_that_is_not_there_or_not_counted_or_has_too_few_records_is_told_
     (run / "signals-00001.parquet").unlink()
     table = parquet.ParquetFile(file).read()
     parquet.write_table(table.slice(0, 90), file)
+    forget_checksums(run)
     with pytest.raises(TraceError, match=r"its files have 90 records, and it says that it holds 105"):
         check_files(tmp_path)
 
@@ -613,21 +626,32 @@ def test_a_run_of_an_earlier_version_that_was_cut_off_can_not_be_judged(tmp_path
         check_files(tmp_path)
 
 
-def test_bytes_that_changed_are_noticed_where_values_still_can_be_read_from_them(tmp_path: Path) -> None:
-    file = next(written(tmp_path, elements=5_000).path.glob("*.parquet"))
-    records = read_trace(tmp_path)
+@pytest.mark.parametrize("read", [read_trace, check_files, lambda folder: judge_runs([folder])])
+def test_each_byte_that_changed_is_noticed(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    """Those of pages, of which each has a checksum; of the heads of pages; and of the footer."""
+    file = next(written(tmp_path, elements=5).path.glob("*.parquet"))
     data = file.read_bytes()
-    noticed = tried = 0
-    for at in range(4, len(data) - 8, 499):
-        tried += 1
+    for at in range(len(data)):
         changed = bytearray(data)
-        changed[at] ^= 1
+        changed[at] ^= 1 << at % 8
         file.write_bytes(changed)
-        try:
-            assert read_trace(tmp_path) == records  # it was of no column: of a header, or of the footer
-        except TraceError:
-            noticed += 1
-    assert noticed > tried / 2
+        with pytest.raises(TraceError, match=re.escape(str(file))):
+            read(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"signals-00000.parquet": 7}, 7])
+def test_checksums_that_are_none_are_named(tmp_path: Path, wrong: Any) -> None:
+    path = written(tmp_path).path / "metadata.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "checksums": wrong}))
+    with pytest.raises(TraceError, match="'checksums' should"):
+        check_files(tmp_path)
+
+
+def test_a_trace_without_checksums_is_read(tmp_path: Path) -> None:
+    """An earlier version wrote none."""
+    run = written(tmp_path).path
+    forget_checksums(run)
+    assert len(read_trace(run)) == 105
 
 
 def test_an_element_of_none_has_no_value_on_disk(tmp_path: Path) -> None:
