@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime import hooks
+from reactive_runtime._core.arguments import at_least
 from reactive_runtime.errors import MissingDependencyError
 from reactive_runtime.explore import instrumented
 from reactive_runtime.explore.exploration import explore
@@ -21,7 +22,7 @@ from reactive_runtime.explore.results import BrokenRule, Result
 from reactive_runtime.explore.scenario import Scenario, judge, nothing
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
 from reactive_runtime.testing.checker import RuleChecker
-from reactive_runtime.testing.records import Record, Signal
+from reactive_runtime.testing.records import Record, Signal, allowed_late
 from reactive_runtime.testing.rule_checks import RULES
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ def publisher_scenario(
         demand: Is requested inside `on_subscribe`.
         elements: How many the publisher has. None: that is not known.
         ascending: Whether the elements are ints, each larger than the one before.
-        late_signals: How many may come after a `cancel` from outside has returned (1.8).
+        late_signals: How many may come after a `cancel` from outside has returned (1.8), 0 to 15.
         inside: Calls that are made inside the n-th `on_next`, by n.
         at_end: A further invariant.
         finish: Called when the actors have returned, before anything is judged.
@@ -322,7 +323,12 @@ def publisher_scenario(
 
     Returns:
         The scenario, for `explore` and `replay`.
+
+    Raises:
+        TypeError: `elements` or `late_signals` is no int.
+        ValueError: `elements` is below 0, or `late_signals` is not from 0 to 15.
     """
+    _in_range("publisher_scenario", elements, late_signals)
     named = actors if isinstance(actors, Mapping) else {_name(n): actor for n, actor in enumerate(actors)}
     calls = {name: [item] if isinstance(item, Call) else list(item) for name, item in named.items()}
     within = {n: [item] if isinstance(item, Call) else list(item) for n, item in (inside or {}).items()}
@@ -342,6 +348,13 @@ def publisher_scenario(
         parts=[factory, at_end, finish, *parts],
         tear_down=Driven.close,
     )
+
+
+def _in_range(where: str, elements: int | None, late_signals: int) -> None:
+    """TypeError or ValueError where one is no int of its range: said where a publisher is explored, not in its runs."""
+    if elements is not None:
+        at_least(where, "elements", 0, elements)
+    allowed_late(where, late_signals)
 
 
 def _name(number: int) -> str:
@@ -373,7 +386,7 @@ def explore_publisher(
         demand: Is requested inside `on_subscribe`.
         elements: How many the publisher has: then none may be missing at `on_complete`. None: that is not known.
         ascending: Whether the elements are ints, each larger than the one before.
-        late_signals: How many may come after a `cancel` from outside has returned (1.8).
+        late_signals: How many may come after a `cancel` from outside has returned (1.8), 0 to 15.
         inside: `{2: cancel()}` makes a call from inside the second `on_next`.
         at_end: A further invariant: it fails by raising or by returning False.
         finish: Called when the actors have returned, before anything is judged, to end what would go on.
@@ -383,7 +396,8 @@ def explore_publisher(
         As `explore`.
 
     Raises:
-        ValueError: As `explore`, for its options.
+        TypeError: `elements` or `late_signals` is no int.
+        ValueError: `elements` is below 0, or `late_signals` is not from 0 to 15; as `explore`, for its options.
         ScenarioError: `factory` raises.
         ExploreError: As `explore`.
 
@@ -395,6 +409,7 @@ def explore_publisher(
         >>> str(result.assert_holds().verdict)
         'bounded(2)'
     """
+    _in_range("explore_publisher", elements, late_signals)
     scenario = publisher_scenario(
         factory, actors, demand=demand, elements=elements, ascending=ascending, late_signals=late_signals,
         inside=inside, at_end=at_end, finish=finish,

@@ -24,6 +24,7 @@ from reactive_runtime.flow import Flow
 from reactive_runtime.spec import Publisher
 from reactive_runtime.stress.cancellation_metrics import Opened
 from reactive_runtime.testing.recorder import Recorder
+from reactive_runtime.testing.records import allowed_late
 
 __all__ = ["FEEDERS", "WORKLOADS", "Context", "Declared", "Scenario", "Workload", "default_folder", "find", "scenario"]
 
@@ -349,6 +350,7 @@ def scenario(
         A decorator, which returns the function as it is, with the scenario as its attribute.
 
     Raises:
+        TypeError: `late_signals` is no int.
         ValueError: `live` or `late_signals` is out of its range.
         ScenarioError: There is no such workload.
 
@@ -364,8 +366,8 @@ def scenario(
     workloads = (workload,) if isinstance(workload, str) else tuple(workload)
     if live < 1:
         raise ValueError(f"scenario: live must be 1 or more, not {live}")
-    if late_signals is not None and not 0 <= late_signals <= 15:
-        raise ValueError(f"scenario: late_signals must be 0 to 15, not {late_signals}")
+    if late_signals is not None:
+        allowed_late("scenario", late_signals)
     for name in workloads:
         if name not in WORKLOADS:
             raise ScenarioError(f"scenario: no workload {name!r}; there are: {', '.join(WORKLOADS)}")

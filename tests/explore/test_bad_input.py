@@ -17,7 +17,7 @@ import pytest
 
 from reactive_runtime._core import drain, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
-from reactive_runtime.explore import Scenario, explore
+from reactive_runtime.explore import Scenario, explore, explore_publisher, publisher_scenario, request
 
 OUTSIDE = ThreadPoolExecutor(1)
 _dice = itertools.count()
@@ -374,3 +374,24 @@ def test_an_invariant_that_returns_false_does_not_hold() -> None:
     failure = explore(Scenario(int, {"a": [lambda _: None]}, lambda _: False)).failure
     assert failure is not None
     assert "does not hold" in failure.message
+
+
+@pytest.mark.parametrize("make", [publisher_scenario, explore_publisher])
+@pytest.mark.parametrize(
+    ("option", "value", "error", "told"),
+    [
+        ("late_signals", 16, ValueError, "must be at most 15, not 16"),
+        ("late_signals", -1, ValueError, "must be at least 0, not -1"),
+        ("late_signals", True, TypeError, "must be an int, not bool"),
+        ("late_signals", None, TypeError, "must be an int, not NoneType"),
+        ("elements", -1, ValueError, "must be at least 0, not -1"),
+        ("elements", "3", TypeError, "must be an int, not str"),
+    ],
+)
+def test_an_option_of_a_publisher_that_is_out_of_its_range_is_refused_before_anything_runs(
+    make: Any, option: str, value: Any, error: type[Exception], told: str
+) -> None:
+    made: list[object] = []
+    with pytest.raises(error, match=f"^{make.__name__}: {option} {told}$"):
+        make(lambda: made.append(1), [request(1)], **{option: value})
+    assert made == []

@@ -268,9 +268,18 @@ def test_subscribers_that_are_slow_or_raise_break_no_rule_of_ours(kind: Any, dro
     assert any(record.error and "a subscriber that raises" in record.error for record in records) == (kind == "raising")
 
 
-def test_late_signals_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="late_signals must be 0 to 15, not 16"):
-        scenario(elements=1, late_signals=16)
+@pytest.mark.parametrize(
+    ("late", "error", "told"),
+    [
+        (16, ValueError, "scenario: late_signals must be at most 15, not 16"),
+        (-1, ValueError, "scenario: late_signals must be at least 0, not -1"),
+        (1.5, TypeError, "scenario: late_signals must be an int, not float"),
+        (True, TypeError, "scenario: late_signals must be an int, not bool"),
+    ],
+)
+def test_late_signals_out_of_range_are_refused(late: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        scenario(elements=1, late_signals=late)
 
 
 def test_a_publisher_that_raises_from_subscribe_is_judged_and_stops_nothing(dropped: list[Any]) -> None:
