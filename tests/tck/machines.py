@@ -25,7 +25,7 @@ from reactive_runtime.tck import (
     Verification,
 )
 
-__all__ = ["MUTANTS", "Change", "MachineMutant", "sound_machines"]
+__all__ = ["KINDS", "MUTANTS", "Change", "Machine", "MachineMutant", "sound_machines"]
 
 Row = tuple[str, str]
 """A state, and an event that comes in it."""
