@@ -209,6 +209,34 @@ def test_a_view_that_is_dropped_by_a_thread_that_java_does_not_know_keeps_nothin
     until(collected)
 
 
+@pytest.mark.parametrize(
+    ("kind", "arguments", "attached"),
+    [
+        ("java.util.ArrayList", (), True),
+        ("java.io.IOException", ("no net",), True),
+        ("java.lang.Integer", (7,), False),
+        ("java.lang.String", ("text",), False),
+    ],
+)
+def test_a_thread_that_drops_an_element_or_an_error_of_java_stays_attached(
+    jvm: Any, kind: str, arguments: tuple[Any, ...], attached: bool
+) -> None:
+    """As docs/jvm.md says: JPype attaches it to release an object; of a number and of a text there is a copy here."""
+    import jpype
+
+    item = jpype.JClass(kind)(*arguments)
+    numbers = jpype.JClass("io.reactivex.rxjava3.core.Flowable")
+    error = kind.endswith("Exception")
+    sink = Sink()
+    jvm.from_java(numbers.error(item) if error else numbers.just(item)).subscribe(sink)
+    held = [sink.error] if error else list(sink.elements)
+    del item, sink
+    gc.collect()
+    there = java_threads()
+    on_short_threads([held.clear])
+    assert (java_threads() - there != set()) == attached
+
+
 def test_threads_of_java_are_not_detached_inside_of_a_call(jvm: Any) -> None:
     """Elements come on a thread of RxJava's, into Python, which signals Java again."""
     import jpype
