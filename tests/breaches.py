@@ -76,6 +76,9 @@ BREACHES: dict[str, tuple[str, int, list[Record]]] = {
         trace(request(9, 3, 4), element(0, 5, 8), ("cancel", 6, 7), element(1, 9, 10)),
     ),
     "no on_subscribe": ("1.9", 1, [record("request", 1, n=1), record("on_next", 3)]),
+    "an element that is None": ("2.13", 1, trace(request(1, 3, 4), ("on_next", 5, 6, {"none": True}))),
+    "an error that is None": ("2.13", 1, trace(("on_error", 3, 4, {"none": True}))),
+    "a subscription that is None": ("2.13", 1, [record("on_subscribe", 1, none=True)]),
     "a second on_subscribe": ("2.12", 1, trace(("on_subscribe", 3, 4))),
     "a subscribe that raised": (
         "1.9",

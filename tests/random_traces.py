@@ -75,6 +75,7 @@ def _subscription(rng: random.Random, run: str, number: int) -> list[Record]:
             fields["error"] = rng.choice(["OSError()", "raised OSError()"])
         elif rng.random() < (0.08 if kind == Signal.REQUEST else 0.03):
             fields["error"] = "raised OSError()"
+        fields["none"] = rng.random() < 0.03
         end = -1 if reach == -1 and rng.random() < 0.5 else begin + abs(reach)
         records.append(record(kind, begin, end, **{**facts, **fields}))
     return records
@@ -103,6 +104,7 @@ def dirty(rng: random.Random, run: str = "run", most: int = 3) -> list[Record]:
         "error": lambda: rng.choice([None, "", "raised", "raised ", "raised X()", "X()"]),
         "shared_callers": lambda: rng.random() < 0.5,
         "ascending": lambda: rng.random() < 0.5,
+        "none": lambda: rng.random() < 0.5,
         "scenario": lambda: rng.choice(["one", "two", ""]),
         "subscription": lambda: rng.choice([0, 1, -1, 2**63 - 1, -(2**63)]),
     }

@@ -32,6 +32,7 @@ def record(signal: str, begin: int, end: int | None = None, **fields: Any) -> Re
         "error": None,
         "depth": 0,
         "late_signals": None,
+        "none": False,
     }
     if end == -1:  # never returned
         values.update(end=None, end_ns=None)
@@ -75,6 +76,7 @@ def _subscription(draw: st.DrawFn, run: str, number: int) -> list[Record]:
             fields["value"] = draw(
                 st.one_of(st.just(place), st.integers(-2, 6), st.none(), st.sampled_from([2**63, 2**70, -(2**64)]))
             )
+        fields["none"] = draw(st.integers(0, 29)) == 0
         if kind == Signal.ON_ERROR:
             fields["error"] = draw(st.sampled_from(["OSError()", "raised OSError()"]))
         elif draw(st.integers(0, 29)) == 0:

@@ -28,6 +28,7 @@ from reactive_runtime.judging.rows import (
     DEEP,
     KINDS,
     NEVER,
+    NONE,
     RAISED,
     SHARED,
     UNCLOCKED,
@@ -651,6 +652,11 @@ def _subscribe_returns(trace: _Trace) -> Array:
 @_rule("2.12")
 def _on_subscribe_once(trace: _Trace) -> Array:
     return trace.after(trace.subscribed, trace.first_subscribed)
+
+
+@_rule("2.13")
+def _none_is_no_argument(trace: _Trace) -> Array:
+    return trace.marked(trace.signals, NONE)
 
 
 @_rule("3.3")

@@ -44,9 +44,9 @@ KINDS: Final = tuple(Signal)
 UNKNOWN: Final = len(KINDS)
 """The number of what is none of them."""
 
-RAISED, SHARED, ASCENDING, DEEP, VALUED, NEVER, UNCLOCKED = (16 << place for place in range(7))
+RAISED, SHARED, ASCENDING, DEEP, VALUED, NEVER, UNCLOCKED, NONE = (16 << place for place in range(8))
 """Flags: it raised; its columns `shared_callers` and `ascending`; deeper than 3.3 allows; it has a value; no end; no
-time."""
+time; its argument was None."""
 
 PACKED: Final = pa.schema(
     [
@@ -70,7 +70,7 @@ PACKED: Final = pa.schema(
 REQUIRED: Final = ("run", "scenario", "subscription", "thread", "begin", "begin_ns", "shared_callers", "ascending")
 """Columns that may not have nulls."""
 
-_FLAGS: Final = frozenset({"shared_callers", "ascending"})
+_FLAGS: Final = frozenset({"shared_callers", "ascending", "none"})
 _TEXTS: Final = frozenset({"run", "scenario", "signal", "error", LARGE})
 NEEDED: Final = (*REQUIRED, "signal", "elements", "n", "end", "end_ns", "value", "error")
 """Columns that a trace has; others may be missing."""
@@ -158,6 +158,8 @@ class Rows:
         flags |= _bools(table, "shared_callers") * np.int16(SHARED)
         flags |= _bools(table, "ascending") * np.int16(ASCENDING)
         flags[_raised(table, kind)] |= RAISED
+        if "none" in table.column_names:
+            flags |= _bools(table, "none") * np.int16(NONE)
         if "depth" in table.column_names:
             flags[_ints(table, "depth", 0) > RECURSION] |= DEEP
         valued, never = ~_nulls(table, "value"), _nulls(table, "end")
@@ -346,6 +348,7 @@ class Rows:
                 error="raised " if flags & RAISED else None,
                 depth=RECURSION + 1 if flags & DEEP else 0,
                 late_signals=None if late < 0 else late,
+                none=bool(flags & NONE),
             )
 
 
@@ -388,10 +391,10 @@ def _nulls(table: pa.Table, name: str) -> Array:
 
 
 def _bools(table: pa.Table, name: str) -> Array:
-    column = table.column(name)
+    column: Any = table.column(name)
     if not pa.types.is_boolean(column.type):
         raise TraceError(f"is no trace: column {name!r} should be of bool, and is {column.type}")
-    bools: Array = column.to_numpy()
+    bools: Array = (column.fill_null(False) if column.null_count else column).to_numpy()
     return bools
 
 
@@ -479,7 +482,7 @@ def _late(table: pa.Table) -> Array:
 def flags_in_sql(columns: Collection[str]) -> str:
     """`flags` of the records that have these columns, as an expression of Spark's SQL.
 
-    Above the flags is the number of the first column of REQUIRED that is null, counted from 1.
+    Where a column of REQUIRED is null, it is the number of the first of them instead, counted from 1, below 0.
     """
     kinds = " ".join(f"when '{signal.value}' then {number}" for number, signal in enumerate(KINDS))
     conditions = {
@@ -490,7 +493,8 @@ def flags_in_sql(columns: Collection[str]) -> str:
         VALUED: "value is not null",
         NEVER: "end is null",
         UNCLOCKED: f"signal <=> '{Signal.CANCEL.value}' and end_ns is null",
+        NONE: "coalesce(cast(none as boolean), false)" if "none" in columns else "false",
     }
     bits = " + ".join(f"if({text}, {flag}, 0)" for flag, text in conditions.items())
-    nulls = " ".join(f"when {name} is null then {place << 11}" for place, name in enumerate(REQUIRED, 1))
-    return f"cast(case signal {kinds} else {UNKNOWN} end + {bits} + case {nulls} else 0 end as smallint)"
+    nulls = " ".join(f"when {name} is null then {-place}" for place, name in enumerate(REQUIRED, 1))
+    return f"cast(case {nulls} else case signal {kinds} else {UNKNOWN} end + {bits} end as smallint)"

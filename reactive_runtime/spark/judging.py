@@ -534,8 +534,8 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _of_frame(table: pa.Table) -> Rows:
     """Rows of what `_packed` gives; TraceError names a column with nulls."""
     flags = table.column("flags").to_numpy()
-    wrong = int(flags.max()) >> 11 if len(flags) else 0
-    if wrong:
+    wrong = -int(flags.min()) if len(flags) else 0
+    if wrong > 0:
         raise TraceError(
             f"the DataFrame is no trace: column {REQUIRED[wrong - 1]!r} has nulls; docs/traces.md says which may"
         )

@@ -61,7 +61,7 @@ _EXAMPLES: Final = 2 * len(RULES)
 _SCHEMA: Final = (
     "run string, scenario string, subscription bigint, shared_callers boolean, ascending boolean, elements bigint,"
     " thread bigint, signal string, n bigint, begin bigint, end bigint, begin_ns bigint, end_ns bigint, value bigint,"
-    " error string, depth int, late_signals int, large_value string"
+    " error string, depth int, late_signals int, none boolean, large_value string"
 )
 
 

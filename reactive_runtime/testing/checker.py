@@ -101,8 +101,6 @@ class RuleChecker:
             self._follow(watched, record)
         for finding in watched.reference.feed(record):
             self._found(watched, record, finding)
-        if record.none:  # in memory alone, and so no row of the table
-            self._found(watched, record, Finding("2.13", f"{record.signal}(None)", 1, record))
 
     def _found(self, watched: _Watched, record: Record, finding: Finding) -> None:
         violation = watched.violations.get(finding.rule)
@@ -164,9 +162,4 @@ def _suspects(records: Sequence[Record], late_signals: int) -> Sequence[Record]:
         from reactive_runtime.judging.bulk import suspects
     except ImportError:  # of numpy or pyarrow, which are optional
         return records
-    of_columns = suspects(records, late_signals)
-    of_none = {(record.run, record.subscription) for record in records if record.none}
-    if not of_none:
-        return of_columns
-    found = {id(record) for record in of_columns}
-    return [record for record in records if id(record) in found or (record.run, record.subscription) in of_none]
+    return suspects(records, late_signals)

@@ -72,7 +72,7 @@ class SubscriptionMetadata:
 
 
 class Record(NamedTuple):
-    """One signal of one subscription, from its beginning to its end. The fields but `none` are columns of a trace."""
+    """One signal of one subscription, from its beginning to its end. The fields are columns of a trace."""
 
     run: str
     scenario: str
@@ -101,7 +101,7 @@ class Record(NamedTuple):
     late_signals: int | None = None
     """As in `SubscriptionMetadata`."""
     none: bool = False
-    """A signal that has returned, or raised: its argument was None (2.13). A trace on disk has no column for it."""
+    """A signal that has returned, or raised: its argument was None (2.13)."""
 
 
 LATE: Final = 15
@@ -117,7 +117,7 @@ def allowed_late(where: str, late_signals: int) -> None:
 LARGE: Final = "large_value"
 """The column of a trace that has the elements which are ints beyond 64 bits; `value` has none for them."""
 
-COLUMNS: Final = (*(name for name in Record._fields if name != "none"), LARGE)
+COLUMNS: Final = (*Record._fields, LARGE)
 """The columns of a trace."""
 
 _LONG: Final = 1_000

@@ -78,6 +78,7 @@ def rank(record: Record) -> tuple[object, ...]:
         (record.depth or 0) > RECURSION,
         record.shared_callers,
         record.ascending,
+        record.none,
         record.scenario,
     )
 
@@ -412,6 +413,11 @@ def _subscribe_returns(past: Past, record: Record) -> _Breach | None:
 @_rule("2.12", Signal.ON_SUBSCRIBE)
 def _on_subscribe_once(past: Past, record: Record) -> _Breach | None:
     return _Breach("a second on_subscribe") if past.subscribed else None
+
+
+@_rule("2.13", *_SIGNALS)
+def _none_is_no_argument(past: Past, record: Record) -> _Breach | None:
+    return _Breach(f"{record.signal}(None)") if record.none else None
 
 
 @_rule("1.1", Signal.ON_NEXT)

@@ -113,6 +113,7 @@ TABLE: Final = (
         ("end", "thread", "shared_callers"),
     ),
     Rule("2.12", "it is an `on_subscribe` with an earlier one"),
+    Rule("2.13", "it is a signal, has returned or raised, and its argument was None (`none`)", ("none",)),
     Rule(
         "3.2",
         "it is a `request` from inside a signal, and has no end: it never returned",

@@ -16,8 +16,8 @@ Each page of a file has a checksum, which its footer and the heads of its pages 
 each file, which is compared before the file is judged.
 
 A file is written under a name that begins with `_`, which readers pass over, and gets its own name when it is whole.
-Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 no
-`large_value`, 3 is what is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on first use.
+Each file says which schema it has: 1 had no `depth` and no `late_signals`, 2 no `large_value`, 3 no `none`, 4 is what
+is written here; docs/traces.md has the columns. Needs pyarrow, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime.errors import MissingDependencyError, TraceError
-from reactive_runtime.testing.recorder import ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
+from reactive_runtime.testing.recorder import NONE, ON_NEXT, PACKED, REQUEST, SIGNALS, Chunk, Recorder
 from reactive_runtime.testing.records import (
     COLUMNS,
     CUT,
@@ -73,13 +73,13 @@ __all__ = [
     "table_of",
 ]
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """The version of the columns; files of an older one can be read."""
 
 _VERSION: Final = b"reactive_runtime.trace"
 """Where a file says its version."""
 
-_SINCE: Final = {"depth": 2, "late_signals": 2, LARGE: 3}
+_SINCE: Final = {"depth": 2, "late_signals": 2, LARGE: 3, "none": 4}
 """Columns that older files have not."""
 
 FILE_ROWS: Final = 100_000
@@ -119,7 +119,7 @@ def _compute() -> Any:
 
 
 def schema() -> pyarrow.Schema:
-    """The columns of a trace: the fields of `Record` but `none`, and `large_value`, in which ints beyond 64 bits are.
+    """The columns of a trace: the fields of `Record`, and `large_value`, in which ints beyond 64 bits are.
 
     Returns:
         The Arrow schema, with the version of the columns in its metadata.
@@ -146,6 +146,7 @@ def schema() -> pyarrow.Schema:
         ("error", pa.string(), True),
         ("depth", pa.int32(), True),
         ("late_signals", pa.int32(), True),
+        ("none", pa.bool_(), False),
         (LARGE, pa.string(), True),
     ]
     columns = [pa.field(name, kind, nullable=nullable) for name, kind, nullable in fields]
@@ -569,6 +570,7 @@ def _of_packed(numbers: array[int], threads: array[int]) -> pyarrow.Table:
         pc.if_else(pc.equal(signals, ON_NEXT), arguments, none),
         pa.nulls(len(threads), pa.string()),
         depth.cast(pa.int32()),
+        pa.repeat(pa.scalar(False), len(threads)),
         pa.nulls(len(threads), pa.string()),
     ]
     table: pyarrow.Table = pa.table(columns, schema=_recorded())
@@ -578,7 +580,9 @@ def _of_packed(numbers: array[int], threads: array[int]) -> pyarrow.Table:
 def _of_tuples(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> pyarrow.Table:
     pa, _ = _arrow()
     kinds = _recorded()
-    cells = [(row[0], thread, *row[1:7], fitting(row[7]), *row[8:], to_large(row[7])) for thread, row in rows]
+    cells = [
+        (row[0], thread, *row[1:7], fitting(row[7]), *row[8:], row[7] is NONE, to_large(row[7])) for thread, row in rows
+    ]
     columns = [pa.array(of, field.type) for of, field in zip(zip(*cells, strict=True), kinds, strict=True)]
     table: pyarrow.Table = pa.table(columns, schema=kinds)
     return table
@@ -587,9 +591,9 @@ def _of_tuples(rows: Sequence[tuple[int, tuple[Any, ...]]]) -> pyarrow.Table:
 def _recorded() -> pyarrow.Schema:
     """The columns of rows as they were recorded."""
     pa, _ = _arrow()
-    kinds = {"signal": pa.int8(), "error": pa.string(), "depth": pa.int32(), LARGE: pa.string()}
+    kinds = {"signal": pa.int8(), "error": pa.string(), "depth": pa.int32(), "none": pa.bool_(), LARGE: pa.string()}
     numbers = ["subscription", "thread", "signal", "n", "begin", "end", "begin_ns", "end_ns", "value"]
-    names = [*numbers, "error", "depth", LARGE]
+    names = [*numbers, "error", "depth", "none", LARGE]
     made: pyarrow.Schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in names])
     return made
 
@@ -1025,6 +1029,7 @@ def records_of(table: pyarrow.Table) -> list[Record]:
 
 def _record(row: dict[str, Any]) -> Record:
     fields = {**dict.fromkeys(_SINCE), **row}
+    fields["none"] = bool(fields["none"])
     large = fields.pop(LARGE)
     if large is not None and fields["value"] is None:
         fields["value"] = from_large(large)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -352,9 +353,9 @@ def test_a_file_of_another_schema_is_named_with_the_column(tmp_path: Path) -> No
 def test_a_trace_of_a_newer_schema_is_one_line_that_says_so(tmp_path: Path) -> None:
     file = next(written(tmp_path).path.glob("*.parquet"))
     table = parquet.read_table(file)
-    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "4"}), file)
+    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "5"}), file)
     forget_checksums(file.parent)
-    with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 4, and this version reads up to 3"):
+    with pytest.raises(TraceError, match=r"signals-00000\.parquet: has schema 5, and this version reads up to 4"):
         check_files(tmp_path)
 
 
@@ -368,7 +369,7 @@ def test_a_trace_of_the_first_schema_is_read_without_what_it_lacks(tmp_path: Pat
 
 def test_a_run_that_is_killed_has_said_at_its_beginning_what_it_is(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {"seed": 7})
-    assert metadata_of(writer.path) == {**(metadata_of(writer.path) or {}), "seed": 7, "complete": False, "schema": 3}
+    assert metadata_of(writer.path) == {**(metadata_of(writer.path) or {}), "seed": 7, "complete": False, "schema": 4}
     writer.close({"records": 0})
     assert (metadata_of(writer.path) or {})["complete"] is True
     (writer.path / "metadata.json").unlink()
@@ -463,8 +464,7 @@ def test_a_large_value_that_is_no_int_is_named(tmp_path: Path) -> None:
 
 
 def test_the_columns_are_the_fields_of_a_record_and_one_for_large_values() -> None:
-    assert tuple(schema().names) == COLUMNS == (*Record._fields[:-1], "large_value")
-    assert Record._fields[-1] == "none"
+    assert tuple(schema().names) == COLUMNS == (*Record._fields, "large_value")
 
 
 def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Path) -> None:
@@ -666,6 +666,69 @@ def test_an_element_of_none_has_no_value_on_disk(tmp_path: Path) -> None:
     ]
 
 
+SENT: dict[str, Callable[[Any], object]] = {
+    "on_subscribe": lambda sink: sink.on_subscribe(None),
+    "on_next": lambda sink: sink.on_next(None),
+    "on_error": lambda sink: sink.on_error(None),
+}
+
+
+@pytest.mark.parametrize("signal", SENT)
+@pytest.mark.parametrize("raises", [False, True])
+def test_that_an_argument_was_none_is_on_disk_and_judged_as_in_memory(
+    tmp_path: Path, signal: str, raises: bool
+) -> None:
+    class Refuses(Sink):
+        def on_subscribe(self, subscription: Any, /) -> None:
+            self.refuse(subscription)
+
+        def on_next(self, element: Any, /) -> None:
+            self.refuse(element)
+
+        def on_error(self, error: Any, /) -> None:
+            self.refuse(error)
+
+        def refuse(self, item: Any) -> None:
+            if raises and item is None:
+                raise TypeError("None is no argument (2.13)")
+
+    class Sends:
+        def subscribe(self, subscriber: Any, /) -> None:
+            if signal != "on_subscribe":
+                subscriber.on_subscribe(Nothing())
+            with contextlib.suppress(TypeError):
+                SENT[signal](subscriber)
+
+    class Nothing:
+        def request(self, n: int, /) -> None: ...
+
+        def cancel(self) -> None: ...
+
+    writer, memory = TraceWriter(tmp_path, "run"), Recorder("run")
+    for recorder in (writer.recorder(), memory):
+        recorder.wrap(Sends()).subscribe(Refuses())
+        recorder.settle()
+    writer.close()
+    read = read_trace(tmp_path)
+    assert [(record.signal, record.none) for record in read] == [
+        (record.signal, record.none) for record in memory.records()
+    ]
+    assert [record.signal for record in read if record.none] == [signal]
+    rules = {item.rule for item in check(memory.records())}
+    assert "2.13" in rules
+    assert {item.rule for item in check(read)} == rules
+    assert set(judge_runs([tmp_path]).violations["rule"].to_pylist()) == rules
+
+
+def test_a_trace_without_the_column_says_nothing_of_none(tmp_path: Path) -> None:
+    file = next(written(tmp_path).path.glob("*.parquet"))
+    table = parquet.ParquetFile(file).read().drop_columns(["none"])
+    parquet.write_table(table.replace_schema_metadata({"reactive_runtime.trace": "3"}), file)
+    forget_checksums(file.parent)
+    assert {record.none for record in read_trace(tmp_path)} == {False}
+    assert judge_runs([tmp_path]).violations.num_rows == 0
+
+
 def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
     chunks: list[Chunk] = []
     recorder = Recorder("run", chunks.append)
@@ -675,3 +738,4 @@ def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
     recorder.flush()
     rows = [tuple(row) for chunk in chunks for row in json.loads(json.dumps(rows_of(chunk)))]
     assert [record.signal for record in (recorder.record_of(0, row) for row in rows) if record.none] == ["on_next"]
+    assert sum(module._columns([Chunk(0, rows)])["none"].to_pylist()) == 1
