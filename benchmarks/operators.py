@@ -245,7 +245,7 @@ def multicast() -> None:
     rates = {}
     with ThreadPoolExecutor(4) as pool:
         for subscribers in (1, 10, 100):
-            hot: SubmissionPublisher[int] = SubmissionPublisher(pool, 256)
+            hot: SubmissionPublisher[int] = SubmissionPublisher(pool, max_buffer=256)
             ended = [threading.Event() for _ in range(subscribers)]
             for event in ended:
                 hot.subscribe(int, on_complete=event.set)

@@ -86,7 +86,7 @@ def main() -> None:
                     upstreams = Upstreams()
                     source = make(upstreams)
                     source = source.subscribe_on(pool) if place == "a pool" else source
-                    seconds.append(signalled_after(source.timeout(SECONDS, clock), upstreams.over))
+                    seconds.append(signalled_after(source.timeout(SECONDS, clock=clock), upstreams.over))
                     pool.submit(int).result()  # the thread is free again
                 slowest.append(statistics.median(seconds))
                 median, worst = statistics.median(seconds), max(seconds)

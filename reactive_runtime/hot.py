@@ -410,7 +410,7 @@ class SubmissionPublisher(Flow[T]):
         "_submitted",
     )
 
-    def __init__(self, executor: Executor, max_buffer: int = CAPACITY) -> None:
+    def __init__(self, executor: Executor, *, max_buffer: int = CAPACITY) -> None:
         check_executor("SubmissionPublisher", executor)
         at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
         self._changed = primitives.Condition()

@@ -104,14 +104,16 @@ def nothing_at_all(context: Context) -> Publisher[int]:
 @scenario(elements=10, live=4)
 def ticks_kept(context: Context) -> Publisher[int]:
     """A clock whose ticks wait for demand."""
-    return Flow.interval(0.0005, context.clock(), overflow="buffer").take(10)
+    return Flow.interval(0.0005, clock=context.clock(), overflow="buffer").take(10)
 
 
 @scenario(elements=None, live=4, workload="unbounded")
 def ticks_dropped(context: Context) -> Publisher[int]:
     """A clock whose ticks are not waited for."""
     return Flow.merge(
-        Flow.interval(0.0005, context.clock(), overflow="drop").take_until(Flow.timer(0.01, context.clock())),
+        Flow.interval(0.0005, clock=context.clock(), overflow="drop").take_until(
+            Flow.timer(0.01, clock=context.clock())
+        ),
         Flow.empty(),
     )
 

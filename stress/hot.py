@@ -45,7 +45,7 @@ def submitting(publisher: SubmissionPublisher[int], first: int, step: int) -> Ca
 @scenario(elements=None, live=6, tags=["smoke"], settles=False)
 def submissions(context: Context) -> Publisher[int]:
     """`SubmissionPublisher`, one thread submits."""
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), 8)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), max_buffer=8)
     context.feed(submitting(publisher, 0, 1))
     return publisher
 
@@ -53,7 +53,7 @@ def submissions(context: Context) -> Publisher[int]:
 @scenario(elements=None, live=6, ascending=False, settles=False)
 def submissions_from_three_threads(context: Context) -> Publisher[int]:
     """`SubmissionPublisher`, three threads submit, and race to close it."""
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), 8)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), max_buffer=8)
     for first in range(3):
         context.feed(submitting(publisher, first, 3))
     return publisher
@@ -62,7 +62,7 @@ def submissions_from_three_threads(context: Context) -> Publisher[int]:
 @scenario(elements=None, live=6, workload="churn", settles=False)
 def submissions_to_subscribers_that_come_and_go(context: Context) -> Publisher[int]:
     """`SubmissionPublisher`, while actors subscribe."""
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), 8)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(context.pool(4, "hot"), max_buffer=8)
     context.feed(submitting(publisher, 0, 3))
     return publisher
 

@@ -134,16 +134,16 @@ def repeated(context: Context) -> Publisher[int]:
 @scenario(elements=20, live=4)
 def delayed(context: Context) -> Publisher[int]:
     """Each element waits for a moment."""
-    return Flow.range(20).delay(0.0002, context.clock())
+    return Flow.range(20).delay(0.0002, clock=context.clock())
 
 
 @scenario(elements=None, live=4)
 def with_a_timeout(context: Context) -> Publisher[int]:
     """A timer beside each element."""
-    return Flow.range(50).subscribe_on(context.pool(2, "A")).timeout(0.02, context.clock())
+    return Flow.range(50).subscribe_on(context.pool(2, "A")).timeout(0.02, clock=context.clock())
 
 
 @scenario(elements=None, live=4)
 def batches_by_time(context: Context) -> Publisher[int]:
     """A batch when it is full, or when its time is up."""
-    return Flow.range(100).subscribe_on(context.pool(2, "A")).batch_by(7, 0.001, context.clock()).map(max)
+    return Flow.range(100).subscribe_on(context.pool(2, "A")).batch_by(7, 0.001, clock=context.clock()).map(max)

@@ -53,9 +53,9 @@ def enrich(client: Client, pool: Threads, clock: Timers, calls_a_second: int) ->
 
     def called(row: dict[str, Any]) -> Flow[dict[str, Any]]:
         one = Flow.from_callable(lambda: client.name(row)).subscribe_on(pool)
-        return one.retry_backoff(5, clock, first=0.01)
+        return one.retry_backoff(5, clock=clock, first=0.01)
 
-    return lambda rows: rows.rate_limit(calls_a_second, clock).flat_map(called, concurrency=IN_FLIGHT)
+    return lambda rows: rows.rate_limit(calls_a_second, clock=clock).flat_map(called, concurrency=IN_FLIGHT)
 
 
 def run(

@@ -524,7 +524,7 @@ class KillSwitch(_Handle):
         self._thrown = False  # _lock; final
         self._over: Future[None] = Future()
 
-    def throw(self, within: float | None = None, clock: Clock | None = None) -> Future[None]:
+    def throw(self, within: float | None = None, *, clock: Clock | None = None) -> Future[None]:
         """Cancel the sources and complete; what is under way downstream is drained.
 
         Args:

@@ -145,7 +145,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         check_callable("map_error", "fn", fn)
         return combinator_flow(f"map_error({describe(fn)})", lambda: _MapError(self, fn), self)
 
-    def retry(self, n: int | None = None, when: When | None = None) -> Flow[T_co]:
+    def retry(self, n: int | None = None, *, when: When | None = None) -> Flow[T_co]:
         """The source; where it fails, the source once more, up to `n` times.
 
         What it had given before it failed stays delivered.
@@ -232,8 +232,8 @@ class ErrorHandlingOperators(FlowBase[T_co]):
     def retry_backoff(
         self,
         n: int,
-        clock: Clock | None = None,
         *,
+        clock: Clock | None = None,
         first: float = 0.1,
         most: float = 30.0,
         jitter: float = 0.5,
@@ -273,7 +273,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock, first=1).subscribe(print, on_error=print)
+            >>> _ = Flow.error(OSError("busy")).retry_backoff(2, clock=clock, first=1).subscribe(print, on_error=print)
             >>> clock.advance(10)
             busy
 

@@ -44,8 +44,8 @@ class FlatteningOperators(FlowBase[T_co]):
     def flat_map(
         self,
         fn: Callable[[T_co], Coroutine[Any, Any, R]],
-        concurrency: int = ...,
         *,
+        concurrency: int = ...,
         prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
@@ -54,8 +54,8 @@ class FlatteningOperators(FlowBase[T_co]):
     def flat_map(
         self,
         fn: Callable[[T_co], Publisher[R]],
-        concurrency: int = ...,
         *,
+        concurrency: int = ...,
         prefetch: int = ...,
         delay_error: bool = ...,
     ) -> Flow[R]: ...
@@ -63,8 +63,8 @@ class FlatteningOperators(FlowBase[T_co]):
     def flat_map(
         self,
         fn: Callable[[T_co], Any],
-        concurrency: int = 16,
         *,
+        concurrency: int = 16,
         prefetch: int = PREFETCH,
         delay_error: bool = False,
     ) -> Flow[Any]:

@@ -22,7 +22,7 @@ class SchedulingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def publish_on(self, executor: Executor, prefetch: int = PREFETCH) -> Flow[T_co]:
+    def publish_on(self, executor: Executor, *, prefetch: int = PREFETCH) -> Flow[T_co]:
         """What comes after this runs on `executor`: an asynchronous boundary.
 
         What had arrived before an error or the end is delivered first. Signals stay serial on any pool (1.3).

@@ -32,7 +32,7 @@ class SharingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def publish(self, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
+    def publish(self, *, capacity: int = CAPACITY) -> ConnectableFlow[T_co]:
         """A flow whose subscribers share one subscription to the source, which `connect()` makes.
 
         A subscriber gets what comes from then on, and nothing before `connect`. When the source has ended, a further

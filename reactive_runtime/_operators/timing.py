@@ -37,7 +37,7 @@ class TimingOperators(FlowBase[T_co]):
     __slots__ = ()
 
     @staticmethod
-    def timer(seconds: float, clock: Clock | None = None) -> Flow[int]:
+    def timer(seconds: float, *, clock: Clock | None = None) -> Flow[int]:
         """One element, 0, when `seconds` have passed.
 
         Args:
@@ -66,7 +66,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.timer(5, clock).subscribe(print)
+            >>> _ = Flow.timer(5, clock=clock).subscribe(print)
             >>> clock.advance(5)
             0
 
@@ -80,8 +80,8 @@ class TimingOperators(FlowBase[T_co]):
     @staticmethod
     def interval(
         seconds: float,
-        clock: Clock | None = None,
         *,
+        clock: Clock | None = None,
         overflow: Literal["drop", "buffer", "latest"] = "drop",
         capacity: int = WAITING,
     ) -> Flow[int]:
@@ -121,7 +121,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock).take(2).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(2).subscribe(print)
             >>> clock.advance(5)
             0
             1
@@ -137,7 +137,7 @@ class TimingOperators(FlowBase[T_co]):
             f"interval({seconds:g} s)", lambda: _Interval(seconds, clock, overflow, capacity), uses=(clock_used(clock),)
         )
 
-    def delay(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
+    def delay(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
         """Each element `seconds` later, and so the end; an error comes at once.
 
         Args:
@@ -169,7 +169,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.range(2).delay(5, clock).subscribe(print)
+            >>> _ = Flow.range(2).delay(5, clock=clock).subscribe(print)
             >>> clock.advance(5)
             0
             1
@@ -184,7 +184,7 @@ class TimingOperators(FlowBase[T_co]):
         )
 
     def timeout(
-        self, seconds: float, clock: Clock | None = None, *, fallback: Publisher[T_co] | None = None
+        self, seconds: float, *, clock: Clock | None = None, fallback: Publisher[T_co] | None = None
     ) -> Flow[T_co]:
         """The source; where an element that is demanded takes longer than `seconds`, a TimeoutError, or `fallback`.
 
@@ -220,7 +220,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.never().timeout(5, clock).subscribe(print, on_error=print)
+            >>> _ = Flow.never().timeout(5, clock=clock).subscribe(print, on_error=print)
             >>> clock.advance(5)
             timeout(5 s): no element in 5 s
 
@@ -233,7 +233,7 @@ class TimingOperators(FlowBase[T_co]):
         uses = (clock_used(clock),) if flow is None else (clock_used(clock), flow)
         return combinator_flow(f"timeout({seconds:g} s)", lambda: _Timeout(seconds, clock, self, flow), self, uses=uses)
 
-    def debounce(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
+    def debounce(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
         """An element when `seconds` have passed without another one; those that are followed sooner are dropped.
 
         Dropped elements go to the hook.
@@ -266,8 +266,8 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> keys = Flow.interval(1, clock).take(3)
-            >>> _ = keys.debounce(2, clock).subscribe(print)
+            >>> keys = Flow.interval(1, clock=clock).take(3)
+            >>> _ = keys.debounce(2, clock=clock).subscribe(print)
             >>> clock.advance(9)
             2
 
@@ -280,7 +280,7 @@ class TimingOperators(FlowBase[T_co]):
             f"debounce({seconds:g} s)", lambda: _Debounce(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
-    def throttle(self, seconds: float, clock: Clock | None = None) -> Flow[T_co]:
+    def throttle(self, seconds: float, *, clock: Clock | None = None) -> Flow[T_co]:
         """An element, and then none for `seconds`; those that come meanwhile are dropped, to the hook.
 
         Args:
@@ -308,7 +308,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock).take(5).throttle(2, clock).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(5).throttle(2, clock=clock).subscribe(print)
             >>> clock.advance(9)
             0
             2
@@ -353,7 +353,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock).take(5).sample(Flow.interval(2.4, clock)).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(5).sample(Flow.interval(2.4, clock=clock)).subscribe(print)
             >>> clock.advance(9)
             1
             3
@@ -365,7 +365,7 @@ class TimingOperators(FlowBase[T_co]):
         flow = as_flow("sample", "sampler", sampler)
         return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
-    def batch_by(self, n: int, seconds: float, clock: Clock | None = None) -> Flow[list[T_co]]:
+    def batch_by(self, n: int, seconds: float, *, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them.
 
         A list is begun when one is demanded: until then no time runs.
@@ -400,7 +400,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock).take(4).batch_by(3, 1.5, clock).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(4).batch_by(3, 1.5, clock=clock).subscribe(print)
             >>> clock.advance(9)
             [0, 1]
             [2, 3]
@@ -415,7 +415,7 @@ class TimingOperators(FlowBase[T_co]):
             f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
-    def rate_limit(self, n: int, clock: Clock | None = None, *, per: float = 1.0) -> Flow[T_co]:
+    def rate_limit(self, n: int, *, clock: Clock | None = None, per: float = 1.0) -> Flow[T_co]:
         """At most `n` elements in any stretch of `per` seconds; nothing is dropped.
 
         Args:
@@ -447,7 +447,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.range(3).rate_limit(2, clock, per=5).subscribe(print)
+            >>> _ = Flow.range(3).rate_limit(2, clock=clock, per=5).subscribe(print)
             0
             1
             >>> clock.advance(5)

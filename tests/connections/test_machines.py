@@ -600,7 +600,7 @@ class Submitted(Machine):
 
     @initialize()
     def make(self) -> None:
-        self.flow = self.publisher = SubmissionPublisher[int](TrampolineExecutor(), self.capacity)
+        self.flow = self.publisher = SubmissionPublisher[int](TrampolineExecutor(), max_buffer=self.capacity)
         self.over: Any = None
 
     def begins(self, listener: Listener) -> Expected:

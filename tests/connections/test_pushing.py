@@ -181,7 +181,7 @@ def stuck(publisher: SubmissionPublisher[int], item: int) -> threading.Thread:
 
 
 def test_an_offer_waits_for_its_time_only_while_another_thread_waits_for_room(dropped: list[hooks.Dropped]) -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), max_buffer=1)
     slow, fast = Listener(0), Listener(9)
     publisher.subscribe(slow)
     publisher.subscribe(fast)
@@ -201,7 +201,7 @@ def test_an_offer_waits_for_its_time_only_while_another_thread_waits_for_room(dr
 
 
 def test_those_who_wait_are_served_in_the_order_in_which_they_came() -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), max_buffer=1)
     slow, fast = Listener(0), Listener(9)
     publisher.subscribe(slow)
     publisher.subscribe(fast)
@@ -215,7 +215,7 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came() -> None:
 
 
 def test_an_element_in_the_subscribers_hands_leaves_room_for_those_who_wait() -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), max_buffer=1)
     lags: list[int] = []
     threads: list[threading.Thread] = []
 
@@ -234,7 +234,7 @@ def test_an_element_in_the_subscribers_hands_leaves_room_for_those_who_wait() ->
 
 
 def test_an_item_that_is_tried_once_more_comes_after_no_later_one(dropped: list[hooks.Dropped]) -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), max_buffer=1)
     slow, fast = Listener(0), Listener(9)
     publisher.subscribe(slow)
     publisher.subscribe(fast)
@@ -251,7 +251,7 @@ def test_an_item_that_is_tried_once_more_comes_after_no_later_one(dropped: list[
 
 
 def test_an_on_drop_that_raises_loses_nothing_silently(dropped: list[hooks.Dropped]) -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(TrampolineExecutor(), max_buffer=1)
     for _ in range(3):
         publisher.subscribe(Listener(0))
     publisher.submit(1)
@@ -278,7 +278,7 @@ class Submitters:
     """Two threads submit: all subscribers see one order."""
 
     def __init__(self) -> None:
-        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(Here(), 2)
+        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(Here(), max_buffer=2)
         self.one, self.two = Listener(0), Listener(9)
         self.publisher.subscribe(self.one)
         self.publisher.subscribe(self.two)
@@ -299,7 +299,7 @@ class SubmitBesideRequest:
     """One waits for room, which the subscriber makes."""
 
     def __init__(self) -> None:
-        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(Here(), 1)
+        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(Here(), max_buffer=1)
         self.slow = Listener(0)
         self.publisher.subscribe(self.slow)
         self.publisher.submit(0)

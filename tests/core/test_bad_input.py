@@ -476,7 +476,7 @@ def test_what_is_no_executor_is_refused_where_the_flow_is_assembled(executor: An
 
 def test_a_class_of_clocks_is_no_clock() -> None:
     with pytest.raises(TypeError, match=r"delay: .* not the class ScheduledExecutor: call it"):
-        Flow.range(3).delay(1, ScheduledExecutor)  # type: ignore[arg-type]
+        Flow.range(3).delay(1, clock=ScheduledExecutor)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,9 @@ def test_rails_and_the_fallback_of_a_timeout_are_declared() -> None:
     marked = Marked()
     assert "executor" in inspect.signature(ParallelFlow.run_on).parameters
     assert marked in needed(Flow.range(3).parallel(2).run_on(marked).map(str).sequential())
-    assert marked in needed(Flow.range(3).timeout(1, VirtualTimeExecutor(), fallback=Flow.just(1).subscribe_on(marked)))
+    assert marked in needed(
+        Flow.range(3).timeout(1, clock=VirtualTimeExecutor(), fallback=Flow.just(1).subscribe_on(marked))
+    )
 
 
 async def plus(n: int) -> int:
@@ -138,7 +140,11 @@ def test_waiting_on_a_thread_that_the_flow_needs_is_refused(below: str, shape: s
 @pytest.mark.parametrize("begun", [ScheduledExecutor, Timers])
 def test_waiting_on_a_clocks_thread_for_what_needs_the_clock_is_refused(begun: Any) -> None:
     with begun() as clock:
-        for flow in (Flow.timer(0, clock), Flow.range(3).delay(0, clock), Flow.range(2).batch_by(9, 1, clock)):
+        for flow in (
+            Flow.timer(0, clock=clock),
+            Flow.range(3).delay(0, clock=clock),
+            Flow.range(2).batch_by(9, 1, clock=clock),
+        ):
             with pytest.raises(RuntimeError, match="which the flow needs for"):
                 clock.submit(flow.block).result(PATIENCE)
         assert clock.submit(Flow.range(3).sum().block).result(PATIENCE) == 3, "what does not need it may be waited for"
@@ -146,7 +152,7 @@ def test_waiting_on_a_clocks_thread_for_what_needs_the_clock_is_refused(begun: A
 
 def test_waiting_inside_a_task_of_virtual_time_or_of_a_trampoline_is_refused() -> None:
     clock, here = VirtualTimeExecutor(), TrampolineExecutor()
-    virtual = clock.submit(Flow.timer(1, clock).block)
+    virtual = clock.submit(Flow.timer(1, clock=clock).block)
     clock.advance(2)
     with pytest.raises(RuntimeError, match="which the flow needs for `timer"):
         virtual.result(PATIENCE)
@@ -218,7 +224,7 @@ def test_a_timeout_says_which_flow_how_far_and_what_it_waited_for() -> None:
             flow.publish_on(pool): ("3 elements had come", "map(slow)", f"under way on {nine}"),
             flow.retry(2).to_list(): ("0 elements had come", "`retry(2)`", "map(slow)", f"under way on {nine}"),
             Flow.range(4).map_parallel(slow, pool, concurrency=2): ("`map_parallel(slow, 2)`", f"1 calls on {nine}"),
-            Flow.timer(99, clock): ("`timer(99 s)`", "a timer of ScheduledExecutor"),
+            Flow.timer(99, clock=clock): ("`timer(99 s)`", "a timer of ScheduledExecutor"),
             Flow.just(1).flat_map(never): ("`flat_map(", "1 calls on the event loop of coroutines"),
             Flow.never(): ("`never()`", "a source that has no element"),
         }

@@ -61,7 +61,7 @@ OPERATORS: dict[str, Callable[[Made, Executor], Flow[Any]]] = {
     "behind a cache": lambda made, _: Flow.just(1).flat_map(lambda n: made()).cache().map(str),
     "behind groups": lambda made, _: Flow.just(1).flat_map(lambda n: made()).group_by(str).flat_map(lambda g: g[1]),
     "in a window": lambda made, _: Flow.range(3).window(2).flat_map(lambda w: w.concat_map(lambda n: made())),
-    "behind what hears from elsewhere": lambda made, _: Flow.defer(made).timeout(99, VirtualTimeExecutor()),
+    "behind what hears from elsewhere": lambda made, _: Flow.defer(made).timeout(99, clock=VirtualTimeExecutor()),
     "on rails": lambda made, other: (
         Flow.range(2).parallel(2).run_on(other).rails(lambda rail: rail.concat_map(lambda n: made())).sequential()
     ),
@@ -79,7 +79,7 @@ NEEDS: dict[str, tuple[Callable[[], Executor], Callable[[Any], Flow[Any]]]] = {
         lambda: ThreadPoolExecutor(1, "mine"),
         lambda pool: Flow.range(3).map_parallel(str, pool).map(len),
     ),
-    "a clock": (lambda: ScheduledExecutor("mine"), lambda clock: Flow.timer(0.001, clock)),
+    "a clock": (lambda: ScheduledExecutor("mine"), lambda clock: Flow.timer(0.001, clock=clock)),
 }
 
 
@@ -153,7 +153,7 @@ def test_it_is_the_thread_that_counts(make: Callable[[], Executor], below: Calla
 
 def test_inside_a_task_of_virtual_time_or_of_a_trampoline_as_well() -> None:
     clock, here = VirtualTimeExecutor(), TrampolineExecutor()
-    waiting = clock.submit(Flow.just(1).concat_map(lambda n: Flow.timer(1, clock)).block, timeout=PATIENCE / 2)
+    waiting = clock.submit(Flow.just(1).concat_map(lambda n: Flow.timer(1, clock=clock)).block, timeout=PATIENCE / 2)
     clock.advance(2)
     with pytest.raises(RuntimeError, match="which the flow needs for `timer"):
         waiting.result(PATIENCE)
@@ -202,7 +202,7 @@ def test_on_a_thread_of_none_of_its_executors_it_may(other: Executor) -> None:
             "defer",
             "behind a multicaster",
         ):
-            for made in (lambda: Flow.just(1).subscribe_on(pool), lambda: Flow.timer(0, clock).map(lambda n: 1)):
+            for made in (lambda: Flow.just(1).subscribe_on(pool), lambda: Flow.timer(0, clock=clock).map(lambda n: 1)):
                 flow = OPERATORS[operator](made, other)
                 assert flow.count().block(timeout=PATIENCE) == 1
                 assert list(flow) == other.submit(list, flow).result(PATIENCE)
@@ -279,7 +279,7 @@ def test_submit_on_the_only_thread_of_the_publishers_executor_does_not_wait_for_
     make: Callable[[], Executor], dropped: list[hooks.Dropped]
 ) -> None:
     with make() as executor:
-        publisher = SubmissionPublisher[int](executor, 1)
+        publisher = SubmissionPublisher[int](executor, max_buffer=1)
         sink = held(publisher)
         assert executor.submit(publisher.submit, 1).result(PATIENCE) == 1
         with pytest.raises(RuntimeError, match=r"submit: a subscriber has no room \(1 wait for it\).*last one of"):
@@ -304,7 +304,7 @@ def test_submit_in_the_signal_of_a_subscriber_does_not_wait_for_itself(dropped: 
             publisher.close()
 
     with ThreadPoolExecutor(1, "mine") as pool:
-        publisher = SubmissionPublisher[int](pool, 2)
+        publisher = SubmissionPublisher[int](pool, max_buffer=2)
         publisher.subscribe(Sink(then=again))
         publisher.submit(9)
         assert "ThreadPoolExecutor(mine, 1 workers)" in str(refused.result(PATIENCE))
@@ -312,7 +312,7 @@ def test_submit_in_the_signal_of_a_subscriber_does_not_wait_for_itself(dropped: 
 
 def test_with_two_threads_one_may_wait_and_the_other_may_not(dropped: list[hooks.Dropped]) -> None:
     with ThreadPoolExecutor(2, "mine") as pool:
-        publisher = SubmissionPublisher[int](pool, 1)
+        publisher = SubmissionPublisher[int](pool, max_buffer=1)
         sink = held(publisher)
         publisher.submit(0)
         both = threading.Barrier(2)
@@ -337,7 +337,7 @@ def test_submit_may_wait_on_other_threads_and_where_it_is_allowed(dropped: list[
         return -1
 
     with ThreadPoolExecutor(1, "mine") as pool, ThreadPoolExecutor(1, "producer") as producer:
-        publisher = SubmissionPublisher[int](pool, 1)
+        publisher = SubmissionPublisher[int](pool, max_buffer=1)
         sink = held(publisher)
         publisher.submit(0)
         waiting = producer.submit(publisher.submit, 1)
@@ -345,7 +345,7 @@ def test_submit_may_wait_on_other_threads_and_where_it_is_allowed(dropped: list[
         assert waiting.result(PATIENCE) >= 0
         publisher.close()
         assert sink.wait().elements == [0, 1]
-        publisher = SubmissionPublisher[int](pool, 1)
+        publisher = SubmissionPublisher[int](pool, max_buffer=1)
         sink = held(publisher)
         publisher.submit(0)
         begun = pool.submit(allowed, publisher)

@@ -28,18 +28,18 @@ from reactive_runtime.hot import PublishProcessor
 from reactive_runtime.testing import StepVerifier
 
 TIMED: dict[str, Callable[..., Flow[Any]]] = {
-    "timer": lambda *clock: Flow.timer(2, *clock),
-    "interval": lambda *clock: Flow.interval(2, *clock).take(3),
-    "delay": lambda *clock: Flow.range(3).delay(2, *clock),
-    "timeout": lambda *clock: Flow.never().timeout(2, *clock, fallback=Flow.just("late")),
-    "debounce": lambda *clock: Flow.range(3).concat_with(Flow.never()).debounce(2, *clock).take(1),
-    "throttle": lambda *clock: Flow.range(3).throttle(2, *clock),
-    "batch_by": lambda *clock: Flow.range(3).concat_with(Flow.never()).batch_by(5, 2, *clock).take(1),
-    "rate_limit": lambda *clock: Flow.range(3).rate_limit(1, *clock, per=2),
-    "retry_backoff": lambda *clock: (
-        Flow.error(OSError()).retry_backoff(3, *clock, first=2, jitter=0).on_error_return(repr)
+    "timer": lambda **clock: Flow.timer(2, **clock),
+    "interval": lambda **clock: Flow.interval(2, **clock).take(3),
+    "delay": lambda **clock: Flow.range(3).delay(2, **clock),
+    "timeout": lambda **clock: Flow.never().timeout(2, **clock, fallback=Flow.just("late")),
+    "debounce": lambda **clock: Flow.range(3).concat_with(Flow.never()).debounce(2, **clock).take(1),
+    "throttle": lambda **clock: Flow.range(3).throttle(2, **clock),
+    "batch_by": lambda **clock: Flow.range(3).concat_with(Flow.never()).batch_by(5, 2, **clock).take(1),
+    "rate_limit": lambda **clock: Flow.range(3).rate_limit(1, **clock, per=2),
+    "retry_backoff": lambda **clock: (
+        Flow.error(OSError()).retry_backoff(3, **clock, first=2, jitter=0).on_error_return(repr)
     ),
-    "sample": lambda *clock: Flow.never().start_with(7).sample(Flow.interval(2, *clock)).take(1),
+    "sample": lambda **clock: Flow.never().start_with(7).sample(Flow.interval(2, **clock)).take(1),
 }
 SHORT: dict[str, Callable[[], Flow[Any]]] = {
     "timer": lambda: Flow.timer(0.01),
@@ -62,7 +62,7 @@ def seen(sink: Sink) -> list[Any]:
 @pytest.mark.parametrize("name", TIMED)
 def test_without_a_clock_it_is_that_of_the_context_as_if_it_had_been_given(name: str) -> None:
     given, clock = Sink(), VirtualTimeExecutor()
-    TIMED[name](clock).subscribe(given)
+    TIMED[name](clock=clock).subscribe(given)
     clock.advance(60)
     assert given.end is not None
 
@@ -100,7 +100,7 @@ def test_the_clock_is_that_of_the_one_who_subscribes_and_not_of_the_one_who_asse
 def test_a_clock_that_is_given_goes_before_that_of_the_context() -> None:
     given, sink = VirtualTimeExecutor(), Sink()
     with clock_of(VirtualTimeExecutor()) as around:
-        Flow.timer(1, given).subscribe(sink)
+        Flow.timer(1, clock=given).subscribe(sink)
     around.advance(5)
     assert sink.elements == []
     given.advance(5)
@@ -147,7 +147,7 @@ def test_what_is_no_clock_is_refused(clock: Any) -> None:
 def test_what_is_no_clock_is_refused_by_each_operator(name: str) -> None:
     operator = "interval" if name == "interval" else name
     with pytest.raises(TypeError, match=rf"^{operator}: an executor with a clock is needed"):
-        TIMED[name](3)
+        TIMED[name](clock=3)
 
 
 # -- the shared clock ------------------------------------------------------------------------------------------
@@ -284,10 +284,10 @@ def test_a_clock_that_got_no_thread_for_one_task_gets_one_for_the_next(monkeypat
         sink = Sink()
         with monkeypatch.context() as refusing:
             refusing.setattr(primitives, "Thread", Refused)
-            Flow.timer(0, clock).subscribe(sink)
+            Flow.timer(0, clock=clock).subscribe(sink)
         assert sink.end is not None
         assert "will not run a stream's timer: can't start new thread" in str(sink.end[1])
-        assert Flow.timer(0, clock).block(timeout=PATIENCE) == 0
+        assert Flow.timer(0, clock=clock).block(timeout=PATIENCE) == 0
 
 
 def test_where_there_is_one_thread_and_no_more_it_makes_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ class Late:
 
 def test_a_wake_up_that_was_on_its_way_when_the_timer_began_anew_does_not_count() -> None:
     clock, source, sink = Late(), PublishProcessor[int](), Sink()
-    source.debounce(1, clock).subscribe(sink)
+    source.debounce(1, clock=clock).subscribe(sink)
     source.emit(1)
     source.emit(2)
     first, second = clock.tasks
@@ -373,7 +373,7 @@ def test_ticks_are_as_many_as_the_exact_quotient_says(
 ) -> None:
     clock, sink, passed = VirtualTimeExecutor(start), Sink(), Decimal(0)
     assume(sum(periods * period + more for periods, more in waits) / period < 500)
-    Flow.interval(float(period), clock).subscribe(sink)
+    Flow.interval(float(period), clock=clock).subscribe(sink)
     for periods, more in waits:
         wait = periods * period + more
         clock.advance(float(wait))
@@ -442,7 +442,7 @@ def test_a_clock_of_another_kind_counts_by_its_seconds() -> None:
             self.now, self.schedule = self.inner.now, self.inner.schedule
 
     clock, sink = Plain(), Sink()
-    Flow.interval(0.1, clock).take(3).subscribe(sink)
+    Flow.interval(0.1, clock=clock).take(3).subscribe(sink)
     clock.inner.advance(0.3)
     assert sink.elements == [0, 1, 2]
 

@@ -48,15 +48,6 @@ DATA_THAT_MAY_BE_LEFT_OUT = {
 }
 """What a method works on, and has a default all the same."""
 
-OPTIONS_BY_POSITION = {
-    "Flow.flat_map(concurrency)",
-    "Flow.publish(capacity)",
-    "Flow.publish_on(prefetch)",
-    "Flow.retry(when)",
-    "SubmissionPublisher(max_buffer)",
-}
-"""Options that are also taken by position, since programs that are there write them so."""
-
 PROTOCOL = {"subscribe", "on_subscribe", "on_next", "on_error", "on_complete", "request", "cancel"}
 """The methods of the specification, whose argument is given by position."""
 
@@ -95,9 +86,7 @@ def test_data_by_position_or_by_name_and_options_by_name_only(method: str, param
     optional = parameter.default is not Parameter.empty
     if method.rpartition(".")[2] in PROTOCOL and not optional:
         assert parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    elif parameter.name == "clock" and method != "StepVerifier":
-        assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
-    elif optional and name not in DATA_THAT_MAY_BE_LEFT_OUT | OPTIONS_BY_POSITION:
+    elif optional and name not in DATA_THAT_MAY_BE_LEFT_OUT:
         assert parameter.kind is Parameter.KEYWORD_ONLY
     else:
         assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
@@ -123,7 +112,7 @@ def test_each_exception_is_one() -> None:
         for method, parameter in (item.values for item in PARAMETERS)
         if parameter.default is not Parameter.empty
     }
-    assert optional >= DATA_THAT_MAY_BE_LEFT_OUT | OPTIONS_BY_POSITION
+    assert optional >= DATA_THAT_MAY_BE_LEFT_OUT
 
 
 def test_data_is_given_by_name_as_well() -> None:

@@ -43,7 +43,7 @@ GROUNDS = {
     "subscribe_on": lambda flow, ground: flow.do_on_next(ground.holds).subscribe_on(ground.pool),
     "publish_on": lambda flow, ground: flow.do_on_next(ground.holds).publish_on(ground.pool),
     "the event loop": lambda flow, ground: flow.flat_map(ground.waits, concurrency=1),
-    "a clock": lambda flow, ground: flow.delay(0, ground.clock),
+    "a clock": lambda flow, ground: flow.delay(0, clock=ground.clock),
 }
 """Where what comes after it runs. Each waits, before it goes on, until `subscribe` has returned."""
 
@@ -388,7 +388,7 @@ def rails(g: Ground) -> Flow[Any]:
 
 
 def behind_a_timer(g: Ground) -> Flow[Any]:
-    return Flow.timer(0, g.clock).map(g.fail)
+    return Flow.timer(0, clock=g.clock).map(g.fail)
 
 
 def nested_drains(g: Ground) -> Flow[Any]:

@@ -56,8 +56,9 @@ os.waitpid(pid, 0)
         ),
         (
             "clock = ScheduledExecutor(); late = clock.schedule(.3, lambda: os.getpid()); clock.submit(int).result()",
-            "print(Flow.timer(.01, clock).block(timeout=30)); clock.shutdown()",
-            "print(late.result(30) == os.getpid()); print(Flow.timer(.01, clock).block(timeout=30)); clock.shutdown()",
+            "print(Flow.timer(.01, clock=clock).block(timeout=30)); clock.shutdown()",
+            "print(late.result(30) == os.getpid()); "
+            "print(Flow.timer(.01, clock=clock).block(timeout=30)); clock.shutdown()",
             "0\nTrue\n0\n",
         ),
         (
@@ -77,7 +78,7 @@ os.waitpid(pid, 0)
             "clock = ScheduledExecutor()\n"
             "def busy():\n    while True: clock.schedule(9, int).cancel(); Flow.just(1).flat_map(plus).block()\n"
             "threading.Thread(target=busy, daemon=True).start(); time.sleep(.05)",
-            "print(Flow.timer(.01, clock).block(timeout=30), Flow.just(1).flat_map(plus).block(timeout=30))",
+            "print(Flow.timer(.01, clock=clock).block(timeout=30), Flow.just(1).flat_map(plus).block(timeout=30))",
             "print('parent'); sys.stdout.flush(); os._exit(0)",
             "0 2\nparent\n",
         ),

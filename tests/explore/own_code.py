@@ -114,7 +114,7 @@ def pushed() -> Flow[int]:
 
 def submitted() -> SubmissionPublisher[int]:
     executor = pool()
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(executor, 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(executor, max_buffer=1)
 
     def submit() -> None:
         publisher.offer(0)
@@ -197,9 +197,14 @@ PUBLISHERS = [
         reach=Reach.SAMPLED,
         ascending=False,
     ),
-    Own("interval", lambda: Flow.interval(1, ScheduledExecutor(), overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
-    Own("delay", shared(lambda p: on(p, 2).delay(1, ScheduledExecutor())), 2, reach=Reach.SAMPLED),
-    Own("timeout", shared(lambda p: on(p, 2).timeout(1, ScheduledExecutor())), None, reach=Reach.SAMPLED),
+    Own(
+        "interval",
+        lambda: Flow.interval(1, clock=ScheduledExecutor(), overflow="buffer").take(2),
+        2,
+        reach=Reach.SAMPLED,
+    ),
+    Own("delay", shared(lambda p: on(p, 2).delay(1, clock=ScheduledExecutor())), 2, reach=Reach.SAMPLED),
+    Own("timeout", shared(lambda p: on(p, 2).timeout(1, clock=ScheduledExecutor())), None, reach=Reach.SAMPLED),
     Own("interval, shared clock", lambda: Flow.interval(1, overflow="buffer").take(2), 2, reach=Reach.SAMPLED),
     Own("timeout, shared clock", shared(lambda p: on(p, 2).timeout(1)), None, reach=Reach.SAMPLED),
     Own("create", pushed, 2, reach=Reach.SAMPLED),
@@ -458,7 +463,7 @@ class ClockShutDown:
         self.future: Future[Any] | None = None
 
     def actor_runs(self) -> None:
-        self.future = Flow.interval(1, self.clock).take(2).to_list().to_future()
+        self.future = Flow.interval(1, clock=self.clock).take(2).to_list().to_future()
 
     def actor_shuts_down(self) -> None:
         self.clock.shutdown(wait=False, cancel_futures=True)
@@ -551,7 +556,7 @@ class Submitters:
     """Two threads submit to a publisher whose buffer has room for one; one closes it: what was submitted arrives."""
 
     def __init__(self) -> None:
-        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(pool(), 1)
+        self.publisher: SubmissionPublisher[int] = SubmissionPublisher(pool(), max_buffer=1)
         self.future = self.publisher.count().to_future()
         self.submitted = AtomicInteger()
 

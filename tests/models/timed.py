@@ -413,7 +413,7 @@ class Timer(Waiting):
 def interval(overflow: Any) -> Timed:
     return Timed(
         lambda f, s: (
-            Flow.interval(PERIOD, s.clock, overflow=overflow, capacity=2)
+            Flow.interval(PERIOD, clock=s.clock, overflow=overflow, capacity=2)
             .take_while(lambda n: n < 15)
             .concat_with(Flow.never())
         ),
@@ -424,8 +424,8 @@ def interval(overflow: Any) -> Timed:
 
 TIMED: dict[str, Timed] = {
     "create": Timed(lambda f, s: f, Waiting),
-    "rate_limit": Timed(lambda f, s: f.rate_limit(2, s.clock, per=PERIOD), RateLimit),
-    "delay": Timed(lambda f, s: f.delay(PERIOD, s.clock), Delay),
+    "rate_limit": Timed(lambda f, s: f.rate_limit(2, clock=s.clock, per=PERIOD), RateLimit),
+    "delay": Timed(lambda f, s: f.delay(PERIOD, clock=s.clock), Delay),
     "pausable": Timed(lambda f, s: f.pausable(s.valve), Pausable),
     "kill_switch": Timed(lambda f, s: f.kill_switch(s.switch), Killed),
     "on_overflow_buffer, oldest": Timed(lambda f, s: f.on_overflow_buffer(2, drop="oldest"), lambda: Buffer("oldest")),
@@ -433,12 +433,12 @@ TIMED: dict[str, Timed] = {
     "on_overflow_buffer, error": Timed(lambda f, s: f.on_overflow_buffer(2), lambda: Buffer("error")),
     "on_overflow_drop": Timed(lambda f, s: f.on_overflow_drop(), Drop),
     "on_overflow_latest": Timed(lambda f, s: f.on_overflow_latest(), Latest),
-    "throttle": Timed(lambda f, s: f.throttle(PERIOD, s.clock), Throttle),
-    "debounce": Timed(lambda f, s: f.debounce(PERIOD, s.clock), Debounce),
-    "timeout": Timed(lambda f, s: f.timeout(PERIOD, s.clock), Timeout),
-    "batch_by": Timed(lambda f, s: f.batch_by(3, PERIOD, s.clock), BatchBy),
+    "throttle": Timed(lambda f, s: f.throttle(PERIOD, clock=s.clock), Throttle),
+    "debounce": Timed(lambda f, s: f.debounce(PERIOD, clock=s.clock), Debounce),
+    "timeout": Timed(lambda f, s: f.timeout(PERIOD, clock=s.clock), Timeout),
+    "batch_by": Timed(lambda f, s: f.batch_by(3, PERIOD, clock=s.clock), BatchBy),
     "interval, drop": interval("drop"),
     "interval, latest": interval("latest"),
     "interval, buffer": interval("buffer"),
-    "timer": Timed(lambda f, s: Flow.timer(PERIOD, s.clock), Timer, follows=False),
+    "timer": Timed(lambda f, s: Flow.timer(PERIOD, clock=s.clock), Timer, follows=False),
 }

@@ -190,7 +190,7 @@ def test_an_element_that_comes_after_the_cancel_is_discarded(dropped: list[Dropp
         *PUSHED.values(),
         lambda source, pool: source.concat_map(Flow.just),
         lambda source, pool: Flow.merge(source, Flow.never()),
-        lambda source, pool: source.batch_by(2, 1, VirtualTimeExecutor()),
+        lambda source, pool: source.batch_by(2, 1, clock=VirtualTimeExecutor()),
     ]
     for operator in operators:
         dropped.clear()
@@ -217,7 +217,7 @@ def test_flat_map_of_delayed_elements_does_not_hang() -> None:
     """reactor-core#3535: an element that arrives while its timer runs was lost."""
     clock = VirtualTimeExecutor()
     sink = Sink()
-    Flow.range(100).flat_map(lambda n: Flow.just(n).delay(n % 4 / 4, clock), concurrency=16).subscribe(sink)
+    Flow.range(100).flat_map(lambda n: Flow.just(n).delay(n % 4 / 4, clock=clock), concurrency=16).subscribe(sink)
     clock.advance(60)
     assert sorted(sink.elements) == list(range(100))
     assert sink.end == ("on_complete",)

@@ -80,27 +80,31 @@ def stays(element: int = 0) -> Flow[int]:
 
 
 FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
-    "timer": lambda item: Flow.timer(0.001, item.clock).map(seen),
-    "interval": lambda item: Flow.interval(0.001, item.clock).map(seen).take(3),
-    "delay": lambda item: Flow.range(2).delay(0.001, item.clock).map(seen),
-    "rate_limit": lambda item: Flow.range(3).rate_limit(1, item.clock, per=0.002).map(seen).skip(1),
-    "debounce": lambda item: stays().debounce(0.001, item.clock).map(seen).take(1),
-    "batch_by": lambda item: stays().batch_by(5, 0.001, item.clock).map(seen).take(1),
-    "sample": lambda item: stays().sample(Flow.timer(0.001, item.clock)).map(seen),
-    "timeout": lambda item: Flow.never().timeout(0.001, item.clock, fallback=Flow.from_callable(seen)),
-    "timeout, its error": lambda item: Flow.never().timeout(0.001, item.clock).on_error_return(seen),
-    "retry_backoff": lambda item: Flow.from_callable(failing(2)).retry_backoff(3, item.clock, first=0.001),
-    "retry_when": lambda item: Flow.from_callable(failing(1)).retry_when(lambda *_: Flow.timer(0.001, item.clock)),
+    "timer": lambda item: Flow.timer(0.001, clock=item.clock).map(seen),
+    "interval": lambda item: Flow.interval(0.001, clock=item.clock).map(seen).take(3),
+    "delay": lambda item: Flow.range(2).delay(0.001, clock=item.clock).map(seen),
+    "rate_limit": lambda item: Flow.range(3).rate_limit(1, clock=item.clock, per=0.002).map(seen).skip(1),
+    "debounce": lambda item: stays().debounce(0.001, clock=item.clock).map(seen).take(1),
+    "batch_by": lambda item: stays().batch_by(5, 0.001, clock=item.clock).map(seen).take(1),
+    "sample": lambda item: stays().sample(Flow.timer(0.001, clock=item.clock)).map(seen),
+    "timeout": lambda item: Flow.never().timeout(0.001, clock=item.clock, fallback=Flow.from_callable(seen)),
+    "timeout, its error": lambda item: Flow.never().timeout(0.001, clock=item.clock).on_error_return(seen),
+    "retry_backoff": lambda item: Flow.from_callable(failing(2)).retry_backoff(3, clock=item.clock, first=0.001),
+    "retry_when": lambda item: Flow.from_callable(failing(1)).retry_when(
+        lambda *_: Flow.timer(0.001, clock=item.clock)
+    ),
     "repeat_when": lambda item: (
-        Flow.from_callable(seen).repeat_when(lambda n: Flow.timer(0.001, item.clock)).skip(1).take(1)
+        Flow.from_callable(seen).repeat_when(lambda n: Flow.timer(0.001, clock=item.clock)).skip(1).take(1)
     ),
     "take_until": lambda item: (
-        Flow.never().take_until(Flow.timer(0.001, item.clock)).concat_with(Flow.from_callable(seen))
+        Flow.never().take_until(Flow.timer(0.001, clock=item.clock)).concat_with(Flow.from_callable(seen))
     ),
-    "inner of flat_map": lambda item: Flow.range(2).flat_map(lambda n: Flow.timer(0.001, item.clock).map(seen)),
-    "inner of switch_map": lambda item: Flow.range(2).switch_map(lambda n: Flow.timer(0.001, item.clock).map(seen)),
-    "behind an inner": lambda item: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, item.clock)).map(seen),
-    "behind share": lambda item: Flow.timer(0.001, item.clock).share().map(seen),
+    "inner of flat_map": lambda item: Flow.range(2).flat_map(lambda n: Flow.timer(0.001, clock=item.clock).map(seen)),
+    "inner of switch_map": lambda item: Flow.range(2).switch_map(
+        lambda n: Flow.timer(0.001, clock=item.clock).map(seen)
+    ),
+    "behind an inner": lambda item: Flow.range(2).concat_map(lambda n: Flow.timer(0.001, clock=item.clock)).map(seen),
+    "behind share": lambda item: Flow.timer(0.001, clock=item.clock).share().map(seen),
     "from_future": lambda item: Flow.defer(lambda: Flow.from_future(item.later())).map(seen),
     "map_parallel": lambda item: Flow.range(2).map_parallel(seen, item.pool),
     "behind map_parallel": lambda item: Flow.range(9).map_parallel(lambda n: n, item.pool, concurrency=2).map(seen),
@@ -109,7 +113,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     ),
     "behind parallel": lambda item: Flow.range(9).parallel(2).run_on(item.pool).sequential().map(seen),
     "behind a coroutine": lambda item: Flow.range(9).flat_map(given, concurrency=2).map(seen),
-    "behind one started by a clock": lambda item: Flow.timer(0.001, item.clock).flat_map(given).map(seen),
+    "behind one started by a clock": lambda item: Flow.timer(0.001, clock=item.clock).flat_map(given).map(seen),
     "from_async": lambda item: Flow.from_async(two).map(seen),
 }
 
@@ -130,7 +134,7 @@ def test_a_flow_runs_in_its_subscribers_context(way: str, room: Room) -> None:
 def test_a_clock_that_a_test_moves_runs_the_flow_in_the_subscribers_context() -> None:
     clock, context, sink = VirtualTimeExecutor(), contextvars.copy_context(), Sink()
     context.run(REQUEST.set, "mine")
-    context.run(Flow.interval(1, clock).map(seen).subscribe, sink)
+    context.run(Flow.interval(1, clock=clock).map(seen).subscribe, sink)
     clock.advance(2)
     assert sink.elements == ["mine", "mine"]
 
@@ -148,7 +152,7 @@ class Hearing(Sink):
 def test_a_kill_switchs_patience_ends_in_the_subscribers_context() -> None:
     clock, switch, context, sink = VirtualTimeExecutor(), KillSwitch(), contextvars.copy_context(), Hearing()
     context.run(REQUEST.set, "mine")
-    context.run(Flow.never().kill_switch(switch).delay(60, clock).subscribe, sink)
+    context.run(Flow.never().kill_switch(switch).delay(60, clock=clock).subscribe, sink)
     switch.throw(5, clock=clock)
     clock.advance(5)
     assert isinstance(sink.wait().error, TimeoutError)

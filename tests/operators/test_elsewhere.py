@@ -88,13 +88,13 @@ def thrown(flow: Flow[Any], clock: VirtualTimeExecutor) -> Flow[Any]:
 
 
 def tick(clock: VirtualTimeExecutor) -> Flow[int]:
-    return Flow.timer(1, clock)
+    return Flow.timer(1, clock=clock)
 
 
 ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
-    "timeout": lambda flow, clock: flow.timeout(1, clock),
-    "timeout with a fallback": lambda flow, clock: flow.timeout(1, clock, fallback=Flow.just(7)),
-    "timeout of a timeout": lambda flow, clock: flow.timeout(9, clock).timeout(1, clock),
+    "timeout": lambda flow, clock: flow.timeout(1, clock=clock),
+    "timeout with a fallback": lambda flow, clock: flow.timeout(1, clock=clock, fallback=Flow.just(7)),
+    "timeout of a timeout": lambda flow, clock: flow.timeout(9, clock=clock).timeout(1, clock=clock),
     "take_until": lambda flow, clock: flow.take_until(tick(clock)),
     "kill_switch": thrown,
     "race": lambda flow, clock: Flow.race(tick(clock), flow),
@@ -105,9 +105,9 @@ ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
     "with_latest_from": lambda flow, clock: flow.with_latest_from(tick(clock).map(lambda n: 1 // n)),
     "sample": lambda flow, clock: flow.sample(tick(clock).ignore_elements()),
     "flat_map": lambda flow, clock: Flow.just(tick(clock), flow).flat_map(lambda item: item).take(1),
-    "batch_by, behind": lambda flow, clock: flow.batch_by(5, 1, clock).take_until(tick(clock)),
-    "debounce, behind": lambda flow, clock: flow.debounce(1, clock).take_until(tick(clock)),
-    "rate_limit, behind": lambda flow, clock: flow.rate_limit(5, clock).take_until(tick(clock)),
+    "batch_by, behind": lambda flow, clock: flow.batch_by(5, 1, clock=clock).take_until(tick(clock)),
+    "debounce, behind": lambda flow, clock: flow.debounce(1, clock=clock).take_until(tick(clock)),
+    "rate_limit, behind": lambda flow, clock: flow.rate_limit(5, clock=clock).take_until(tick(clock)),
     "group_by, behind": lambda flow, clock: flow.group_by(lambda n: n).take_until(tick(clock)),
 }
 
@@ -345,7 +345,7 @@ def test_the_source_begins_though_the_other_publisher_has_no_end() -> None:
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
     with ThreadPoolExecutor(1) as pool:
-        Flow.from_supplier(held.rows).batch_by(5, 1, clock).retry(1).subscribe_on(pool).subscribe(sink)
+        Flow.from_supplier(held.rows).batch_by(5, 1, clock=clock).retry(1).subscribe_on(pool).subscribe(sink)
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
         sink.wait_for(1)
@@ -364,7 +364,7 @@ def test_the_next_attempt_runs_on_the_pool_and_its_timeout_is_heard() -> None:
         return held.wait()
 
     with hooks.captured(), ThreadPoolExecutor(2, "pool") as pool:
-        Flow.from_callable(slow).timeout(1, clock).retry(1).subscribe_on(pool).subscribe(sink)
+        Flow.from_callable(slow).timeout(1, clock=clock).retry(1).subscribe_on(pool).subscribe(sink)
         assert held.inside.wait(PATIENCE)
         held.inside.clear()
         clock.advance(1)
@@ -407,7 +407,7 @@ def test_a_source_is_made_on_the_pool_and_not_on_the_thread_of_the_clock_that_en
         return Flow.just(1)
 
     with ThreadPoolExecutor(1, "pool") as pool:
-        late: Flow[int] = Flow.never().map(int).timeout(1, clock)
+        late: Flow[int] = Flow.never().map(int).timeout(1, clock=clock)
         MADE[way](late, make).subscribe_on(pool).subscribe(sink)
         assert pool.submit(lambda: 1).result(PATIENCE) == 1
         clock.advance(1)
@@ -418,7 +418,7 @@ def test_a_source_is_made_on_the_pool_and_not_on_the_thread_of_the_clock_that_en
 
 def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
-    with at_work(Flow.from_supplier(held.rows).batch_by(5, 1, clock), sink):
+    with at_work(Flow.from_supplier(held.rows).batch_by(5, 1, clock=clock), sink):
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
         sink.wait_for(1)
@@ -429,7 +429,7 @@ def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
 
 def test_an_element_is_debounced_in_time_though_the_source_waits() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
-    with at_work(Flow.from_supplier(held.rows).debounce(1, clock), sink):
+    with at_work(Flow.from_supplier(held.rows).debounce(1, clock=clock), sink):
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
         sink.wait_for(1)
@@ -468,12 +468,12 @@ def test_a_loop_without_result_gives_its_pool_to_other_flows(keeping: str) -> No
 
 def test_explain_shows_where_an_upstream_has_a_drain_of_its_own() -> None:
     clock = VirtualTimeExecutor()
-    assert "map(str) ¦ timeout(1 s)" in Flow.range(3).map(str).timeout(1, clock).explain()
-    assert "range(3) timeout(1 s)" in Flow.range(3).timeout(1, clock).explain(), "a range keeps no thread"
-    twice = Flow.range(3).map(str).timeout(1, clock).timeout(2, clock).explain()
+    assert "map(str) ¦ timeout(1 s)" in Flow.range(3).map(str).timeout(1, clock=clock).explain()
+    assert "range(3) timeout(1 s)" in Flow.range(3).timeout(1, clock=clock).explain(), "a range keeps no thread"
+    twice = Flow.range(3).map(str).timeout(1, clock=clock).timeout(2, clock=clock).explain()
     assert "¦ timeout(1 s) timeout(2 s)" in twice, "one is enough"
     with ThreadPoolExecutor(1) as pool:
-        assert "¦" not in Flow.range(3).map(str).subscribe_on(pool).timeout(1, clock).explain(), "it has a thread"
+        assert "¦" not in Flow.range(3).map(str).subscribe_on(pool).timeout(1, clock=clock).explain(), "it has a thread"
 
 
 @pytest.mark.parametrize("between", ["share", "replay"])
@@ -524,7 +524,7 @@ class Locked(Executor):
 def test_a_pool_that_drops_its_tasks_is_not_asked_meanwhile(steps: int) -> None:
     clock, pool, sink = VirtualTimeExecutor(), Locked(), Sink()
     with hooks.captured():
-        inner = Flow.range(50).map(lambda n: n).timeout(5, clock)
+        inner = Flow.range(50).map(lambda n: n).timeout(5, clock=clock)
         Flow.range(9).flat_map(lambda n: inner).subscribe_on(pool).publish_on(pool).subscribe(sink)
         for _ in range(steps):
             if pool.tasks:

@@ -30,14 +30,14 @@ def test_race_asks_each_source_for_one_element() -> None:
 @pytest.mark.parametrize("error", [None, OSError("gone")])
 def test_batch_by_shows_an_end_that_needs_no_demand(error: OSError | None) -> None:
     source, sink = PublishProcessor[int](), Sink(demand=0)
-    source.batch_by(3, 1, VirtualTimeExecutor()).subscribe(sink)
+    source.batch_by(3, 1, clock=VirtualTimeExecutor()).subscribe(sink)
     source.on_complete() if error is None else source.on_error(error)
     assert sink.end == (("on_complete",) if error is None else ("on_error", error))
 
 
 def test_the_end_of_an_empty_flow_is_delayed_without_demand() -> None:
     clock, sink = VirtualTimeExecutor(), Sink(demand=0)
-    Flow.empty().delay(5, clock).subscribe(sink)
+    Flow.empty().delay(5, clock=clock).subscribe(sink)
     assert sink.end is None
     clock.advance(5)
     assert sink.end == ("on_complete",)
@@ -45,7 +45,7 @@ def test_the_end_of_an_empty_flow_is_delayed_without_demand() -> None:
 
 def test_delayed_elements_that_are_overdue_come_with_their_demand() -> None:
     clock, sink = VirtualTimeExecutor(), Sink(demand=1)
-    Flow.range(4).delay(5, clock).subscribe(sink)
+    Flow.range(4).delay(5, clock=clock).subscribe(sink)
     clock.advance(20)
     sink.subscription.request(9)
     assert sink.elements == [0, 1, 2, 3], "without another tick of the clock"
@@ -54,7 +54,7 @@ def test_delayed_elements_that_are_overdue_come_with_their_demand() -> None:
 
 def test_throttle_counts_from_its_first_element_whatever_the_clock_says() -> None:
     sink = Sink()
-    Flow.range(5).throttle(10, VirtualTimeExecutor(-100.0)).subscribe(sink)
+    Flow.range(5).throttle(10, clock=VirtualTimeExecutor(-100.0)).subscribe(sink)
     assert sink.elements == [0]
 
 
@@ -99,7 +99,7 @@ def test_with_latest_from_takes_all_that_a_pulled_source_has() -> None:
 
 def test_a_sampler_that_is_pulled_is_heard_to_its_end() -> None:
     clock, sink = VirtualTimeExecutor(), Sink()
-    Flow.timer(1, clock).sample(Flow.range(6)).subscribe(sink)
+    Flow.timer(1, clock=clock).sample(Flow.range(6)).subscribe(sink)
     assert sink.end == ("on_complete",)
 
 
@@ -126,7 +126,7 @@ def test_one_error_that_a_function_raises_again_and_again_keeps_one_traceback() 
 def test_a_demand_is_that_of_the_operator_that_asks_and_not_of_those_behind_it() -> None:
     """`debounce` asks for everything, though an operator stands between it and the source, and nothing is demanded."""
     clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
-    Flow.from_publisher(source).map_error(lambda error: error).debounce(3, clock).subscribe(sink)
+    Flow.from_publisher(source).map_error(lambda error: error).debounce(3, clock=clock).subscribe(sink)
     source.emit(1)
     clock.advance(3)
     sink.subscription.request(1)
@@ -305,7 +305,7 @@ def test_an_error_from_elsewhere_waits_for_no_demand() -> None:
 
 def test_one_that_had_its_silence_waits_for_demand_beside_one_that_has_not() -> None:
     clock, source, sink = VirtualTimeExecutor(), PublishProcessor[int](), Sink(demand=0)
-    source.debounce(3, clock).subscribe(sink)
+    source.debounce(3, clock=clock).subscribe(sink)
     source.emit(1)
     clock.advance(3)  # 1 is due
     source.emit(2)
@@ -321,7 +321,7 @@ def test_one_that_is_due_makes_room_for_the_next_one_and_for_the_last(ends: bool
     dropped: list[object] = []
     before = hooks.set_handler(lambda item: dropped.append(item.element))
     try:
-        source.debounce(3, clock).subscribe(sink)
+        source.debounce(3, clock=clock).subscribe(sink)
         source.emit(1)
         clock.advance(3)
         source.emit(2)
@@ -340,7 +340,7 @@ def test_what_is_due_and_what_is_not_go_to_the_hook_at_a_cancel(waiting: int) ->
     dropped: list[object] = []
     before = hooks.set_handler(lambda item: dropped.append(item.element))
     try:
-        source.debounce(3, clock).subscribe(sink)
+        source.debounce(3, clock=clock).subscribe(sink)
         for element in range(waiting):
             source.emit(element)
             clock.advance(3 if element == 0 else 0)

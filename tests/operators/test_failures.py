@@ -23,7 +23,7 @@ CLOCK = VirtualTimeExecutor()
 
 WHEN: dict[str, Dealt] = {
     "retry": lambda flow, when: flow.retry(3, when=when),
-    "retry_backoff": lambda flow, when: flow.retry_backoff(3, CLOCK, first=0.1, when=when),
+    "retry_backoff": lambda flow, when: flow.retry_backoff(3, clock=CLOCK, first=0.1, when=when),
     "on_error_resume": lambda flow, when: flow.on_error_resume(lambda error: Flow.empty(), when=when),
     "on_error_return": lambda flow, when: flow.on_error_return(lambda error: "instead", when=when),
 }

@@ -151,7 +151,7 @@ def test_all_of_flat_map_sequential_are_under_way_whatever_operator_comes_last(
 
 def test_timers_in_flat_map_sequential_run_side_by_side() -> None:
     clock, sink = VirtualTimeExecutor(), Sink()
-    Flow.range(4).flat_map_sequential(lambda n: Flow.just(n).delay(4 - n, clock), concurrency=4).subscribe(sink)
+    Flow.range(4).flat_map_sequential(lambda n: Flow.just(n).delay(4 - n, clock=clock), concurrency=4).subscribe(sink)
     clock.advance(4)
     assert sink.elements == [0, 1, 2, 3]
     assert sink.end == ("on_complete",)

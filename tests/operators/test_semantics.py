@@ -594,7 +594,7 @@ def test_an_emission_tells_what_became_of_it() -> None:
 
 
 def test_late_subscribers_see_a_common_suffix(pool: Executor) -> None:
-    with SubmissionPublisher[int](pool, 4) as publisher:
+    with SubmissionPublisher[int](pool, max_buffer=4) as publisher:
         sinks = []
         for n in range(100):
             if n % 20 == 0:
@@ -606,7 +606,7 @@ def test_late_subscribers_see_a_common_suffix(pool: Executor) -> None:
 
 
 def test_an_offer_that_finds_no_room_is_dropped_and_says_so(pool: Executor, dropped: list[Dropped]) -> None:
-    publisher: SubmissionPublisher[int] = SubmissionPublisher(pool, 1)
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(pool, max_buffer=1)
     sink = Sink(demand=0)
     publisher.subscribe(sink)
     assert publisher.offer(1) == 1
@@ -652,7 +652,7 @@ def test_a_kill_switch_drains_and_then_fails_what_takes_too_long(pool: Executor)
 def test_timers_of_a_flow_end_with_it() -> None:
     with ScheduledExecutor() as clock:
         sink = Sink()
-        Flow.never().timeout(3600, clock).subscribe(sink)
+        Flow.never().timeout(3600, clock=clock).subscribe(sink)
         sink.subscription.cancel()
 
 
@@ -688,9 +688,9 @@ def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
 
 
 def test_sample_completes_with_its_sampler() -> None:
-    for source in (lambda clock: Flow.never(), lambda clock: Flow.race(Flow.timer(5, clock))):
+    for source in (lambda clock: Flow.never(), lambda clock: Flow.race(Flow.timer(5, clock=clock))):
         clock, sink = VirtualTimeExecutor(), Sink()
-        source(clock).sample(Flow.timer(4, clock)).subscribe(sink)
+        source(clock).sample(Flow.timer(4, clock=clock)).subscribe(sink)
         clock.advance(4)
         assert sink.signals[-1] == ("on_complete",)
 
@@ -698,7 +698,7 @@ def test_sample_completes_with_its_sampler() -> None:
 def test_sample_cancels_its_source_with_the_end_of_its_sampler_though_its_last_element_waits() -> None:
     clock, sink, over = VirtualTimeExecutor(), Sink(demand=0), list[str]()
     source: Flow[int] = Flow.create(lambda emitter: emitter.emit(1) and None)
-    source.do_finally(over.append).sample(Flow.timer(4, clock)).subscribe(sink)
+    source.do_finally(over.append).sample(Flow.timer(4, clock=clock)).subscribe(sink)
     clock.advance(4)
     assert over == ["cancel"]
     sink.subscription.request(1)

@@ -498,7 +498,8 @@ def test_groups_that_are_left_after_a_time_have_had_their_subscriber() -> None:
     with ThreadPoolExecutor(2) as pool, ScheduledExecutor() as clock, hooks.captured():
         groups = Flow.range(20_000).group_by(lambda n: n % 20)
         groups.flat_map(
-            lambda group: group[1].publish_on(pool).take_until(Flow.timer(0.005, clock).map(str)), concurrency=10_000
+            lambda group: group[1].publish_on(pool).take_until(Flow.timer(0.005, clock=clock).map(str)),
+            concurrency=10_000,
         ).subscribe(sink := Sink())
         assert sink.wait().signals[-1] == ("on_complete",)
 

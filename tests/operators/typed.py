@@ -61,8 +61,8 @@ def sources() -> None:
     assert_type(Flow.generate(0, lambda n: ("a", n + 1)), Flow[str])
     assert_type(Flow.defer(lambda: f), Flow[int])
     assert_type(Flow.using(lambda: nullcontext(3), Flow.range), Flow[int])
-    assert_type(Flow.interval(1, clock), Flow[int])
-    assert_type(Flow.timer(1, clock), Flow[int])
+    assert_type(Flow.interval(1, clock=clock), Flow[int])
+    assert_type(Flow.timer(1, clock=clock), Flow[int])
     assert_type(Flow.interval(0.1), Flow[int])
     assert_type(Flow.timer(0.1), Flow[int])
     assert_type(Flow.concat(f, f), Flow[int])
@@ -150,13 +150,13 @@ def several() -> None:
 
 
 def time() -> None:
-    assert_type(f.batch_by(2, 1, clock), Flow[list[int]])
-    assert_type(f.debounce(1, clock), Flow[int])
-    assert_type(f.delay(1, clock), Flow[int])
-    assert_type(f.rate_limit(1, clock), Flow[int])
+    assert_type(f.batch_by(2, 1, clock=clock), Flow[list[int]])
+    assert_type(f.debounce(1, clock=clock), Flow[int])
+    assert_type(f.delay(1, clock=clock), Flow[int])
+    assert_type(f.rate_limit(1, clock=clock), Flow[int])
     assert_type(f.sample(f), Flow[int])
-    assert_type(f.throttle(1, clock), Flow[int])
-    assert_type(f.timeout(1, clock, fallback=f), Flow[int])
+    assert_type(f.throttle(1, clock=clock), Flow[int])
+    assert_type(f.timeout(1, clock=clock, fallback=f), Flow[int])
     assert_type(f.timeout(0.5).delay(0.1), Flow[int])
 
 
@@ -186,7 +186,7 @@ def errors() -> None:
     assert_type(f.map_error(lambda error: OSError()), Flow[int])
     assert_type(f.retry(2), Flow[int])
     assert_type(f.retry_when(lambda error, n: f), Flow[int])
-    assert_type(f.retry_backoff(2, clock), Flow[int])
+    assert_type(f.retry_backoff(2, clock=clock), Flow[int])
     assert_type(f.repeat(2), Flow[int])
     assert_type(f.repeat_when(lambda n: f), Flow[int])
     assert_type(f.finalize(int), Flow[int])

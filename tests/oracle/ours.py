@@ -229,12 +229,12 @@ class _Run:
                 raise Fault("function")
             return Flow.just(n)
         if name == "later":
-            return Flow.timer(k * (n % 3 + 1), self.clock).map(lambda tick: n)
+            return Flow.timer(k * (n % 3 + 1), clock=self.clock).map(lambda tick: n)
         if name == "now_and_later":
-            return Flow.just(n).concat_with(Flow.timer(k, self.clock).map(lambda tick: n + 100))
+            return Flow.just(n).concat_with(Flow.timer(k, clock=self.clock).map(lambda tick: n + 100))
         if name == "fail_later":
             after = Flow.error(Fault("inner")) if n % 2 == 1 else Flow.just(n)
-            return Flow.timer(k, self.clock).concat_map(lambda tick: after)
+            return Flow.timer(k, clock=self.clock).concat_map(lambda tick: after)
         if name == "never":
             return Flow.never()
         assert name == "given", name
@@ -242,7 +242,7 @@ class _Run:
 
     def companion(self, times: int, most: int, after: int, then: str) -> Flow[Any]:
         if times <= most:
-            return Flow.timer(after, self.clock) if after else Flow.just(1)
+            return Flow.timer(after, clock=self.clock) if after else Flow.just(1)
         if then == "error":
             return Flow.error(Fault("companion"))
         return Flow.empty() if then == "empty" else Flow.never()
@@ -434,8 +434,8 @@ SOURCES: dict[str, Callable[..., Flow[Any]]] = {
     "create": _create,
     "defer": lambda run, spec: Flow.defer(lambda: run.source(spec)),
     "using": _using,
-    "timer": lambda run, after: Flow.timer(after, run.clock),
-    "interval": lambda run, period, overflow: Flow.interval(period, run.clock, overflow=overflow),
+    "timer": lambda run, after: Flow.timer(after, clock=run.clock),
+    "interval": lambda run, period, overflow: Flow.interval(period, clock=run.clock, overflow=overflow),
     "timed": _timed,
     "hot": _hot,
     "probe": _probe,
@@ -452,7 +452,7 @@ SOURCES: dict[str, Callable[..., Flow[Any]]] = {
 def _twice(run: _Run, shared: Flow[Any], after: int) -> Flow[Any]:
     if not after:
         return shared
-    late = Flow.timer(after, run.clock).concat_map(lambda tick: shared.map(lambda item: (2, item)))
+    late = Flow.timer(after, clock=run.clock).concat_map(lambda tick: shared.map(lambda item: (2, item)))
     return Flow.merge(shared.map(lambda item: (1, item)), late)
 
 
@@ -537,12 +537,14 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
         lambda group: group[1].map(lambda item: (group[0], item))
     ),
     "window": lambda run, f, n: f.window(n).concat_map(lambda item: item.to_list()),
-    "batch_by": lambda run, f, n, seconds: f.batch_by(n, seconds, run.clock),
-    "debounce": lambda run, f, seconds: f.debounce(seconds, run.clock),
-    "delay": lambda run, f, seconds: f.delay(seconds, run.clock),
+    "batch_by": lambda run, f, n, seconds: f.batch_by(n, seconds, clock=run.clock),
+    "debounce": lambda run, f, seconds: f.debounce(seconds, clock=run.clock),
+    "delay": lambda run, f, seconds: f.delay(seconds, clock=run.clock),
     "sample": lambda run, f, sampler: f.sample(run.source(sampler)),
-    "throttle": lambda run, f, seconds: f.throttle(seconds, run.clock),
-    "timeout": lambda run, f, seconds, fallback=None: f.timeout(seconds, run.clock, fallback=_optional(run, fallback)),
+    "throttle": lambda run, f, seconds: f.throttle(seconds, clock=run.clock),
+    "timeout": lambda run, f, seconds, fallback=None: f.timeout(
+        seconds, clock=run.clock, fallback=_optional(run, fallback)
+    ),
     "publish_on": lambda run, f, prefetch: f.publish_on(run.clock, prefetch=prefetch),
     "subscribe_on": lambda run, f: f.subscribe_on(run.clock),
     "limit_rate": lambda run, f, n: f.limit_rate(n),
@@ -562,7 +564,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
     "map_error": lambda run, f: f.map_error(lambda error: Fault(f"mapped {kind_of(error)}")),
     "retry": lambda run, f, n: f.retry(n),
     "retry_when": lambda run, f, *companion: f.retry_when(lambda error, times: run.companion(times, *companion)),
-    "retry_backoff": lambda run, f, n, first: f.retry_backoff(n, run.clock, first=first, most=1e18, jitter=0),
+    "retry_backoff": lambda run, f, n, first: f.retry_backoff(n, clock=run.clock, first=first, most=1e18, jitter=0),
     "repeat": lambda run, f, n: f.repeat(n),
     "repeat_when": lambda run, f, *companion: f.repeat_when(lambda times: run.companion(times, *companion)),
     "finalize": lambda run, f: f.finalize(lambda: run.note("finalize")),

@@ -98,7 +98,7 @@ def test_retries_are_counted(spark: Any) -> None:
             return squared(row)
 
         def called(row: dict[str, Any]) -> Flow[Any]:
-            return Flow.from_callable(lambda: at_times(row)).retry_backoff(3, clock, first=0.001)
+            return Flow.from_callable(lambda: at_times(row)).retry_backoff(3, clock=clock, first=0.001)
 
         return flow.concat_map(called)
 

@@ -170,7 +170,7 @@ OPERATORS = [
     through("concat_map", lambda flow: flow.subscribe_on(pool()).concat_map(Flow.just), IN_MEMORY),
     through("map_parallel", lambda flow: flow.map_parallel(same, pool(), concurrency=4), IN_MEMORY),
     through("map_parallel of coroutines", lambda flow: flow.map_parallel(same_async, concurrency=4), IN_MEMORY),
-    through("timeout", lambda flow: flow.timeout(60, timer())),
+    through("timeout", lambda flow: flow.timeout(60, clock=timer())),
     through("flat_map", lambda flow: flow.flat_map(Flow.just, concurrency=2), IN_MEMORY),
     through(
         "flat_map of tasks",
@@ -193,7 +193,7 @@ class Fed:
 
 
 def submitted(n: int, subscriber: Any) -> None:
-    hot: SubmissionPublisher[int] = SubmissionPublisher(pool(), n + 1)
+    hot: SubmissionPublisher[int] = SubmissionPublisher(pool(), max_buffer=n + 1)
     hot.subscribe(subscriber)
     for number in range(n):
         hot.submit(number)

@@ -20,7 +20,7 @@ from reactive_runtime.testing import Probe, Recorder, RuleChecker, StepVerifier,
 
 def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
     clock = VirtualTimeExecutor()
-    flow = Flow.interval(10, clock).take(3).concat_with(Flow.error(OSError("no disk")))
+    flow = Flow.interval(10, clock=clock).take(3).concat_with(Flow.error(OSError("no disk")))
     (
         StepVerifier(flow, demand=1, clock=clock)
         .expect_no_event(9)
