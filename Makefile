@@ -131,7 +131,7 @@ workflows:
 # Ours beside the peers, in one run; then what was reached, as a table and as a picture.
 bench: .venv/ready
 	rm -f benchmarks/results.jsonl
-	for workload in fused operators timeouts boundary subscriptions memory recorder load trace_pipeline bulk borders summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+	for workload in fused operators timeouts boundary subscriptions memory recorder load trace_pipeline bulk connectors summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
 # What the verdict costs on 10, 20, 40 million records, on 100 skewed runs, and on a cluster of two workers here; and
 # whether each is right. A subscription of 8 million records is judged one at a time: four verdicts of a minute and more

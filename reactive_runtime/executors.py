@@ -148,7 +148,7 @@ class SerialExecutor(Executor):
 
     def __init__(self, executor: Executor) -> None:
         self._book = _Book(self)
-        self._line = _Line(executor)
+        self._serial = _SerialTasks(executor)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn` after all that was submitted before.
@@ -170,7 +170,7 @@ class SerialExecutor(Executor):
         """
         task = _Task(fn, args, kwargs)
         self._book.enter(task.future)
-        self._line.join(task)
+        self._serial.join(task)
         return task.future
 
     def runs_here(self) -> bool:
@@ -179,7 +179,7 @@ class SerialExecutor(Executor):
         Returns:
             True or False, as `runs_here` of the module says of the executor below.
         """
-        return runs_here(self._line.executor)
+        return runs_here(self._serial.executor)
 
     def threads(self) -> int | None:
         """How many threads can run the next task: inside of one, this thread only.
@@ -187,7 +187,7 @@ class SerialExecutor(Executor):
         Returns:
             1 inside a task; else as many as the executor below has, or None where that cannot be known.
         """
-        return 1 if self._line.runner == primitives.get_ident() else threads_of(self._line.executor)
+        return 1 if self._serial.runner == primitives.get_ident() else threads_of(self._serial.executor)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks; wait for those there are, unless called by one of them.
@@ -197,12 +197,12 @@ class SerialExecutor(Executor):
             cancel_futures: Whether to cancel the tasks that have not begun.
         """
         self._book.close(cancel_futures)
-        if wait and self._line.runner != primitives.get_ident():
+        if wait and self._serial.runner != primitives.get_ident():
             self._book.wait()
 
 
-class _Line(Drain):
-    """The tasks of a serial executor: the drain's demand is the length of the line."""
+class _SerialTasks(Drain):
+    """The tasks of a serial executor: the drain's demand is how many they are."""
 
     __slots__ = ("_refused", "_tasks", "runner")
 

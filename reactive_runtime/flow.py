@@ -117,12 +117,12 @@ class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], S
 class ConnectableFlow(Flow[T]):
     """A flow whose subscribers share one subscription to its source; see `Flow.publish` and `Flow.replay`."""
 
-    __slots__ = ("_line",)
+    __slots__ = ("_connectable",)
 
-    def __init__(self, line: ConnectableSource) -> None:
+    def __init__(self, connectable: ConnectableSource) -> None:
         """For `publish` and `replay`."""
-        self._begin(line.flow_source())
-        self._line = line
+        self._begin(connectable.flow_source())
+        self._connectable = connectable
 
     def connect(self) -> Disposable:
         """Subscribe to the source, unless there is a connection that goes on.
@@ -131,7 +131,7 @@ class ConnectableFlow(Flow[T]):
             A handle whose `cancel` cancels the source. The subscribers of that connection then get what waits for them
             already, and no end. After the end, or a cancel, `connect` begins anew.
         """
-        return Disposable(Connection(self._line.connect()))
+        return Disposable(Connection(self._connectable.connect()))
 
     def ref_count(self, n: int = 1) -> Flow[T]:
         """A flow that connects when it has `n` subscribers, and cancels the source when none is left.
@@ -146,7 +146,7 @@ class ConnectableFlow(Flow[T]):
             TypeError: `n` is no int.
             ValueError: `n` is below 1.
         """
-        return self._line.ref_count(at_least("ref_count", "n", 1, n))
+        return self._connectable.ref_count(at_least("ref_count", "n", 1, n))
 
 
 class Connection:

@@ -312,17 +312,17 @@ class UnicastProcessor(_HotProcessor[T]):
         return super().subscribers() if taken else 0
 
 
-class _Box(SubscriberBuffer):
+class _Buffer(SubscriberBuffer):
     """What waits for one subscriber of a `SubmissionPublisher`, and the submitters that wait for room in it.
 
     The publisher's `_changed` owns what is added here.
     """
 
-    __slots__ = ("last", "line")
+    __slots__ = ("last", "waiting")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity)
-        self.line: deque[_Offer] = deque()  # ascending by number
+        self.waiting: deque[_Offer] = deque()  # ascending by number
         self.last = 0  # the number of the item that was put last
 
     def _freed(self) -> None:
@@ -331,21 +331,21 @@ class _Box(SubscriberBuffer):
     def take(self, offer: _Offer, *, waits: bool) -> bool:
         """Put its item, if that keeps the order in which items were submitted; False: there is no room.
 
-        Then the offer joins the line, if it `waits`.
+        Then the offer waits for room, if it `waits`.
         """
-        first = not self.line or offer.number < self.line[0].number
+        first = not self.waiting or offer.number < self.waiting[0].number
         if first and offer.number > self.last and self.put(offer.item):
             offer.given, self.last = True, offer.number
         elif waits and not (self.gone() or self.over()):
-            self.line.append(offer)
+            self.waiting.append(offer)
             self.room()  # it is full, for all we know, and says when it is not
         return offer.given
 
     def serve(self) -> bool:
-        """Put what waits in line, as far as there is room; whether anything was put."""
+        """Put what waits, as far as there is room; whether anything was put."""
         served = False
-        while self.line and self.put(self.line[0].item):
-            offer = self.line.popleft()
+        while self.waiting and self.put(self.waiting[0].item):
+            offer = self.waiting.popleft()
             offer.given, self.last, served = True, offer.number, True
         return served
 
@@ -353,18 +353,18 @@ class _Box(SubscriberBuffer):
 class _Offer:
     """One item for one subscriber. The publisher's `_changed` owns it while others can see it."""
 
-    __slots__ = ("box", "given", "here", "item", "number")
+    __slots__ = ("buffer", "given", "here", "item", "number")
 
-    def __init__(self, item: Any, number: int, box: _Box) -> None:
+    def __init__(self, item: Any, number: int, buffer: _Buffer) -> None:
         self.item = item
         self.number = number
-        self.box = box
+        self.buffer = buffer
         self.given = False
         self.here = False  # a thread of the publisher's executor waits for it
 
 
-def _wake(boxes: Iterable[_Box]) -> None:
-    wake_all([drain for box in boxes if (drain := box.news()) is not None])
+def _wake(buffers: Iterable[_Buffer]) -> None:
+    wake_all([drain for buffer in buffers if (drain := buffer.news()) is not None])
 
 
 class SubmissionPublisher(Flow[T]):
@@ -401,7 +401,7 @@ class SubmissionPublisher(Flow[T]):
 
     __slots__ = (
         "__weakref__",
-        "_boxes",
+        "_buffers",
         "_changed",
         "_closed",
         "_error",
@@ -414,7 +414,7 @@ class SubmissionPublisher(Flow[T]):
         check_executor("SubmissionPublisher", executor)
         at_least("SubmissionPublisher", "max_buffer", 1, max_buffer)
         self._changed = primitives.Condition()
-        self._boxes: dict[_Box, None] = {}  # _changed; one for each subscriber, until it leaves, or to the end
+        self._buffers: dict[_Buffer, None] = {}  # _changed; one for each subscriber, until it leaves, or to the end
         self._submitted = 0  # _changed; how many items there have been
         self._closed = False  # _changed; final
         self._error: BaseException | None = None  # _changed; closed with this
@@ -423,28 +423,28 @@ class SubmissionPublisher(Flow[T]):
         self._begin(Hot("SubmissionPublisher()", self._enter, executor))
 
     def _enter(self) -> SubscriberBuffer:
-        box = _Box(self._max_buffer)
-        box.on_room, box.on_gone = partial(self._serve, box), partial(self._leave, box)
+        buffer = _Buffer(self._max_buffer)
+        buffer.on_room, buffer.on_gone = partial(self._serve, buffer), partial(self._leave, buffer)
         with self._changed:
             if self._closed:
-                box.end(None if self._error is None else Failure(self._error, kept=True))
+                buffer.end(None if self._error is None else Failure(self._error, kept=True))
             else:
-                self._boxes[box] = None
-        return box
+                self._buffers[buffer] = None
+        return buffer
 
-    def _serve(self, box: _Box) -> None:
+    def _serve(self, buffer: _Buffer) -> None:
         """There is room: those that wait for it give their items, in the order in which they came."""
         with self._changed:
-            served = box.serve()
+            served = buffer.serve()
             if served:
                 self._changed.notify_all()
         if served:
-            box.wake()
+            buffer.wake()
 
-    def _leave(self, box: _Box) -> None:
+    def _leave(self, buffer: _Buffer) -> None:
         with self._changed:
-            self._boxes.pop(box, None)
-            box.line.clear()
+            self._buffers.pop(buffer, None)
+            buffer.waiting.clear()
             self._changed.notify_all()
 
     def submit(self, item: T) -> int:
@@ -506,14 +506,14 @@ class SubmissionPublisher(Flow[T]):
             if self._closed:
                 raise RuntimeError("this SubmissionPublisher is closed")
             self._submitted += 1
-            served = [box for box in self._boxes if box.serve()]
+            served = [buffer for buffer in self._buffers if buffer.serve()]
             if served:
                 self._changed.notify_all()
-            offers = [_Offer(item, self._submitted, box) for box in self._boxes]
-            late = [offer for offer in offers if not offer.box.take(offer, waits=timeout != 0)]
+            offers = [_Offer(item, self._submitted, buffer) for buffer in self._buffers]
+            late = [offer for offer in offers if not offer.buffer.take(offer, waits=timeout != 0)]
         try:
             _wake(served)
-            _wake(offer.box for offer in offers if offer.given)
+            _wake(offer.buffer for offer in offers if offer.given)
             self._wait_for(late, deadline)
             for offer in late:
                 if not offer.given and on_drop is not None and on_drop(item):
@@ -532,7 +532,7 @@ class SubmissionPublisher(Flow[T]):
         with self._changed:
             for offer in late:
                 offer.here = threads is not None
-            while any(offer in offer.box.line for offer in late):
+            while any(offer in offer.buffer.waiting for offer in late):
                 left = None if deadline is None else deadline - primitives.monotonic()
                 if left is not None and left <= 0:
                     break
@@ -543,7 +543,7 @@ class SubmissionPublisher(Flow[T]):
 
     def _waiting_here(self) -> int:
         """How many threads of the executor wait in `submit`. Called with the lock held."""
-        return len({offer.number for box in self._boxes for offer in box.line if offer.here})
+        return len({offer.number for buffer in self._buffers for offer in buffer.waiting if offer.here})
 
     def _is_here(self) -> bool:
         """Whether this thread is one of the executor's, and would have to make the room that it waits for."""
@@ -562,23 +562,23 @@ class SubmissionPublisher(Flow[T]):
         """Leave the lines."""
         with self._changed:
             for offer in late:
-                if offer in offer.box.line:
-                    offer.box.line.remove(offer)
+                if offer in offer.buffer.waiting:
+                    offer.buffer.waiting.remove(offer)
 
     def _drop(self, late: list[_Offer]) -> int:
         """How many subscribers miss the item, each of which is an element dropped."""
         self._give_up(late)
         # A subscriber that has cancelled misses nothing.
-        missing = [offer for offer in late if not (offer.given or offer.box.has_cancelled())]
+        missing = [offer for offer in late if not (offer.given or offer.buffer.has_cancelled())]
         for offer in missing:
             dropping.element_dropped("a subscriber had no room for what was offered", offer.item)
         return len(missing)
 
     def _once_more(self, offer: _Offer) -> None:
         with self._changed:
-            given = offer.box.take(offer, waits=False)
+            given = offer.buffer.take(offer, waits=False)
         if given:
-            offer.box.wake()
+            offer.buffer.wake()
 
     def close(self) -> None:
         """Complete: each subscriber gets the end, after what waits for it."""
@@ -601,16 +601,16 @@ class SubmissionPublisher(Flow[T]):
             if self._closed:
                 return
             self._closed, self._error = True, error
-            boxes, self._boxes = self._boxes, {}
+            buffers, self._buffers = self._buffers, {}
             spread = Spread()
             late: list[Failure] = []  # of those that are about to leave
-            for box in boxes:
-                box.line.clear()
+            for buffer in buffers:
+                buffer.waiting.clear()
                 failure = None if error is None else Failure(error, spread)
-                if not box.end(failure) and failure is not None:
+                if not buffer.end(failure) and failure is not None:
                     late.append(failure)
             self._changed.notify_all()
-        _wake(boxes)
+        _wake(buffers)
         for failure in late:
             failure.left(None)
 
@@ -630,7 +630,7 @@ class SubmissionPublisher(Flow[T]):
             True or False; it may have changed when it is read.
         """
         with self._changed:
-            return bool(self._boxes)
+            return bool(self._buffers)
 
     def max_buffer(self) -> int:
         """How many elements may wait for each subscriber.
@@ -646,7 +646,7 @@ class SubmissionPublisher(Flow[T]):
         Returns:
             The number; 0 without a subscriber.
         """
-        return max((box.lag() for box in self._present()), default=0)
+        return max((buffer.lag() for buffer in self._present()), default=0)
 
     def estimate_minimum_demand(self) -> int:
         """The least demand of any subscriber that is not yet met.
@@ -654,11 +654,11 @@ class SubmissionPublisher(Flow[T]):
         Returns:
             The number; 0 without a subscriber. It is negative where so many wait that are not asked for.
         """
-        return min((box.demand() for box in self._present()), default=0)
+        return min((buffer.demand() for buffer in self._present()), default=0)
 
-    def _present(self) -> list[_Box]:
+    def _present(self) -> list[_Buffer]:
         with self._changed:
-            return list(self._boxes)
+            return list(self._buffers)
 
     def __enter__(self) -> Self:
         return self

@@ -146,4 +146,4 @@ def with_a_timeout(context: Context) -> Publisher[int]:
 @scenario(elements=None, live=4)
 def batches_by_time(context: Context) -> Publisher[int]:
     """A batch when it is full, or when its time is up."""
-    return Flow.range(100).subscribe_on(context.pool(2, "A")).batch_by(7, 0.001, clock=context.clock()).map(max)
+    return Flow.range(100).subscribe_on(context.pool(2, "A")).buffer_timeout(7, 0.001, clock=context.clock()).map(max)

@@ -123,7 +123,9 @@ FLATTENING: Final = {
 }
 
 TIMING: Final = {
-    "batch_by": Example("a.batch_by(3, 2)", "12-3--4|", note="A batch goes out when it is full, or after 2 s."),
+    "buffer_timeout": Example(
+        "a.buffer_timeout(3, 2)", "12-3--4|", note="A batch goes out when it is full, or after 2 s."
+    ),
     "debounce": Example("a.debounce(2)", "1-2---3|"),
     "delay": Example("a.delay(2)", "1-2|"),
     "rate_limit": Example("a.rate_limit(2)", "12345|", note="No more than two a second."),

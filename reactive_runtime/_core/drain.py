@@ -169,7 +169,7 @@ class Drain:
         executor = self.executor
         budget = MAX_DEMAND if executor is None else self.batch
         lingering, lingers = self._lingering, False
-        fresh = True  # nothing has been done since this task began
+        first_turn = True  # nothing has been done since this task began
         owned = True  # not while it is handed on
         with self.lock:
             self._missed = False
@@ -210,14 +210,14 @@ class Drain:
                     budget -= taken or 1
                     if self._spent:  # a batch that ended with the task before is not counted twice
                         self._spent = False
-                        budget = budget if fresh and not taken else 0
-                    fresh = False
+                        budget = budget if first_turn and not taken else 0
+                    first_turn = False
                     if budget <= 0:
                         owned = False
                         if not self._submit(resubmitted=True):
                             return
                         owned = True
-                        budget, fresh = self.batch, True
+                        budget, first_turn = self.batch, True
         except BaseException:
             if owned:
                 with self.lock:

@@ -14,9 +14,9 @@ The *home* of a drain is where its sources run: its own executor, or, for an ups
 the drain it hangs on. An executor's thread may be kept by such an upstream, and news from elsewhere, of a clock, a
 switch, another publisher, a cancel, must not wait for it. So the thread that brings news takes a turn itself
 (`_visit`), and leaves to the home whatever may keep a thread: sources, and calls upstream. What is left is a task that
-does not own the drain while it waits in the executor's queue (`_summon`), or the next news would wait for it.
+does not own the drain while it waits in the executor's queue (`_schedule`), or the next news would wait for it.
 
-    idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is summoned ──▶ owned, at home ──▶ idle
+    idle ──news, on any thread──▶ owned, visited ──▶ idle, a task is scheduled ──▶ owned, at home ──▶ idle
 
 An upstream that works for long without a result gives way at its home in the same manner, although it has begun on the
 thread that asked. Then elements of its own upstreams do not take it up again: they wait for the task, and the upstreams
@@ -78,7 +78,7 @@ class DrainContext(Drain):
         "_over",
         "_patience",
         "_root",
-        "_summoned",
+        "_scheduled",
         "away",
         "context",
         "deferred",
@@ -102,7 +102,7 @@ class DrainContext(Drain):
         self.away: bool = False  # the owner's; it is not at home, and leaves there what may keep its thread
         self.deferred: bool = False  # the owner's; something was left
         self._light: list[Callable[[], object]] = []  # the owner's; calls upstream that may be made away from home
-        self._summoned = False  # lock; a task of it waits in an executor's queue, and owns nothing
+        self._scheduled = False  # lock; a task of it waits in an executor's queue, and owns nothing
         self.gave_way: bool = False  # lock; that task waits for its turn: what its own upstreams bring waits with it
         self._calling = 0  # lock; calls upstream that are being made, on the thread of its executor
         self.stopped: bool = False  # written under lock, never taken back; the loops' look at it may be late
@@ -256,7 +256,7 @@ class DrainContext(Drain):
                 self._missed = self._spent = False
                 self._busy = left
             if left:
-                self._summon(spent=spent)
+                self._schedule(spent=spent)
             if light:
                 trampoline.work(light)
             return
@@ -265,7 +265,7 @@ class DrainContext(Drain):
         if self.executor is None:
             trampoline.launch(self._visit if self.guest else self.run)
         elif self._is_open():
-            self._summon()
+            self._schedule()
         else:
             super()._submit(resubmitted=False)
 
@@ -276,10 +276,10 @@ class DrainContext(Drain):
 
     def _submit(self, *, resubmitted: bool) -> bool:
         if self.executor is None or self._is_open():
-            return self._summon(resubmitted=resubmitted, spent=resubmitted)
+            return self._schedule(resubmitted=resubmitted, spent=resubmitted)
         return super()._submit(resubmitted=resubmitted)
 
-    def _summon(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
+    def _schedule(self, *, resubmitted: bool = False, spent: bool = False) -> bool:
         """Let the drain go, and have a task at home come back to it; True: it came at once, on this very thread.
 
         `spent`: it gives way to others there.
@@ -287,10 +287,10 @@ class DrainContext(Drain):
         with self.lock:
             self._busy = False
             self.gave_way = self.gave_way or spent
-            needed, self._summoned = not self._summoned, True
+            needed, self._scheduled = not self._scheduled, True
         return (
             needed
-            and self._hand_over(_Summons(self, resubmitted=resubmitted), resubmitted=resubmitted)
+            and self._hand_over(_ScheduledRun(self, resubmitted=resubmitted), resubmitted=resubmitted)
             and self._come()
         )
 
@@ -302,7 +302,7 @@ class DrainContext(Drain):
     def _come(self) -> bool:
         """Own the drain again, unless another thread does, which then hears of it."""
         with self.lock:
-            self._summoned = self.gave_way = False
+            self._scheduled = self.gave_way = False
             return self.claim()
 
     def later(self, call: Callable[[], object], *, light: bool = False) -> None:
@@ -340,7 +340,7 @@ class DrainContext(Drain):
                 drain._coming -= 1
                 if drain._coming:
                     break
-                if drain._calls and (drain._over or not (drain._busy or drain._summoned)):
+                if drain._calls and (drain._over or not (drain._busy or drain._scheduled)):
                     idle.append(drain)
                 queue = drain._behind
             drain = queue.drain() if queue is not None and queue.is_here() else None
@@ -366,7 +366,7 @@ class DrainContext(Drain):
         with self.lock:
             if self._over:
                 return True
-            if not (self._busy or self._summoned or self._coming) and demand in (None, self._demand):
+            if not (self._busy or self._scheduled or self._coming) and demand in (None, self._demand):
                 return True
             if news is not None:
                 if self._calls is None:
@@ -401,7 +401,7 @@ class DrainContext(Drain):
                 self._calling -= 1
 
 
-class _Summons(Task):
+class _ScheduledRun(Task):
     """A task that takes the drain only when it runs."""
 
     __slots__ = ()

@@ -434,9 +434,9 @@ def flow_type() -> type[Flow[Any]]:
     return _flow_type[0]
 
 
-def connectable_of(line: ConnectableSource) -> ConnectableFlow[Any]:
-    """The flow whose subscribers share `line`."""
-    return _flow_type[1](line)  # type: ignore[return-value, arg-type]
+def connectable_of(connectable: ConnectableSource) -> ConnectableFlow[Any]:
+    """The flow whose subscribers share `connectable`."""
+    return _flow_type[1](connectable)  # type: ignore[return-value, arg-type]
 
 
 _new: Final = object.__new__

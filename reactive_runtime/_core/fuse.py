@@ -17,7 +17,7 @@ million pipelines of one shape share one piece of code.
         if subscription.stopped: yield PENDING
 
 Two forms are made. `pull` is a generator of elements. `drive` is the same loop with the subscriber's `on_next`
-at its heart, for unbounded demand: no generator is resumed and nothing is counted.
+innermost, for unbounded demand: no generator is resumed and nothing is counted.
 
 A step with an `on_complete` is the last of its loop, and the next loop iterates over it; one with other than one
 `yield` has a loop to itself. So does every seventeenth step, since what is generated has to stay readable, and quick to
@@ -367,7 +367,7 @@ class _Stage:
 
 @functools.lru_cache(maxsize=1024)
 def _loop(stages: tuple[_Stage, ...], *, first: bool, drive: bool) -> Callable[..., Any]:
-    """The loop of stages that share one; `first`: over the source itself; `drive`: with on_next at its heart."""
+    """The loop of stages that share one; `first`: over the source itself; `drive`: with on_next innermost."""
     return _Writer(stages, first=first, drive=drive).function()
 
 

@@ -1,10 +1,10 @@
-"""One line of elements, read by many subscribers: the heart of every hot source.
+"""One list of elements with many readers: what every hot source is built on.
 
 The problem: all subscribers see one order, a late one a suffix of it; each reads at its own pace, and the slowest has
 to hold the source back. A queue for each of them costs n copies of an element, n locks, and a look at n queues to know
 how much room there is.
 
-The answer: the elements are linked once, and each subscriber has a *reader*, a place in the line. What all of them have
+The answer: the elements are linked once, and each subscriber has a *reader*, a place in the list. What all of them have
 passed is garbage, and what late subscribers are to see is kept by the multicaster's own place. The room there is
 follows from the hindmost reader; `_standing` counts the readers at each place, so that the hindmost is known without a
 search. An element costs a step of each reader, and nothing else grows with their number.
@@ -15,7 +15,7 @@ search. An element costs a step of each reader, and nothing else grows with thei
                     ▲                 ▲
                   reader            reader
 
-Guarantees: one lock owns the line, the places, and what the upstream was asked for; so an element that was asked for
+Guarantees: one lock owns the list, the places, and what the upstream was asked for; so an element that was asked for
 always has its place. It is not held while a subscriber is woken, or the upstream asked. An element goes to all or to
 none: where one subscriber has no room, the emission is refused. Behind an upstream that never happens, since the
 multicaster asks for no more than the slowest has room for.
@@ -65,7 +65,7 @@ class EmitResult(enum.Enum):
 
 
 class _Node:
-    """A place in the line. Empty while it is the last one; then `element` and `next` are set once."""
+    """A place in the list. Empty while it is the last one; then `element` and `next` are set once."""
 
     __slots__ = ("element", "next")
 
@@ -77,7 +77,7 @@ class _Node:
 
 
 class Reader(Pollable):
-    """Gives one drain the line, from the place where its subscriber came in."""
+    """Gives one drain the list, from the place where its subscriber came in."""
 
     __slots__ = (
         "__weakref__",
@@ -99,7 +99,7 @@ class Reader(Pollable):
     waits = True
 
     def __init__(self, multicaster: Multicaster, node: _Node, position: int, entered: int) -> None:
-        """For `Multicaster.enter`: begin at `node`; `entered` is where the line ended when the subscriber came."""
+        """For `Multicaster.enter`: begin at `node`; `entered` is where the list ended when the subscriber came."""
         self._multicaster = multicaster
         self._node = node  # the multicaster's lock; what comes next
         self._position = position  # the multicaster's lock; its number
@@ -314,7 +314,7 @@ class Multicaster:
     # -- the side that emits -----------------------------------------------------------------------------------
 
     def emit(self, element: Any) -> EmitResult:
-        """Put `element` into the line, or, where a subscriber has no room, nowhere."""
+        """Put `element` into the list, or, where a subscriber has no room, nowhere."""
         with self._lock:
             emission = self._put(element, promised=False)
             drains = self._to_wake() if emission is EmitResult.OK else ()

@@ -15,7 +15,7 @@ from reactive_runtime._core.ready_queue import FilledQueue
 if TYPE_CHECKING:
     from reactive_runtime._operators._group_source import Split
 
-__all__ = ["Box", "way_of"]
+__all__ = ["GroupBuffer", "way_of"]
 
 
 def way_of(drain: DrainContext | None) -> list[DrainContext]:
@@ -28,7 +28,7 @@ def way_of(drain: DrainContext | None) -> list[DrainContext]:
     return way
 
 
-class Box(FilledQueue):
+class GroupBuffer(FilledQueue):
     """Feeds one subscriber with what the source's drain has for it."""
 
     __slots__ = (

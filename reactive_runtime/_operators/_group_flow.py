@@ -15,7 +15,7 @@ from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.step import Step
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime._operators._group_buffer import Box
+from reactive_runtime._operators._group_buffer import GroupBuffer
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import Subscription
 
@@ -31,7 +31,7 @@ class Group:
 
     def __init__(self, split: Split, key: Any, capacity: int) -> None:
         self.key = key
-        self.box = Box(split, capacity)
+        self.buffer = GroupBuffer(split, capacity)
         self._lock = primitives.Lock()
         self._taken = False  # _lock; it has a subscriber
         self._refusal: str | None = None  # _lock; why it will have none
@@ -44,8 +44,8 @@ class Group:
             self._taken = True
             self._refusal = refusal or "a group, or a window, is for one subscriber, and has it already"
         if refusal is None:
-            self.box.ask_ahead(prefetch)
-            return self.box
+            self.buffer.ask_ahead(prefetch)
+            return self.buffer
         refused = SubscriberBuffer(1)
         refused.end(Failure(RejectedError(refusal), kept=True))
         return refused
@@ -79,7 +79,7 @@ class Taken(FlowSource[Any]):
         return SubscriptionPlan(self.take, (), self.executor, pulls=False)
 
     def through_boundary(self, prefetch: int) -> SubscriptionPlan | None:
-        # Else the thread that fills the box, or the one that asks, would run what stands before the boundary.
+        # Else the thread that fills the buffer, or the one that asks, would run what stands before the boundary.
         take = self.take
         return None if self.executor else SubscriptionPlan(lambda _: take(prefetch), (), None, pulls=False)
 
@@ -126,7 +126,7 @@ class SourceEnd:
         self.split = split
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
-        """Nothing is demanded here: the boxes have their own demand."""
+        """Nothing is demanded here: the buffers have their own demand."""
 
     def on_next(self, element: Any, /) -> None:
         raise AssertionError("nothing was demanded")

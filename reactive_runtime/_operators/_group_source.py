@@ -11,7 +11,7 @@ from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.subscription import PulledSubscription
-from reactive_runtime._operators._group_buffer import Box, way_of
+from reactive_runtime._operators._group_buffer import GroupBuffer, way_of
 from reactive_runtime._operators._group_flow import Group
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -33,41 +33,41 @@ class Split(Combinator):
     def __init__(self, source: FlowBase[Any]) -> None:
         super().__init__()
         self.source = source
-        self.outer = Box(self, MAX_DEMAND)
+        self.outer = GroupBuffer(self, MAX_DEMAND)
         self.outer.taken()
         self._lock = primitives.Lock()
         self._wanted = 0  # _lock; groups that are demanded, and not given
-        self._departed: list[Box] = []  # _lock; subscribers that have cancelled, and were not looked at
+        self._departed: list[GroupBuffer] = []  # _lock; subscribers that have cancelled, and were not looked at
         self._shut = False  # _lock; the drain is closed
         # The rest belongs to the owner of the source's drain.
         self.open_groups: dict[Any, Group] = {}
-        self.boxes: dict[Box, Group] = {}  # of the groups that have not gone
-        self.fresh: deque[Group] = deque()  # opened, and not yet given downstream
+        self.buffers: dict[GroupBuffer, Group] = {}  # of the groups that have not gone
+        self.new_groups: deque[Group] = deque()  # opened, and not yet given downstream
         # Keys and elements that are dealt out before others: what a group had not delivered when it was cancelled, and
         # one that has found no room. Of one key the oldest comes first.
         self.again: deque[tuple[Any, Any]] = deque()
         # Drains that a subscriber's leaving has still to go through, the next one first, for each that has left.
         self.leaving: deque[list[DrainContext]] = deque()
-        self.forsaken = False  # the outer flow is cancelled
+        self.outer_cancelled = False  # the outer flow is cancelled
 
-    # -- the boxes: any thread ---------------------------------------------------------------------------------
+    # -- the buffers: any thread ------------------------------------------------------------------------------
 
     def note(self) -> bool:
         """Leave a note for the source's drain, where it is at work. False: it is not."""
         return self.drain.leave_note()
 
     def wake(self) -> None:
-        """Let the source's drain look at the boxes. May work it off, on this thread."""
+        """Let the source's drain look at the buffers. May work it off, on this thread."""
         self.drain.wake()
 
-    def departed(self, box: Box) -> bool:
+    def departed(self, buffer: GroupBuffer) -> bool:
         """Its subscriber has cancelled, or has had all. False: there is no need to wake the source's drain."""
         with self._lock:
             shut = self._shut
             if not shut:
-                self._departed.append(box)
+                self._departed.append(buffer)
         if shut:
-            self._forget(box)
+            self._forget(buffer)
         return not shut
 
     def want_groups(self, n: int) -> None:
@@ -103,7 +103,7 @@ class Split(Combinator):
 
     def wants_more(self, group: Group) -> bool:
         """Whether the group has use for one more element."""
-        return group.taken() and group.box.wants()
+        return group.taken() and group.buffer.wants()
 
     # -- the source's drain ------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class Split(Combinator):
         dealt = 0
         while True:
             self._settle()
-            if self.forsaken and not self.boxes:
+            if self.outer_cancelled and not self.buffers:
                 self._cancel()
                 yield PENDING
                 continue
@@ -139,89 +139,89 @@ class Split(Combinator):
 
     def _wanting(self) -> bool:
         with self._lock:
-            wanted = self._wanted > 0 and not self.forsaken
-        return wanted or any(map(self.wants_more, self.boxes.values()))
+            wanted = self._wanted > 0 and not self.outer_cancelled
+        return wanted or any(map(self.wants_more, self.buffers.values()))
 
     def _settle(self) -> None:
-        """See to the boxes whose subscribers have gone, and to the groups that can be given."""
+        """See to the buffers whose subscribers have gone, and to the groups that can be given."""
         with self._lock:
             departed, self._departed = self._departed, []
-        for box in departed:
-            if box is self.outer:
-                self._forsake()
+        for buffer in departed:
+            if buffer is self.outer:
+                self._cancel_outer()
             else:
-                self.leaving.append(box.way())
-                self._close(box)
+                self.leaving.append(buffer.way())
+                self._close(buffer)
         if departed:
             self._all_left(None)
-        while self.fresh and not self.forsaken:
+        while self.new_groups and not self.outer_cancelled:
             with self._lock:
                 if self._wanted <= 0:
                     return
                 self._wanted -= 1
-                self.outer.put(self.fresh.popleft())
+                self.outer.put(self.new_groups.popleft())
             self.outer.wake()
 
     def _give_what_is_wanted(self) -> None:
         """The source has failed: the groups that are demanded come before its error."""
-        while self.fresh and not self.forsaken and self.outer.wants():
-            self.outer.put(self.fresh.popleft())
+        while self.new_groups and not self.outer_cancelled and self.outer.wants():
+            self.outer.put(self.new_groups.popleft())
         self.outer.wake()
 
-    def _forsake(self) -> None:
+    def _cancel_outer(self) -> None:
         """The outer flow is cancelled: what has no subscriber will have none."""
-        self.forsaken = True
-        self.fresh.clear()
+        self.outer_cancelled = True
+        self.new_groups.clear()
         self._abandon(self.outer.left())
-        self._abandon(list(self.boxes.values()))
+        self._abandon(list(self.buffers.values()))
         self._discard_again()
 
     def _abandon(self, groups: Iterable[Group]) -> None:
         """Those of them that have no subscriber."""
         for group in groups:
             if group.abandon(f"{self.title}: the outer flow was cancelled"):
-                self._close(group.box)
+                self._close(group.buffer)
 
     def _discard_again(self) -> None:
         again, self.again = self.again, deque()
         self.discard(*(element for _, element in again))
 
-    def _close(self, box: Box) -> None:
+    def _close(self, buffer: GroupBuffer) -> None:
         """Nothing more for this group."""
-        group = self.boxes.pop(box, None)
+        group = self.buffers.pop(buffer, None)
         if group is not None and self.open_groups.get(group.key) is group:
             del self.open_groups[group.key]
-        gone = box.gone()
+        gone = buffer.gone()
         if group is not None and gone:
-            self.undelivered(group, box.left())
+            self.undelivered(group, buffer.left())
         elif gone:
-            self.discard(*box.left())
+            self.discard(*buffer.left())
         else:
-            self.discard(*box.take_out())
+            self.discard(*buffer.take_out())
 
     def _deal(self, key: Any, element: Any) -> bool:
-        """Give the element to its group; a new group waits in `fresh` until it is demanded. False: there is no room."""
+        """Give the element to its group; a new group waits until it is demanded. False: there is no room."""
         group, new = self.group_of(key)
-        if new and self.forsaken:
+        if new and self.outer_cancelled:
             self.discard(element)
             return True
         if new:
-            self.open_groups[group.key] = self.boxes[group.box] = group
-            self.fresh.append(group)
+            self.open_groups[group.key] = self.buffers[group.buffer] = group
+            self.new_groups.append(group)
         if self.put(group, element):
             return True
         self.again.appendleft((key, element))
-        if group.box.gone():
-            self._close(group.box)
+        if group.buffer.gone():
+            self._close(group.buffer)
             return True
         self._doubt(group)
         return False
 
     def put(self, group: Group, element: Any) -> bool:
-        """Put it into the group's box, if there is room."""
-        if not group.box.put(element):
+        """Put it into the group's buffer, if there is room."""
+        if not group.buffer.put(element):
             return False
-        group.box.wake()
+        group.buffer.wake()
         return True
 
     def _doubt(self, group: Group) -> None:
@@ -234,11 +234,11 @@ class Split(Combinator):
         if not (self._all_left(self.wake) and self._all_seen(self.wake) and self._all_asked(self.wake)):
             return
         with self._lock:
-            wanted = bool(self.fresh) and self._wanted > 0
+            wanted = bool(self.new_groups) and self._wanted > 0
         if wanted:
             self.wake()  # it is given in the next turn
         elif group.abandon(f"{self.title}: it was full, and had no subscriber"):  # last: it may have got one just now
-            self.discard(*group.box.take_out())
+            self.discard(*group.buffer.take_out())
             raise self.full(group)
 
     def _all_left(self, news: Callable[[], object] | None) -> bool:
@@ -277,23 +277,23 @@ class Split(Combinator):
                 self._settle()
             if self.open_groups:
                 continue
-            if not (self.fresh or self._undelivered()) and (self.forsaken or self._all_seen(self.wake)):
+            if not (self.new_groups or self._undelivered()) and (self.outer_cancelled or self._all_seen(self.wake)):
                 self._settle()  # a group may have been cancelled until then
-                if not (self.again or self.fresh or self._undelivered()):
+                if not (self.again or self.new_groups or self._undelivered()):
                     return
                 continue
             yield PENDING
 
     def _undelivered(self) -> bool:
         """Whether a group may still be cancelled before it has delivered all."""
-        waiting = (box.lag() for box, group in self.boxes.items() if group.taken())
-        return not self.forsaken and (self.outer.lag() > 0 or any(waiting))
+        waiting = (buffer.lag() for buffer, group in self.buffers.items() if group.taken())
+        return not self.outer_cancelled and (self.outer.lag() > 0 or any(waiting))
 
     def _end_groups(self, error: BaseException | None, spread: Spread | None = None) -> None:
         groups, self.open_groups = self.open_groups, {}
         for group in groups.values():
-            group.box.end(error, spread)
-            group.box.wake()
+            group.buffer.end(error, spread)
+            group.buffer.wake()
 
     def _cancel(self) -> None:
         drain = self.drain
@@ -315,16 +315,16 @@ class Split(Combinator):
             self._shut = True
             departed, self._departed = self._departed, []
         self._discard_again()
-        self._abandon(self.fresh)
-        for box in departed:
-            self._forget(box)
+        self._abandon(self.new_groups)
+        for buffer in departed:
+            self._forget(buffer)
 
-    def _forget(self, box: Box) -> None:
+    def _forget(self, buffer: GroupBuffer) -> None:
         """It was cancelled when there is nothing more to deal out."""
-        left = box.left()
-        if box is not self.outer:
+        left = buffer.left()
+        if buffer is not self.outer:
             self.discard(*left)
             return
         for group in left:
             if group.abandon(f"{self.title}: the outer flow was cancelled"):
-                self.discard(*group.box.take_out())
+                self.discard(*group.buffer.take_out())

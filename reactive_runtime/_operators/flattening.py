@@ -403,41 +403,41 @@ class _Sequential(_FlatMap):
     ahead = True
 
     def elements(self) -> Elements:
-        line: deque[InnerSubscription] = deque()
+        inners: deque[InnerSubscription] = deque()
         outer = self.outer()
         failing = False  # the function, or the source, has failed: what is at hand comes before the error
         while True:
             element: Any = PENDING
             news: Any = PENDING
             try:
-                if line and line[0].spent() and line[0].peek_end() is END:
+                if inners and inners[0].spent() and inners[0].peek_end() is END:
                     # It is cancelled before the source is asked for more.
-                    self.leave(line.popleft())
+                    self.leave(inners.popleft())
                 if not failing:
                     try:
-                        news = self.news(outer, len(line))
+                        news = self.news(outer, len(inners))
                         if news is not PENDING and news is not END:
-                            line.append(self.inner_of(news))
+                            inners.append(self.inner_of(news))
                     except Exception as error:
                         if self.delay_error:
                             self.delayed.append(error)
                         else:
                             failing = True
                             self.put_off(error)
-                if line:
-                    element = line[0].next_if_demanded()
+                if inners:
+                    element = inners[0].next_if_demanded()
             except Exception as error:
                 self.delay(error)
-                if line and line[0].over:
-                    self.leave(line.popleft())
+                if inners and inners[0].over:
+                    self.leave(inners.popleft())
                 continue
             if element is END:
-                self.leave(line.popleft())
+                self.leave(inners.popleft())
             elif element is not PENDING:
                 yield element
-            elif failing and not (line and self.after(line[0])):
+            elif failing and not (inners and self.after(inners[0])):
                 return
-            elif outer.over and not line:
+            elif outer.over and not inners:
                 break
             elif news is PENDING or news is END:
                 yield PENDING

@@ -7,10 +7,10 @@ when the drains that the groups go through rest (`DrainContext.rests`), since th
 another thread.
 
 A group may outlive the flow that it came from. So the source has a drain of its own (`Split` hangs on it), which ends
-when the outer flow and all groups that have a subscriber are over. It deals the elements out to *boxes*, one for each
-group and one for the outer flow. A box hangs on the drain of its subscriber, and leaves a note for the source's when it
-can take more. That drain works when no other is owned by the same thread: each element is delivered, and a group that
-has had enough is gone, before the source is asked for the next one.
+when the outer flow and all groups that have a subscriber are over. It deals the elements out to *buffers*, one for
+each group and one for the outer flow. A buffer hangs on the drain of its subscriber, and leaves a note for the source's
+when it can take more. That drain works when no other is owned by the same thread: each element is delivered, and a
+group that has had enough is gone, before the source is asked for the next one.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class _GroupBy(Split):
         group = self.open_groups.get(key)
         if group is not None:
             return group, False
-        if len(self.open_groups) >= self.groups and not self.forsaken:
+        if len(self.open_groups) >= self.groups and not self.outer_cancelled:
             raise self.fault(
                 OverflowError(
                     f"{self.title}: {self.groups} groups are open, and {shown(key)} would be one more (groups=)"
@@ -169,7 +169,7 @@ class _GroupBy(Split):
         )
 
     def undelivered(self, group: Group, elements: list[Any]) -> None:
-        if self.forsaken:
+        if self.outer_cancelled:
             self.discard(*elements)
         else:
             self.again.extendleft((group.key, element) for element in reversed(elements))
@@ -194,18 +194,18 @@ class _Window(Split):
         return self.current, True
 
     def put(self, group: Group, element: Any) -> bool:
-        if not group.box.put(element):
+        if not group.buffer.put(element):
             self.discard(element)  # it was cancelled
         group.size += 1
         if group.size == self.n:  # it needs the source no more
             self.open_groups.pop(group.key, None)
-            self.boxes.pop(group.box, None)
-            group.box.end()
-        group.box.wake()
+            self.buffers.pop(group.buffer, None)
+            group.buffer.end()
+        group.buffer.wake()
         return True
 
     def wants_more(self, group: Group) -> bool:
-        return group is self.current and group.size < self.n and group.taken() and not group.box.gone()
+        return group is self.current and group.size < self.n and group.taken() and not group.buffer.gone()
 
     def given(self, group: Group) -> Any:
         return group.flow(f"window({group.key})")

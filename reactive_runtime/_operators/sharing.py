@@ -190,8 +190,10 @@ class SharingOperators(FlowBase[T_co]):
         Origin:
             `cache` of Rx.
         """
-        line = ConnectableSource(f"{self} cache()", self, lambda: Multicaster(None, None, waits=False), keeps=True)
-        return line.ref_count(1, stays=True)
+        connectable = ConnectableSource(
+            f"{self} cache()", self, lambda: Multicaster(None, None, waits=False), keeps=True
+        )
+        return connectable.ref_count(1, stays=True)
 
 
 class _Connection:
@@ -299,10 +301,10 @@ class _Counted:
     connects nothing. It keeps the connection from when it entered: the one before may leave in the meantime.
     """
 
-    __slots__ = ("_connection", "_context", "_here", "_line", "_n", "_over", "_stays")
+    __slots__ = ("_connectable", "_connection", "_context", "_here", "_n", "_over", "_stays")
 
-    def __init__(self, line: ConnectableSource, connection: _Connection, n: int, *, stays: bool) -> None:
-        self._line = line
+    def __init__(self, connectable: ConnectableSource, connection: _Connection, n: int, *, stays: bool) -> None:
+        self._connectable = connectable
         self._connection = connection
         self._context = copy_context()  # the source runs in that of the subscriber that connects, on any thread
         self._n = n
@@ -312,28 +314,28 @@ class _Counted:
 
     def come(self) -> None:
         """It is subscribed; the n-th connects."""
-        line, connection = self._line, self._connection
-        with line._lock:
+        connectable, connection = self._connectable, self._connection
+        with connectable._lock:
             if self._over:
                 return
             self._here = True
             connection.counted += 1
-            first = connection.counted >= self._n and not connection.made and line._connection is connection
+            first = connection.counted >= self._n and not connection.made and connectable._connection is connection
             if first:
                 connection.made = True
         if first:
-            self._context.run(line._subscribe, connection.multicaster)
+            self._context.run(connectable._subscribe, connection.multicaster)
         connection.multicaster.more_room()
 
     def leave(self) -> None:
         """It has cancelled, or has had the end; the last one disconnects."""
-        line, connection = self._line, self._connection
-        with line._lock:
+        connectable, connection = self._connectable, self._connection
+        with connectable._lock:
             self._over = True
             connection.entered -= 1
             connection.counted -= self._here
             last = connection.made and not connection.entered and not self._stays
             if last:  # under the same lock, so that none comes in between
-                line._replace(connection)
+                connectable._replace(connection)
         if last:
             connection.multicaster.disconnect()

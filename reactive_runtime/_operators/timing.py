@@ -365,7 +365,7 @@ class TimingOperators(FlowBase[T_co]):
         flow = as_flow("sample", "sampler", sampler)
         return combinator_flow("sample", lambda: _Sample(self, flow), self, flow)
 
-    def batch_by(self, n: int, seconds: float, *, clock: Clock | None = None) -> Flow[list[T_co]]:
+    def buffer_timeout(self, n: int, seconds: float, *, clock: Clock | None = None) -> Flow[list[T_co]]:
         """Lists of `n` elements, or of those there are when `seconds` have passed since the first of them.
 
         A list is begun when one is demanded: until then no time runs.
@@ -400,7 +400,7 @@ class TimingOperators(FlowBase[T_co]):
             >>> from reactive_runtime import Flow
             >>> from reactive_runtime.executors import VirtualTimeExecutor
             >>> clock = VirtualTimeExecutor()
-            >>> _ = Flow.interval(1, clock=clock).take(4).batch_by(3, 1.5, clock=clock).subscribe(print)
+            >>> _ = Flow.interval(1, clock=clock).take(4).buffer_timeout(3, 1.5, clock=clock).subscribe(print)
             >>> clock.advance(9)
             [0, 1]
             [2, 3]
@@ -408,11 +408,14 @@ class TimingOperators(FlowBase[T_co]):
         Origin:
             `bufferTimeout` of Reactor.
         """
-        at_least("batch_by", "n", 1, n)
-        seconds_of("batch_by", "seconds", seconds, positive=True)
-        check_clock("batch_by", clock)
+        at_least("buffer_timeout", "n", 1, n)
+        seconds_of("buffer_timeout", "seconds", seconds, positive=True)
+        check_clock("buffer_timeout", clock)
         return combinator_flow(
-            f"batch_by({n}, {seconds:g} s)", lambda: _BatchBy(n, seconds, clock, self), self, uses=(clock_used(clock),)
+            f"buffer_timeout({n}, {seconds:g} s)",
+            lambda: _BufferTimeout(n, seconds, clock, self),
+            self,
+            uses=(clock_used(clock),),
         )
 
     def rate_limit(self, n: int, *, clock: Clock | None = None, per: float = 1.0) -> Flow[T_co]:
@@ -736,7 +739,7 @@ class _Sample(_OfLatest):
         yield from self.last_one()
 
 
-class _BatchBy(_Timed):
+class _BufferTimeout(_Timed):
     def __init__(self, n: int, seconds: float, clock: Clock | None, source: FlowBase[Any]) -> None:
         super().__init__(seconds, clock, source)
         self.n = n

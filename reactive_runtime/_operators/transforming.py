@@ -316,7 +316,7 @@ class TransformingOperators(FlowBase[T_co]):
     def batch(self, n: int) -> Flow[list[T_co]]:
         """Lists of `n` elements.
 
-        `batch_by` also gives a list when a time has passed.
+        `buffer_timeout` also gives a list when a time has passed.
 
         Args:
             n: Elements in a list, 1 or more.

@@ -1,4 +1,4 @@
-"""Spark: the session, the pipeline that judges recorded runs, and flows across the border. Imports pyspark on use."""
+"""Spark: the session, the pipeline that judges recorded runs, and its connectors to flows. Imports pyspark on use."""
 
 from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
 from reactive_runtime.spark.segments import elements_fed

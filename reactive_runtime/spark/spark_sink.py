@@ -163,7 +163,7 @@ class SparkSink(Generic[T]):
         if self._seconds is None:
             batches = self._source.batch(self._batch_rows)
         else:
-            batches = self._source.batch_by(self._batch_rows, self._seconds)
+            batches = self._source.buffer_timeout(self._batch_rows, self._seconds)
         # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)

@@ -143,7 +143,7 @@ def test_waiting_on_a_clocks_thread_for_what_needs_the_clock_is_refused(begun: A
         for flow in (
             Flow.timer(0, clock=clock),
             Flow.range(3).delay(0, clock=clock),
-            Flow.range(2).batch_by(9, 1, clock=clock),
+            Flow.range(2).buffer_timeout(9, 1, clock=clock),
         ):
             with pytest.raises(RuntimeError, match="which the flow needs for"):
                 clock.submit(flow.block).result(PATIENCE)

@@ -349,7 +349,7 @@ def test_submit_may_wait_on_other_threads_and_where_it_is_allowed(dropped: list[
         sink = held(publisher)
         publisher.submit(0)
         begun = pool.submit(allowed, publisher)
-        wait_until(lambda: any(box.line for box in publisher._present()))
+        wait_until(lambda: any(buffer.waiting for buffer in publisher._present()))
         publisher.close()
         assert begun.result(PATIENCE) == -1, "it waited until it was closed"
         sink.subscription.request(9)

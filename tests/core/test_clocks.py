@@ -34,7 +34,7 @@ TIMED: dict[str, Callable[..., Flow[Any]]] = {
     "timeout": lambda **clock: Flow.never().timeout(2, **clock, fallback=Flow.just("late")),
     "debounce": lambda **clock: Flow.range(3).concat_with(Flow.never()).debounce(2, **clock).take(1),
     "throttle": lambda **clock: Flow.range(3).throttle(2, **clock),
-    "batch_by": lambda **clock: Flow.range(3).concat_with(Flow.never()).batch_by(5, 2, **clock).take(1),
+    "buffer_timeout": lambda **clock: Flow.range(3).concat_with(Flow.never()).buffer_timeout(5, 2, **clock).take(1),
     "rate_limit": lambda **clock: Flow.range(3).rate_limit(1, **clock, per=2),
     "retry_backoff": lambda **clock: (
         Flow.error(OSError()).retry_backoff(3, **clock, first=2, jitter=0).on_error_return(repr)
@@ -48,7 +48,7 @@ SHORT: dict[str, Callable[[], Flow[Any]]] = {
     "timeout": lambda: Flow.never().timeout(0.01, fallback=Flow.just("late")),
     "debounce": lambda: Flow.range(3).concat_with(Flow.never()).debounce(0.01).take(1),
     "throttle": lambda: Flow.range(3).throttle(100),
-    "batch_by": lambda: Flow.range(3).concat_with(Flow.never()).batch_by(5, 0.01).take(1),
+    "buffer_timeout": lambda: Flow.range(3).concat_with(Flow.never()).buffer_timeout(5, 0.01).take(1),
     "rate_limit": lambda: Flow.range(3).rate_limit(1, per=0.01),
     "retry_backoff": lambda: Flow.error(OSError()).retry_backoff(3, first=0.01).on_error_return(repr),
     "sample": lambda: Flow.never().start_with(7).sample(Flow.interval(0.01)).take(1),
@@ -403,7 +403,7 @@ def test_what_is_scheduled_is_due_when_as_many_waits_have_passed(waits: list[Dec
 ON_TIME: dict[str, tuple[Callable[[Flow[Any]], Flow[Any]], list[Any]]] = {
     "delay": (lambda flow: flow.delay(0.2), [0]),
     "debounce": (lambda flow: flow.concat_with(Flow.never()).debounce(0.2), [0]),
-    "batch_by": (lambda flow: flow.concat_with(Flow.never()).batch_by(9, 0.2), [[0]]),
+    "buffer_timeout": (lambda flow: flow.concat_with(Flow.never()).buffer_timeout(9, 0.2), [[0]]),
     "throttle": (lambda flow: flow.concat_with(Flow.timer(0.2)).throttle(0.2), [0, 0]),
     "rate_limit": (lambda flow: flow.concat_with(Flow.just(1)).rate_limit(1, per=0.2), [0, 1]),
     "timeout": (lambda flow: flow.concat_with(Flow.never()).timeout(0.2, fallback=Flow.just("late")), [0, "late"]),

@@ -133,7 +133,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "debounce": lambda a, t: a.debounce(1, clock=t),
     "sample": lambda a, b: a.sample(b),
     "throttle": lambda a, t: a.throttle(1, clock=t),
-    "batch_by": lambda a, t: a.batch_by(2, 1, clock=t),
+    "buffer_timeout": lambda a, t: a.buffer_timeout(2, 1, clock=t),
     "rate_limit": lambda a, t: a.rate_limit(1, clock=t),
     "interval": lambda a, t: Flow.interval(1, clock=t, overflow="latest").take_until(a),
     "timer": lambda a, t: Flow.timer(1, clock=t).take_until(a),

@@ -38,7 +38,7 @@ PASSING: dict[str, Callable[..., Any]] = {
     "flat_map": lambda a, b: b.start_with(0).flat_map(lambda n: a, concurrency=1, prefetch=2),
     "flat_map_sequential": lambda a, b: b.start_with(0).flat_map_sequential(lambda n: a, concurrency=1, prefetch=2),
     "delay": lambda a, t: a.delay(1, clock=t),
-    "batch_by": lambda a, t: a.batch_by(2, 1, clock=t),
+    "buffer_timeout": lambda a, t: a.buffer_timeout(2, 1, clock=t),
     "rate_limit": lambda a, t: a.rate_limit(1, clock=t),
     "timeout": lambda a, b, t: a.timeout(1, clock=t, fallback=b),
     "take_until": lambda a, b: a.take_until(b),

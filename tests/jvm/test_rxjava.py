@@ -1,4 +1,4 @@
-"""RxJava 3 on the other side: demand, errors and cancellation cross the border, both ways."""
+"""RxJava 3 on the other side: demand, errors and cancellation cross over, both ways."""
 
 from __future__ import annotations
 

@@ -217,7 +217,9 @@ TABLE: dict[str, Entry] = {
     "rate_limit": Entry(lambda f, p: f.rate_limit(99, clock=p.clock)),
     "delay": Entry(lambda f, p: f.delay(1, clock=p.clock), overtakes=True),
     "timeout": passing(lambda f, p: f.timeout(1e9, clock=p.clock)),
-    "batch_by": Entry(lambda f, p: f.batch_by(3, 1e9, clock=p.clock), by_end=lambda xs, end: full(xs, end, 3)),
+    "buffer_timeout": Entry(
+        lambda f, p: f.buffer_timeout(3, 1e9, clock=p.clock), by_end=lambda xs, end: full(xs, end, 3)
+    ),
     "share": Entry(lambda f, p: f.share(capacity=4), shares=True),
     "publish": Entry(lambda f, p: f.publish(capacity=4).ref_count(), shares=True),
     "replay": Entry(lambda f, p: f.replay(99).ref_count(), eats=None, shares=True),

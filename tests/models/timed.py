@@ -339,7 +339,7 @@ class Timeout(Waiting):
             run.finish("error")
 
 
-class BatchBy(Waiting):
+class BufferTimeout(Waiting):
     """Three, or what there is after a period; begun when it is asked for. One that is due waits, and takes no more."""
 
     def __init__(self) -> None:
@@ -436,7 +436,7 @@ TIMED: dict[str, Timed] = {
     "throttle": Timed(lambda f, s: f.throttle(PERIOD, clock=s.clock), Throttle),
     "debounce": Timed(lambda f, s: f.debounce(PERIOD, clock=s.clock), Debounce),
     "timeout": Timed(lambda f, s: f.timeout(PERIOD, clock=s.clock), Timeout),
-    "batch_by": Timed(lambda f, s: f.batch_by(3, PERIOD, clock=s.clock), BatchBy),
+    "buffer_timeout": Timed(lambda f, s: f.buffer_timeout(3, PERIOD, clock=s.clock), BufferTimeout),
     "interval, drop": interval("drop"),
     "interval, latest": interval("latest"),
     "interval, buffer": interval("buffer"),

@@ -54,7 +54,7 @@ BOUNDARIES: dict[str, Through] = {
     "parallel": lambda f, p: f.parallel(2, prefetch=PREFETCH).run_on(p).sequential(),
     "group_by": lambda f, p: f.group_by(lambda item: 0).flat_map(lambda item: item[1]),
     "window": lambda f, p: f.window(PREFETCH).concat_map(lambda item: item),
-    "batch_by": lambda f, p: f.batch_by(PREFETCH, 1, clock=VirtualTimeExecutor()),
+    "buffer_timeout": lambda f, p: f.buffer_timeout(PREFETCH, 1, clock=VirtualTimeExecutor()),
     "sample": lambda f, p: f.sample(Flow.generate(0, lambda n: (n, n)).subscribe_on(p)),
     "publish": lambda f, p: f.publish(capacity=PREFETCH).ref_count(),
     "share": lambda f, p: f.share(capacity=PREFETCH),

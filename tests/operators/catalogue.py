@@ -176,7 +176,7 @@ CASES = [
         ordered=False,
     ),
     case("window", lambda f: f.window(4).concat_map(lambda item: item.to_list()), [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]),
-    Case("batch_by", lambda f, p: f.batch_by(10, 1000, clock=p.clock), [ALL]),
+    Case("buffer_timeout", lambda f, p: f.buffer_timeout(10, 1000, clock=p.clock), [ALL]),
     Case("debounce", lambda f, p: f.debounce(0.5, clock=p.clock), [9], lossy=True),
     Case("delay", lambda f, p: f.delay(0.5, clock=p.clock), ALL),
     Case("rate_limit", lambda f, p: f.rate_limit(3, clock=p.clock), ALL),

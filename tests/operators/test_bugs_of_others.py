@@ -190,7 +190,7 @@ def test_an_element_that_comes_after_the_cancel_is_discarded(dropped: list[Dropp
         *PUSHED.values(),
         lambda source, pool: source.concat_map(Flow.just),
         lambda source, pool: Flow.merge(source, Flow.never()),
-        lambda source, pool: source.batch_by(2, 1, clock=VirtualTimeExecutor()),
+        lambda source, pool: source.buffer_timeout(2, 1, clock=VirtualTimeExecutor()),
     ]
     for operator in operators:
         dropped.clear()

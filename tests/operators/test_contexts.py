@@ -85,7 +85,7 @@ FLOWS: dict[str, Callable[[Room], Flow[str]]] = {
     "delay": lambda item: Flow.range(2).delay(0.001, clock=item.clock).map(seen),
     "rate_limit": lambda item: Flow.range(3).rate_limit(1, clock=item.clock, per=0.002).map(seen).skip(1),
     "debounce": lambda item: stays().debounce(0.001, clock=item.clock).map(seen).take(1),
-    "batch_by": lambda item: stays().batch_by(5, 0.001, clock=item.clock).map(seen).take(1),
+    "buffer_timeout": lambda item: stays().buffer_timeout(5, 0.001, clock=item.clock).map(seen).take(1),
     "sample": lambda item: stays().sample(Flow.timer(0.001, clock=item.clock)).map(seen),
     "timeout": lambda item: Flow.never().timeout(0.001, clock=item.clock, fallback=Flow.from_callable(seen)),
     "timeout, its error": lambda item: Flow.never().timeout(0.001, clock=item.clock).on_error_return(seen),

@@ -105,7 +105,7 @@ ENDING: dict[str, Callable[[Flow[Any], VirtualTimeExecutor], Flow[Any]]] = {
     "with_latest_from": lambda flow, clock: flow.with_latest_from(tick(clock).map(lambda n: 1 // n)),
     "sample": lambda flow, clock: flow.sample(tick(clock).ignore_elements()),
     "flat_map": lambda flow, clock: Flow.just(tick(clock), flow).flat_map(lambda item: item).take(1),
-    "batch_by, behind": lambda flow, clock: flow.batch_by(5, 1, clock=clock).take_until(tick(clock)),
+    "buffer_timeout, behind": lambda flow, clock: flow.buffer_timeout(5, 1, clock=clock).take_until(tick(clock)),
     "debounce, behind": lambda flow, clock: flow.debounce(1, clock=clock).take_until(tick(clock)),
     "rate_limit, behind": lambda flow, clock: flow.rate_limit(5, clock=clock).take_until(tick(clock)),
     "group_by, behind": lambda flow, clock: flow.group_by(lambda n: n).take_until(tick(clock)),
@@ -187,7 +187,9 @@ BETWEEN: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
 
 
 @pytest.mark.parametrize("between", BETWEEN)
-@pytest.mark.parametrize("ending", ["timeout", "take_until", "kill_switch", "merge of what fails", "batch_by, behind"])
+@pytest.mark.parametrize(
+    "ending", ["timeout", "take_until", "kill_switch", "merge of what fails", "buffer_timeout, behind"]
+)
 @pytest.mark.parametrize("keeping", KEEPING)
 def test_a_clock_is_heard_though_operators_stand_between_it_and_the_pool(
     keeping: str, ending: str, between: str
@@ -345,7 +347,7 @@ def test_the_source_begins_though_the_other_publisher_has_no_end() -> None:
 def test_a_batch_is_given_in_time_though_operators_stand_between() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
     with ThreadPoolExecutor(1) as pool:
-        Flow.from_supplier(held.rows).batch_by(5, 1, clock=clock).retry(1).subscribe_on(pool).subscribe(sink)
+        Flow.from_supplier(held.rows).buffer_timeout(5, 1, clock=clock).retry(1).subscribe_on(pool).subscribe(sink)
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
         sink.wait_for(1)
@@ -418,7 +420,7 @@ def test_a_source_is_made_on_the_pool_and_not_on_the_thread_of_the_clock_that_en
 
 def test_a_batch_is_given_in_time_though_the_source_waits() -> None:
     held, clock, sink = Held(), VirtualTimeExecutor(), Sink()
-    with at_work(Flow.from_supplier(held.rows).batch_by(5, 1, clock=clock), sink):
+    with at_work(Flow.from_supplier(held.rows).buffer_timeout(5, 1, clock=clock), sink):
         assert held.inside.wait(PATIENCE)
         clock.advance(1)
         sink.wait_for(1)

@@ -30,7 +30,7 @@ def test_race_asks_each_source_for_one_element() -> None:
 @pytest.mark.parametrize("error", [None, OSError("gone")])
 def test_batch_by_shows_an_end_that_needs_no_demand(error: OSError | None) -> None:
     source, sink = PublishProcessor[int](), Sink(demand=0)
-    source.batch_by(3, 1, clock=VirtualTimeExecutor()).subscribe(sink)
+    source.buffer_timeout(3, 1, clock=VirtualTimeExecutor()).subscribe(sink)
     source.on_complete() if error is None else source.on_error(error)
     assert sink.end == (("on_complete",) if error is None else ("on_error", error))
 

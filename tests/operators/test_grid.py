@@ -204,5 +204,5 @@ def test_a_sink_runs_a_flow_to_its_end(name: str, pool: ThreadPoolExecutor) -> N
 def test_every_method_of_flow_is_in_the_grid() -> None:
     public = {name for name in dir(Flow) if not name.startswith("_")}
     shown = {case.name.partition(" ")[0] for case in CASES} | set(SOURCES) | set(SINKS)
-    with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_borders.py, test_sinks.py
+    with_spark = {"from_dataframe", "from_stream", "to_spark"}  # tests/spark/test_connectors.py, test_sinks.py
     assert public == shown | with_spark

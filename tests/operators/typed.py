@@ -150,7 +150,7 @@ def several() -> None:
 
 
 def time() -> None:
-    assert_type(f.batch_by(2, 1, clock=clock), Flow[list[int]])
+    assert_type(f.buffer_timeout(2, 1, clock=clock), Flow[list[int]])
     assert_type(f.debounce(1, clock=clock), Flow[int])
     assert_type(f.delay(1, clock=clock), Flow[int])
     assert_type(f.rate_limit(1, clock=clock), Flow[int])

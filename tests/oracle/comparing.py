@@ -407,7 +407,7 @@ def found_by_calling(plan: Json, end: Json) -> bool:
     return bool(names(plan) & {*BY_ITERATOR, "take_while", "dematerialize"})
 
 
-ASK_AHEAD = {*OVERTAKEN, "limit_rate", "batch_by", "debounce", "sample", "delay"}
+ASK_AHEAD = {*OVERTAKEN, "limit_rate", "buffer_timeout", "debounce", "sample", "delay"}
 
 
 def _replay_end(plan: Json, ours: Json, theirs: Json) -> Both | None:
@@ -579,7 +579,7 @@ ROWS = [
         partial=True,
     ),
     Row("heard-when-asked", of(*HOLDING, *SHARED), _heard, partial=True),
-    Row("half-full-batch", of("batch_by"), _half_full),
+    Row("half-full-batch", of("buffer_timeout"), _half_full),
     Row("end-seen-ahead", of(*LATER_SOURCES, *ASK_AHEAD), _end_ahead),
     Row("replay-end-waits", of("replay"), _replay_end),
     Row("end-asked-for", of("dematerialize"), _replay_end),

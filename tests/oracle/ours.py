@@ -537,7 +537,7 @@ OPERATORS: dict[str, Callable[..., Flow[Any]]] = {
         lambda group: group[1].map(lambda item: (group[0], item))
     ),
     "window": lambda run, f, n: f.window(n).concat_map(lambda item: item.to_list()),
-    "batch_by": lambda run, f, n, seconds: f.batch_by(n, seconds, clock=run.clock),
+    "buffer_timeout": lambda run, f, n, seconds: f.buffer_timeout(n, seconds, clock=run.clock),
     "debounce": lambda run, f, seconds: f.debounce(seconds, clock=run.clock),
     "delay": lambda run, f, seconds: f.delay(seconds, clock=run.clock),
     "sample": lambda run, f, sampler: f.sample(run.source(sampler)),

@@ -304,7 +304,7 @@ BY_TIME = {
     "debounce",
     "throttle",
     "delay",
-    "batch_by",
+    "buffer_timeout",
     "retry_backoff",
     "retry_when",
     "repeat_when",
@@ -332,7 +332,18 @@ BY_TIME = {
 }
 """What comes of these depends on when their sources were asked."""
 
-BY_CLOCK = {"timed", "hot", "timer", "delay", "debounce", "sample", "batch_by", "later", "now_and_later", "fail_later"}
+BY_CLOCK = {
+    "timed",
+    "hot",
+    "timer",
+    "delay",
+    "debounce",
+    "sample",
+    "buffer_timeout",
+    "later",
+    "now_and_later",
+    "fail_later",
+}
 """The same, where the source is subscribed to once more."""
 
 BY_DEMAND = {
@@ -361,7 +372,7 @@ LOSSY = {
 }
 """What these drop depends on the demand."""
 
-TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "batch_by"}
+TIMELY = {"with_latest_from", "skip_until", "take_until", "sample", "debounce", "buffer_timeout"}
 """So does what these make of a source that waits for it."""
 
 FOLLOWED = {
@@ -391,7 +402,7 @@ HOLDING = {
     "parallel",
     "flat_map_iterable",
     "flatten",
-    "batch_by",
+    "buffer_timeout",
     "subscribe_on",
 }
 """These ask for what they can hold, and no more."""
@@ -501,7 +512,7 @@ OPERATORS: dict[str, Callable[[Draw], Spec]] = {
     "expand": _none,
     "group_by": lambda d: [d.int(1, 3)],
     "window": lambda d: [d.int(1, 3)],
-    "batch_by": lambda d: [d.int(1, 3), d.time()],
+    "buffer_timeout": lambda d: [d.int(1, 3), d.time()],
     "debounce": lambda d: [d.time()],
     "delay": lambda d: [d.time()],
     "sample": lambda d: [d.apart()],
@@ -577,7 +588,7 @@ def plans(
             d.unbounded and not d.at_once and not (name in SHARED and ops[-1][1]) and name != "expand"
         )
         settled = settled and not (name in FLATTENING and ops[-1][1][0] == "raise_on" and ops[-1][-1] is True)
-        overtaken = overtaken or name == "batch_by" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
+        overtaken = overtaken or name == "buffer_timeout" or (name in OVERTAKEN and (d.at_once or not d.unbounded))
         d.at_once = d.at_once or name not in KEEPS_TIME
     plan: Plan = {"source": source, "ops": ops, "demand": MAX_DEMAND, "refill": 0, "cancel_after": 0, "steps": []}
     if not d.unbounded:
@@ -589,7 +600,7 @@ def plans(
             plan["steps"].append([time, d.one_of(1, 1, 2, 3, MAX_DEMAND)])
         several = len(names(plan) & BETWEEN) > 1 or "now_and_later" in names(plan)  # its clock begins behind an element
         late = names(plan) & {*FLATTENING} and several and names(plan) & BY_CLOCK
-        if late or "batch_by" in names(plan):
+        if late or "buffer_timeout" in names(plan):
             plan["steps"].clear()
     if settled and d.int(0, 3) == 0:
         plan["cancel_after"] = d.int(1, 3)

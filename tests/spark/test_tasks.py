@@ -280,7 +280,17 @@ def test_a_pipeline_has_the_operators_of_flow_and_no_others() -> None:
         Pipeline[int, int]().mpa(str)
     for name in ("range", "just", "block", "subscribe", "explain", "to_future", "from_async"):
         assert not hasattr(Pipeline(), name)
-    for name in ("map", "filter", "flat_map", "publish_on", "retry_backoff", "batch_by", "take", "do_on_next", "scan"):
+    for name in (
+        "map",
+        "filter",
+        "flat_map",
+        "publish_on",
+        "retry_backoff",
+        "buffer_timeout",
+        "take",
+        "do_on_next",
+        "scan",
+    ):
         assert hasattr(Pipeline(), name)
     doubled = Pipeline[int, int]().map(lambda n: 2 * n)
     assert list(Flow.range(3).transform(doubled)) == [0, 2, 4]

@@ -770,7 +770,7 @@ public final class Oracle {
           return f.groupBy(x -> Math.floorMod(num(x), it.get(1).getAsLong())).flatMap(group -> group.map(x -> list(group.getKey(), x)));
         case "window": // row: window-abandoned
           return flux(Flux.from(f).window(it.get(1).getAsInt()).concatMap(window -> window.collectList()));
-        case "batch_by":
+        case "buffer_timeout":
           return flux(Flux.from(f).bufferTimeout(it.get(1).getAsInt(), Duration.ofNanos(it.get(2).getAsLong() * 1000), new OnClock(clock), true));
         case "debounce":
           return f.debounce(it.get(1).getAsLong(), UNIT, clock).onBackpressureLatest();

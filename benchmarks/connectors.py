@@ -1,6 +1,6 @@
-"""Flows across the border of Spark, on `local[2]`, each beside what one would write by hand, in one run, warm.
+"""Flows between Spark and this package, on `local[2]`, each beside what one would write by hand, in one run, warm.
 
-python benchmarks/borders.py [--rows 2000000]
+python benchmarks/connectors.py [--rows 2000000]
 """
 
 from __future__ import annotations
