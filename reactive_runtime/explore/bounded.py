@@ -130,8 +130,10 @@ class Bounded:
         state = 0
         for thread in scheduler.threads:
             state ^= hash((thread.index, thread.chain))
-        if scheduler.resting:
-            state ^= hash(tuple(sorted(item.index for item in scheduler.resting)))
+        if scheduler.ranked:
+            for thread in scheduler.threads:
+                if thread.below:
+                    state ^= hash((thread.index, thread.below, thread.briefly))
         return state
 
     def _key(self, scheduler: Scheduler, here: int, thread: Task) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -59,17 +60,13 @@ class Condition(Location):
         state = lock.give_up()
         self.waiting.append(me)
         me.location, me.writes, me.what = lock, True, "wait"
-        scheduler.ready.remove(me)
         scheduler.wait(me, instrumented.until(scheduler, timeout))
         # Woken with the lock free, or by the clock, perhaps with the lock taken.
         woken = me not in self.waiting
         if not woken:
             self.waiting.remove(me)
-            if lock.owner is None:
-                lock.wanted.append(me)
-            else:
-                lock.wanted.append(me)
-                scheduler.ready.remove(me)
+            lock.wanted.append(me)
+            if lock.owner is not None:
                 scheduler.wait(me)
         lock.take_back(scheduler, me, state)
         if scheduler.races and self.vc:
@@ -108,9 +105,10 @@ class Condition(Location):
         if not self.waiting:
             return
         instrumented.left(scheduler, me, self)
+        me.acts += 1
         for thread in [item for item in self.waiting if not item.timed_out][:n]:
             self.waiting.remove(thread)
-            thread.deadline = None
+            thread.deadline = thread.until = None
             lock.wanted.append(thread)  # ready when the lock is free, which this thread still has
 
     def notify_all(self) -> None:
@@ -154,10 +152,10 @@ class Semaphore(Location):
             )
             if not self._value and (not blocking or timeout is None or timeout <= 0):
                 instrumented.met(scheduler, me, self)
+                scheduler.only_looked(me, sys._getframe(1))
                 return False
             self.wanted.append(me)
             if not self._value:
-                scheduler.ready.remove(me)
                 scheduler.wait(me, instrumented.until(scheduler, timeout))
         else:
             self.wanted.append(me)
@@ -165,17 +163,17 @@ class Semaphore(Location):
             if self._value:
                 scheduler.step(me)
             else:
-                scheduler.ready.remove(me)
                 scheduler.wait(me)
         self.wanted.remove(me)
         instrumented.met(scheduler, me, self)
         if me.timed_out and not self._value:
             return False
         self._value -= 1
+        me.acts += 1
         if not self._value:
             for item in self.wanted:
-                if item in scheduler.ready and not item.timed_out:
-                    scheduler.ready.remove(item)
+                if not item.timed_out:
+                    scheduler.hold_back(item)
         return True
 
     __enter__ = acquire
@@ -196,9 +194,9 @@ class Semaphore(Location):
         if scheduler.tracking:
             scheduler.note(me, self, True)
         instrumented.left(scheduler, me, self)
+        me.acts += 1
         for item in self.wanted:
-            if item not in scheduler.ready:
-                scheduler.wake(item)
+            scheduler.wake(item)
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -229,6 +227,7 @@ class Event(Location):
             return None
         instrumented.point(scheduler, me, self, what, writes)
         if writes:
+            me.acts += 1
             if scheduler.tracking:
                 scheduler.note(me, self, True)
             instrumented.left(scheduler, me, self)
@@ -238,8 +237,11 @@ class Event(Location):
 
     def is_set(self) -> bool:
         """As `threading.Event.is_set`: a point of choice."""
-        self._at("is_set", writes=False)
-        return self._flag
+        scheduler = self._at("is_set", writes=False)
+        flag = self._flag
+        if scheduler is not None:
+            scheduler.only_looked(scheduler.current, sys._getframe(1))
+        return flag
 
     isSet = is_set  # noqa: N815
 
@@ -270,7 +272,6 @@ class Event(Location):
         if timeout is not None and timeout <= 0:
             return False
         self.waiting.append(me)
-        scheduler.ready.remove(me)
         scheduler.wait(me, instrumented.until(scheduler, timeout))
         if me in self.waiting:
             self.waiting.remove(me)

@@ -12,6 +12,7 @@ Outside of a run, or while an invariant looks at the state, a stand-in works as 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from reactive_runtime.explore.carriers import real_ident
@@ -149,7 +150,6 @@ class Lock(Location):
         if self.owner is None:
             scheduler.step(me)
         else:
-            scheduler.ready.remove(me)
             scheduler.wait(me)
         if len(wanted) > 1 or scheduler.aborting:
             self._taken(scheduler, me)
@@ -181,7 +181,7 @@ class Lock(Location):
         self.owner = me
         for item in wanted:
             if not item.timed_out:
-                scheduler.ready.remove(item)
+                scheduler.hold_back(item)
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)
         if scheduler.tracking:
@@ -194,16 +194,16 @@ class Lock(Location):
             self.wanted.append(me)
             for item in self.wanted:
                 if item is not me and not item.timed_out:
-                    scheduler.ready.remove(item)
+                    scheduler.hold_back(item)
             self.wanted.remove(me)
             self.owner = me
             met(scheduler, me, self)
             return True
         if not blocking or timeout == 0:
             met(scheduler, me, self)
+            scheduler.only_looked(me, sys._getframe(2))
             return False
         self.wanted.append(me)
-        scheduler.ready.remove(me)
         scheduler.wait(me, until(scheduler, timeout))
         if me.timed_out and self.owner is not None:
             self.wanted.remove(me)
@@ -238,6 +238,7 @@ class Lock(Location):
         if scheduler.releases:
             point(scheduler, me, self, "release")
         self.owner = None
+        me.locks += 1
         if self.wanted:
             for item in self.wanted:
                 scheduler.wake(item)
@@ -256,6 +257,9 @@ class Lock(Location):
             active.tried = True
             point(active, me, self, "locked", writes=False)
             met(active, me, self, writes=False)
+            owned = self.owner is not None
+            active.only_looked(me, sys._getframe(1))
+            return owned
         return self.owner is not None
 
     __exit__ = release

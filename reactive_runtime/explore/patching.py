@@ -14,6 +14,7 @@ import concurrent.futures._base
 import concurrent.futures.process
 import concurrent.futures.thread
 import contextlib
+import datetime
 import gc
 import logging
 import queue
@@ -52,13 +53,13 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
         yield primitives, name, item
     yield threading, "BoundedSemaphore", conditions.bounded
     yield threading, "_allocate_lock", _for_waiting
-    yield threading, "_time", threads.monotonic
+    yield threading, "_time", threads.standing
     yield threading, "current_thread", threads.current_thread
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
     yield queue, "SimpleQueue", queue._PySimpleQueue  # type: ignore[attr-defined]
-    yield queue, "time", threads.monotonic
+    yield queue, "time", threads.standing
     for module in (concurrent.futures, concurrent.futures.thread, primitives):
         yield module, "ThreadPoolExecutor", threads.Pool
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
@@ -67,10 +68,13 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
     yield time, "sleep", threads.sleep
     yield time, "time", threads.time_of_day
+    yield time, "time_ns", threads.time_of_day_ns
+    yield datetime, "datetime", threads.DateTime
+    yield datetime, "date", threads.Date
     for name in ("monotonic", "perf_counter"):
         yield time, name, threads.monotonic
         yield time, f"{name}_ns", threads.now_ns
-    yield primitives, "monotonic", threads.monotonic
+    yield primitives, "monotonic", threads.standing
     yield primitives, "now_ns", threads.now_ns
     yield primitives, "pause", threads.pause
     yield primitives, "LINGER", 1
@@ -192,7 +196,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
 
 
 def _is_api(owner: Any) -> bool:
-    return owner in (threading, time, concurrent.futures) or owner is queue
+    return owner in (threading, time, datetime, concurrent.futures) or owner is queue
 
 
 def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:

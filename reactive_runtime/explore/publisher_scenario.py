@@ -179,6 +179,7 @@ class Driven:
         if scheduler.step_log is not None:
             scheduler.step_log.say(me, text)
         instrumented.point(scheduler, me, self._tape, text)
+        me.acts += 1
         instrumented.met(scheduler, me, self._tape)
         instrumented.left(scheduler, me, self._tape)
 

@@ -8,14 +8,20 @@ that matters is the order of the points, which is decided here, can be written d
 
     ready ──chosen──▶ running ──point──▶ ready
                         ├──has to wait──▶ waiting ──woken, or its time has come──▶ ready
-                        └──returns──▶ ended
+                        ├──gives way──▶ resting ──the others have done a step──▶ ready
+                        └──returns──▶ ended            (`task_states`)
 
 Ownership: every field of the scheduler and of its threads belongs to the holder of the turn. The turn changes
 hands through a real lock of each carrier, so what one holder wrote the next one sees. Only the fields marked
 *watch* are read by a second real thread, the watchdog, which decides from them whether a thread hangs. Then it takes
 the scheduler over: the run is given up, its threads are left behind, and the main thread says so.
 
-Time is virtual: the clock stands still while any thread can run, and then moves to the next deadline.
+Time is virtual. The clock stands still while any thread has something to do, and then moves to the next deadline. A
+thread that only goes round a loop, and changes nothing, has nothing to do. A thread that reads the clock again and
+again moves it (`Scheduler.time`).
+
+Schedules are fair: a thread that gives way, goes round a loop without changing anything, or has done many steps in a
+row, ranks below the others (`task_states`); and one that could go on and has not for long is preferred.
 """
 
 from __future__ import annotations
@@ -23,26 +29,87 @@ from __future__ import annotations
 import contextlib
 import heapq
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, Final, NoReturn
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
 from reactive_runtime.explore.task import Aborted, Stop, Task
+from reactive_runtime.explore.task_states import TaskStates
 
 __all__ = ["Scheduler"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
 
-PERSISTENCE: Final = 400
-"""Steps that a thread may do in a row while others could go on: it may be waiting for one of them, in a loop."""
+LEAST: Final = 25
+"""To so many that number falls: it is halved each time that the thread has done so many."""
+
+STARVED: Final = 1_000
+"""Steps after which a thread that could go on all the time, and did not, is preferred; halved each time, down to
+`LEAST`."""
+
+CALM: Final = 20
+"""How often every thread that can go on goes round a loop, and nobody changes anything, before the clock moves."""
+
+FOREVER: Final = 1_000
+"""How often before it is a livelock."""
+
+READINGS: Final = 100
+"""How often a thread reads the clock at one place before it moves by that."""
+
+UNLOCKED: Final = 3
+"""How often a loop that takes locks comes round before it is known to change nothing: it may do so inside of code that
+is not looked into."""
+
+_SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 
-class Scheduler:
+class Scheduler(TaskStates):
     """Runs one schedule after another."""
 
+    __slots__ = (
+        "aborting",
+        "active",
+        "always",
+        "carriers",
+        "choose",
+        "clock",
+        "current",
+        "due",
+        "hooked",
+        "horizon",
+        "lasting",
+        "limit",
+        "look_at",
+        "looked",
+        "made",
+        "main",
+        "quiet",
+        "races",
+        "releases",
+        "run",
+        "schedule",
+        "settling",
+        "starving",
+        "step_log",
+        "stop",
+        "streak",
+        "tracer",
+        "tracking",
+        "tried",
+        "version",
+        "watching",
+    )
+
     def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
+        super().__init__()
         self.carriers: ThreadCarriers = carriers or ThreadCarriers()
         self.limit = limit
+        self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
+        self.due = 0  # the step from which on `_checked` is called: for all that follows
+        self.look_at = 0  # the step at which it looks for threads that starve
+        self.starving = STARVED  # steps between two such looks,
+        self.looked = 0  # and where in the schedule the last was
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
         self.step_log: Any = None  # gets every step, when a run is to be shown
@@ -58,17 +125,12 @@ class Scheduler:
         self.tracer: Any = None  # makes points of lines or instructions
         self.quiet: int = 0  # > 0: an invariant looks at the state, and nothing is a point
         self.run: int = 0  # watch
-        self.steps: int = 0  # watch
         self.current: Task = None  # type: ignore[assignment]  # watch
-        self.threads: list[Task] = []
-        self.ready: list[Task] = []
-        self.resting: list[Task] = []  # gave way; ready again when another has done a step
         self.schedule: list[int] = []  # which thread did each step: the schedule
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
         self.made: int = 0  # conditions
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock: float = 0.0
-        self.timers: list[tuple[float, int, Task]] = []
         self.horizon: float = 0.0
         self.stop: Stop | None = None
         self.main: Task = None  # type: ignore[assignment]
@@ -80,12 +142,11 @@ class Scheduler:
         self.run += 1
         self.steps = 0
         self.made = self.streak = 0
+        self.starving, self.looked = STARVED, 0
+        self.due, self.look_at = 0, STARVED
         self.clock = 0.0
-        self.threads = []
-        self.ready = []
-        self.resting = []
+        self.forget_states()
         self.schedule = []
-        self.timers = []
         self.stop = None
         self.aborting = self.settling = False
         self.watching = False
@@ -93,7 +154,6 @@ class Scheduler:
         main.started = True
         main.vc = [1]
         self.current = main
-        self.ready.append(main)
         for item in self.lasting:
             item.forget()
         self.active = True
@@ -101,11 +161,11 @@ class Scheduler:
     def settle(self) -> None:
         """On the main thread: let the others run until they have ended, or nothing will happen any more."""
         main = self.main
-        self.ready.remove(main)
+        self.block(main)
         self.settling = True
         self.horizon = self.clock + PATIENCE
         with contextlib.suppress(Aborted):
-            if self.ready or self._idle():
+            if self.ready or self.resting or self._idle():
                 chosen = self._next(main)
                 if chosen is not main:
                     self.current = chosen
@@ -115,8 +175,7 @@ class Scheduler:
         self.settling = False
         if self.stop is not None:
             self._unwind()
-        if main not in self.ready:
-            self.ready.append(main)
+        self.wake(main)
 
     def end(self) -> None:
         """End the run: threads that are left, daemons and such that wait for ever, are unwound."""
@@ -128,7 +187,7 @@ class Scheduler:
     def forget(self) -> None:
         """After the last run: drop what the threads were to do, and what that has made."""
         self.current = self.main
-        self.threads, self.ready, self.resting, self.timers = [], [], [], []
+        self.forget_states()
         self.always = self.stop = None
 
     def _unwind(self) -> None:
@@ -145,7 +204,7 @@ class Scheduler:
             if not thread.ended and thread is not self.main:
                 if thread.started:
                     return thread
-                thread.ended = True
+                self.finish(thread)
         return self.main
 
     def abort(self, stop: Stop) -> NoReturn:
@@ -159,7 +218,7 @@ class Scheduler:
 
     def _thread(self, name: str, target: Callable[[], object], carrier: Carrier, daemon: bool = False) -> Task:
         thread = Task(len(self.threads), name, target, carrier, daemon)
-        self.threads.append(thread)
+        self.enter(thread)
         return thread
 
     def spawn(self, name: str, target: Callable[[], object], daemon: bool = False) -> Task:
@@ -172,6 +231,8 @@ class Scheduler:
         thread = self._thread(name, target, carrier, daemon)
         parent = self.current
         parent.children += 1
+        parent.acts += 1
+        thread.parent = parent.index
         thread.chain = hash((parent.chain, parent.children))
         if self.races:
             thread.vc = vc = parent.vc.copy()
@@ -180,7 +241,6 @@ class Scheduler:
             parent.vc = parent.vc.copy()
             parent.vc[parent.index] += 1
         carrier.thread = thread
-        self.ready.append(thread)
         return thread
 
     def body(self, me: Task) -> Task:
@@ -202,23 +262,23 @@ class Scheduler:
                         "raised", f"{me.name} raised {type(error).__name__}: {error}", me, error
                     )
                     self.aborting = True
-        me.ended = True
         return self._after(me)
 
     def _after(self, me: Task) -> Task:
-        if not self.aborting:
+        if self.aborting:
+            self.finish(me)
+        else:
             if self.always is not None:
-                self._look(me)
-            self.ready.remove(me)
+                self._look(me, ended=True)
+            self.finish(me)
+            me.acts += 1
             if me.joiners:
                 for joiner in me.joiners:
                     self.wake(joiner)
                 me.joiners.clear()
-            if self.resting:
-                self._rested()
             if not self.aborting:
                 try:
-                    if self.ready or self._idle():
+                    if self.ready or self.resting or self._idle():
                         chosen = self._next(me)
                         self.current = chosen
                         return chosen
@@ -229,7 +289,12 @@ class Scheduler:
 
     def _next(self, me: Task) -> Task:
         ready = self.ready
-        return ready[0] if len(ready) == 1 else self.choose(ready, me)
+        if not self.ranked:
+            return ready[0] if len(ready) == 1 else self.choose(ready, me)
+        self.rank()
+        chosen = ready[0] if len(ready) == 1 else self.choose(ready, me)
+        self.chosen(chosen)
+        return chosen
 
     # -- points ------------------------------------------------------------------------------------------------
 
@@ -239,13 +304,11 @@ class Scheduler:
             self.pass_through(me)
             return
         self.steps += 1
-        if self.steps > self.limit or self.always is not None:
+        if self.steps >= self.due:
             self._checked(me)
         ready = self.ready
-        if len(ready) > 1 or self.resting:
-            if self.resting:
-                self._rested()
-            chosen = self.choose(ready, me)
+        if len(ready) > 1 or self.ranked:
+            chosen = self._next(me) if self.ranked else self.choose(ready, me)
             if chosen is not me:
                 self.streak = 0
                 self.current = chosen
@@ -255,24 +318,25 @@ class Scheduler:
                     raise Aborted
             else:
                 self.streak += 1
-                if self.streak > PERSISTENCE:
-                    self._give_way(me)
+                if self.streak > me.allowance and (len(ready) > 1 or self.resting):
+                    me.allowance = max(LEAST, me.allowance // 2)
+                    self._give_way(me, briefly=False)
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
 
     def wait(self, me: Task, deadline: float | None = None) -> None:
-        """`me` can't go on until it is woken, or the clock has come to `deadline`. It is not among the ready ones."""
+        """`me` can't go on until it is woken, or the clock has come to `deadline`."""
         if self.aborting:
             raise Aborted
         self._count(me)
+        self.block(me)
+        me.waited += 1
         me.timed_out = False
-        me.deadline = deadline
+        me.deadline = None
         if deadline is not None:
-            heapq.heappush(self.timers, (deadline, self.steps, me))
-        if self.resting:
-            self._rested()
-        if self.ready or self._idle():
+            self.arm(me, deadline)
+        if self.ready or self.resting or self._idle():
             chosen = self._next(me)
             if chosen is not me:
                 self.current = chosen
@@ -280,67 +344,127 @@ class Scheduler:
                 me.wait()
         if self.aborting:
             raise Aborted
-        me.deadline = None
+        me.deadline = me.until = None
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
 
     def _count(self, me: Task) -> None:
         self.steps += 1
-        if self.steps > self.limit or self.always is not None:
+        if self.steps >= self.due:
             self._checked(me)
 
     def _checked(self, me: Task) -> None:
         if self.steps > self.limit:
             self.abort(Stop("limit", f"the run did not end within {self.limit} steps", me))
+        if self.steps >= self.look_at:
+            done = {me.index, *self.schedule[self.looked :]}
+            starved = [task for task in self.ready if task.index not in done]
+            if starved:
+                self.prefer(starved)
+            self.looked = len(self.schedule)
+            self.starving = max(LEAST, self.starving // 2)
+            self.look_at = self.steps + self.starving
         if self.always is not None:
             self._look(me)
+        else:
+            self.due = min(self.limit + 1, self.look_at)
 
-    def wake(self, thread: Task) -> None:
-        """`thread`, which waits, can go on; if the clock has not woken it already."""
-        thread.deadline = None
-        if thread not in self.ready:
-            self.ready.append(thread)
+    # -- threads that give way ---------------------------------------------------------------------------------
 
-    def pause(self, me: Task) -> None:
-        """`me` gives way: it goes on when another thread has done a step, or no other can."""
-        if self.aborting or (len(self.ready) == 1 and not self.resting):
+    def pause(self, me: Task, where: Any, frame: FrameType | None) -> None:
+        """`me` gives way, at a place of its own: see `came_round`."""
+        if self.aborting:
+            self.step(me)
+            return
+        again = self._repeats(me, where, frame)
+        if again:
+            self._stands_still(me)
+        if len(self.ready) == 1 and not self.resting:
             self.step(me)
             return
         self._count(me)
-        if self.resting:
-            self._rested()
-        self._give_way(me)
+        if again:
+            me.waited += 1
+        self._give_way(me, briefly=not again)
+        self._goes_on(me)
+
+    def came_round(self, me: Task, where: Any, frame: FrameType) -> None:
+        """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, it gives way."""
+        if not self.aborting and self._repeats(me, where, frame):
+            self._stands_still(me)
+            if len(self.ready) > 1 or self.resting:
+                me.location, me.writes, me.what = None, False, where if type(where) is int else "round again"
+                self._count(me)
+                self._give_way(me, briefly=False)
+                self._goes_on(me)
+                if self.tracking:
+                    me.chain = hash((me.chain, 4))
+
+    def only_looked(self, me: Task, frame: FrameType | None) -> None:
+        """`me` has asked something that others change, and called from `frame`: perhaps it does so in a loop."""
+        if frame is not None and frame.f_code.co_filename not in self.hooked:
+            self.came_round(me, (id(frame.f_code), frame.f_lasti), frame)
+
+    def _goes_on(self, me: Task) -> None:
         self.schedule.append(me.index)
         if self.step_log is not None:
             self.step_log.step(me)
 
-    def _give_way(self, me: Task) -> None:
-        """Another one goes on, and `me` when it has done a step."""
+    def _repeats(self, me: Task, where: Any, frame: FrameType | None) -> bool:
+        """Whether `me` was here before, has changed nothing since, and its local names are what they were."""
+        seen = me.windows.get(where)
+        if seen is None or seen[0] != me.acts or frame is None:
+            me.windows[where] = [me.acts, None, me.waited, me.locks, 0]
+            return False
+        names = (id(frame), *map(_known, frame.f_locals.values()))
+        if seen[1] != names:
+            seen[1], seen[4] = names, 0
+            seen[2], seen[3] = me.waited, me.locks
+            return False
+        if seen[2] != me.waited:
+            seen[2], seen[3] = me.waited, me.locks
+            return False
+        seen[4] += 1
+        locked = seen[3] != me.locks
+        seen[3] = me.locks
+        return not locked or seen[4] >= UNLOCKED
+
+    def _stands_still(self, me: Task) -> None:
+        """`me` has gone round and changed nothing: where all do, the clock moves; where it does not, that is all."""
+        acts = sum(task.acts for task in self.threads)
+        if me.still_at != acts:
+            me.still_at, me.still = acts, 0
+        me.still += 1
+        if me.still < CALM:
+            return
+        able = [*self.ready, *self.resting]
+        least = min(task.still if task.still_at == acts else 0 for task in able)
+        if least >= CALM and self._tick():
+            return
+        if least >= FOREVER and self.hooked and self.tracer is None:
+            names = " and ".join(task.name for task in sorted(able, key=lambda task: task.index))
+            self.abort(Stop("livelock", f"nothing changes any more, and {names} wait{'s'[len(able) > 1 :]} for it", me))
+
+    def _give_way(self, me: Task, *, briefly: bool) -> None:
+        """Others go on, and `me` when they have done a step."""
         self.streak = 0
         me.priority = -float(self.steps)
-        self.ready.remove(me)
-        self.resting.append(me)
+        self.outranked(me, briefly=briefly)
         chosen = self._next(me)
-        self.current = chosen
-        chosen.go()
-        me.wait()
+        if chosen is not me:
+            self.current = chosen
+            chosen.go()
+            me.wait()
         if self.aborting:
             raise Aborted
 
-    def _rested(self) -> None:
-        self.ready.extend(self.resting)
-        self.resting.clear()
-
     def _idle(self) -> bool:
-        """No thread is ready: one that rests goes on, or the clock moves. False: the run has come to a standstill."""
-        if self.resting:
-            self._rested()
-            return True
+        """No thread can go on: the clock moves. False: the run has come to a standstill."""
         if self._tick():
             return True
         if self.settling and self._unfinished() is None:
-            self.ready.append(self.main)
+            self.wake(self.main)
             return True
         main = self.main if self.settling else None
         waiting = [
@@ -365,7 +489,7 @@ class Scheduler:
             if now is None:
                 if self.settling and deadline > self.horizon and self._unfinished() is None:
                     return False
-                self.clock = now = deadline
+                self.clock = now = max(deadline, self.clock)
             elif deadline > now:
                 break
             heapq.heappop(timers)
@@ -375,6 +499,31 @@ class Scheduler:
             self.wake(thread)
         return now is not None
 
+    def time(self, frame: FrameType) -> float:
+        """The clock, read from `frame`. Who reads it at one place again and again moves it, faster and faster.
+
+        The reading number `READINGS` + k there moves it by k³ microseconds, or to the next deadline: it passes a second
+        after 45 further ones, an hour after 350, and is never more than a tenth late after the first second.
+        """
+        if not self.active or self.quiet or self.aborting:
+            return self.clock
+        me = self.current
+        place = (frame.f_code, frame.f_lasti)
+        count = me.readings[place] = me.readings.get(place, 0) + 1
+        if count > READINGS:
+            now = self.clock + (count - READINGS) ** 3 * 1e-6
+            timers = self.timers
+            while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
+                heapq.heappop(timers)
+            if not (timers and timers[0][0] <= now and self._tick()):
+                self.clock = now
+            elif len(self.ready) > 1 or self.resting:
+                me.location, me.writes, me.what = None, False, "clock"
+                self.step(me)
+        if self.tracking:
+            me.chain = hash((me.chain, self.clock))
+        return self.clock
+
     def _unfinished(self) -> Task | None:
         """A thread whose end the run has to wait for."""
         for thread in self.threads:
@@ -382,7 +531,7 @@ class Scheduler:
                 return thread
         return None
 
-    def _look(self, me: Task) -> None:
+    def _look(self, me: Task, *, ended: bool = False) -> None:
         """Let the invariant look at the state. Nothing it does is a point."""
         assert self.always is not None
         try:
@@ -391,7 +540,7 @@ class Scheduler:
         except Exception as error:
             self.stop = self.stop or Stop("invariant", str(error) or type(error).__name__, me, error)
             self.aborting = True
-            if not me.ended:
+            if not ended:
                 raise Aborted from None
 
     @contextlib.contextmanager
@@ -445,3 +594,13 @@ class Scheduler:
             size = max(len(vc), len(mine))
             vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
         me.vc = list(map(max, mine, vc))
+
+
+def _known(value: Any) -> Any:
+    """What tells two values of a local name apart: the value, if it is simple; else which object it is."""
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    if kind is tuple:
+        return tuple(map(_known, value))
+    return id(value)

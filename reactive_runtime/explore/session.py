@@ -121,6 +121,7 @@ class Session:
                     ]
                     scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), hidden, "opcode"))
                 stack.enter_context(exchanged)
+                scheduler.hooked = self._files - exchanged.unreadable
                 self.watcher.prepare()
                 compiled, fuse.compiled = fuse.compiled, rewriting.compiled
                 stack.callback(setattr, fuse, "compiled", compiled)
@@ -166,6 +167,7 @@ class Session:
                 scheduler.spawn(name, _Actor(state, calls))
             if (at_each_step := program.at_each_step) is not None:
                 scheduler.always = lambda: judge(at_each_step, state)
+                scheduler.due = 0
             scheduler.watching = self.points != "sync"
             scheduler.settle()
             scheduler.watching = False

@@ -127,7 +127,7 @@ class POS:
         for task in ready:
             priority = task.priority
             # A new operation has a new priority: the one that ran has come to another point.
-            if priority == 0.0 or task is me:
+            if priority <= 0.0 or task is me:
                 priority = task.priority = random_()
             if priority > highest:
                 best, highest = task, priority

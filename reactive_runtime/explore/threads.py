@@ -6,12 +6,15 @@ stand-in: they take their locks from `threading` when they are made, and find th
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import FrameType
 from typing import Any, Final
 
 from reactive_runtime._core import primitives
@@ -22,6 +25,8 @@ from reactive_runtime.explore.task import Aborted, Task
 
 __all__ = [
     "AcquiredFutures",
+    "Date",
+    "DateTime",
     "Local",
     "Pool",
     "current_thread",
@@ -30,7 +35,9 @@ __all__ = [
     "now_ns",
     "pause",
     "sleep",
+    "standing",
     "time_of_day",
+    "time_of_day_ns",
 ]
 
 EPOCH: Final = 1_000_000_000.0
@@ -45,6 +52,9 @@ real_is_alive: Callable[[primitives.Thread], bool] = primitives.Thread.is_alive
 real_current_thread: Callable[[], threading.Thread] = threading.current_thread
 real_monotonic: Callable[[], float] = time.monotonic
 real_time: Callable[[], float] = time.time
+real_time_ns: Callable[[], int] = time.time_ns
+real_datetime: Any = datetime.datetime
+real_date: Any = datetime.date
 real_sleep: Callable[[float], None] = time.sleep
 
 
@@ -99,7 +109,6 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
     else:
         other.joiners.append(me)
         me.location, me.what = None, "join"
-        scheduler.ready.remove(me)
         scheduler.wait(me, instrumented.until(scheduler, timeout))
         if not other.ended and me in other.joiners:
             other.joiners.remove(me)
@@ -120,6 +129,9 @@ def is_alive(self: primitives.Thread) -> bool:
     if me is not None and scheduler is not None:
         me.location, me.what = None, "is_alive"
         scheduler.step(me)
+        alive = not other.ended
+        scheduler.only_looked(me, sys._getframe(1))
+        return alive
     return not other.ended
 
 
@@ -172,22 +184,94 @@ class Local:
 # -- the clock ------------------------------------------------------------------------------------------------
 
 
+def _now(frame: FrameType) -> float:
+    """Virtual seconds since the run began, read from `frame`: a thread that does so in a loop moves them."""
+    scheduler = _scheduler()
+    return 0.0 if scheduler is None else scheduler.time(frame)
+
+
 def monotonic() -> float:
     """Virtual seconds since the run began."""
-    if instrumented.foreign():
-        return real_monotonic()
-    scheduler = _scheduler()
-    return 0.0 if scheduler is None else scheduler.clock
+    return real_monotonic() if instrumented.foreign() else _now(sys._getframe(1))
 
 
 def now_ns() -> int:
     """The same, in nanoseconds."""
-    return int(monotonic() * 1e9)
+    return int((real_monotonic() if instrumented.foreign() else _now(sys._getframe(1))) * 1e9)
+
+
+def standing() -> float:
+    """The same for classes of the standard library, whose readings do not move it."""
+    scheduler = _scheduler()
+    return real_monotonic() if scheduler is None or instrumented.foreign() else scheduler.clock
 
 
 def time_of_day() -> float:
     """Virtual seconds, as of a day long ago."""
-    return real_time() if instrumented.foreign() else EPOCH + monotonic()
+    return real_time() if instrumented.foreign() else EPOCH + _now(sys._getframe(1))
+
+
+def time_of_day_ns() -> int:
+    """The same, in nanoseconds."""
+    return real_time_ns() if instrumented.foreign() else int(EPOCH) * 10**9 + int(_now(sys._getframe(1)) * 1e9)
+
+
+class _RealInstances(type):
+    """An instance of what it stands for is one of it."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _REAL[cls]) if cls in _REAL else type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, _REAL[cls]) if cls in _REAL else type.__subclasscheck__(cls, subclass)
+
+
+class DateTime(datetime.datetime, metaclass=_RealInstances):
+    """Stands in for `datetime.datetime`; what it makes are real ones."""
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Any:  # noqa: D102
+        kind = real_datetime if cls is DateTime else cls
+        return real_datetime.__new__(kind, *arguments, **keywords)
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        """As `datetime.now`, of the virtual time."""
+        return _of(cls, real_datetime).fromtimestamp(_time_of_day(sys._getframe(1)), tz)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        """As `datetime.utcnow`, of the virtual time."""
+        now = real_datetime.fromtimestamp(_time_of_day(sys._getframe(1)), datetime.UTC)
+        return _of(cls, real_datetime).combine(now.date(), now.time())
+
+    @classmethod
+    def today(cls) -> Any:
+        """As `datetime.today`, of the virtual time."""
+        return _of(cls, real_datetime).fromtimestamp(_time_of_day(sys._getframe(1)))
+
+
+class Date(datetime.date, metaclass=_RealInstances):
+    """Stands in for `datetime.date`; what it makes are real ones."""
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Any:  # noqa: D102
+        return real_date.__new__(real_date if cls is Date else cls, *arguments, **keywords)
+
+    @classmethod
+    def today(cls) -> Any:
+        """As `date.today`, of the virtual time."""
+        return _of(cls, real_date).fromtimestamp(_time_of_day(sys._getframe(1)))
+
+
+def _of(cls: Any, real: Any) -> Any:
+    """The class that makes the instances: that of the program, if it has derived one."""
+    return real if cls in _REAL else cls
+
+
+_REAL: Final[dict[Any, Any]] = {DateTime: real_datetime, Date: real_date}
+
+
+def _time_of_day(frame: FrameType) -> float:
+    return real_time() if instrumented.foreign() else EPOCH + _now(frame)
 
 
 def sleep(seconds: float) -> None:
@@ -203,9 +287,8 @@ def sleep(seconds: float) -> None:
         return
     me.location, me.what = None, "sleep"
     if seconds == 0:
-        pause()
+        _give_way(scheduler, me, sys._getframe(1))
     else:
-        scheduler.ready.remove(me)
         scheduler.wait(me, scheduler.clock + seconds)
 
 
@@ -216,10 +299,14 @@ def pause() -> None:
     me = instrumented.caller()
     scheduler = _scheduler()
     if me is not None and scheduler is not None:
-        me.location, me.what = None, "give way"
-        scheduler.pause(me)
-        if scheduler.tracking:
-            me.chain = hash((me.chain, 3))
+        _give_way(scheduler, me, sys._getframe(1))
+
+
+def _give_way(scheduler: Scheduler, me: Task, frame: FrameType) -> None:
+    me.location, me.what = None, "give way"
+    scheduler.pause(me, (id(frame.f_code), frame.f_lasti), frame)
+    if scheduler.tracking:
+        me.chain = hash((me.chain, 3))
 
 
 # -- pools ----------------------------------------------------------------------------------------------------
@@ -278,6 +365,7 @@ class Pool(ThreadPoolExecutor):
             raise Aborted
         instrumented.point(scheduler, me, self._at, what)
         instrumented.met(scheduler, me, self._at)
+        me.acts += 1
         return scheduler, me
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -339,7 +427,6 @@ class Pool(ThreadPoolExecutor):
         if wait and self._busy:
             self._waiting.append(me)
             me.location, me.what = self._at, "shutdown"
-            scheduler.ready.remove(me)
             scheduler.wait(me)
         instrumented.met(scheduler, me, self._at)
 

@@ -55,7 +55,8 @@ class Watchdog:
                 scheduler.stop = Stop("stuck", self._complaint, current)
                 scheduler.aborting = True
                 for thread in scheduler.threads:
-                    thread.ended = thread is not scheduler.main
+                    if thread is not scheduler.main:
+                        scheduler.finish(thread)
                 scheduler.main.go()
                 return
             before = now

@@ -16,6 +16,7 @@ an object with `__del__`, dies when the program lets go of it, and takes its loc
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -123,6 +124,7 @@ class Watcher:
     def begin(self) -> None:
         """Before each run."""
         self.forget()
+        self.last = -1
         for entry in self._raced:
             self._pending |= entry.sites
         self._raced.clear()
@@ -287,16 +289,21 @@ class Watcher:
             """A loop goes round once more: perhaps it waits for another thread, and does nothing that is a point."""
             if not scheduler.watching:
                 return
-            if racing[site]:
-                if racing[site] != SHOWN:
-                    me = scheduler.current
-                    me.location, me.writes, me.what = None, False, site
-                    scheduler.pause(me)
-                    if scheduler.tracking:
-                        me.chain = hash((me.chain, 4))
+            me = scheduler.current
+            if racing[site] and racing[site] != SHOWN:
+                me.location, me.writes, me.what = None, False, site
+                scheduler.pause(me, site, sys._getframe(1))
+                if scheduler.tracking:
+                    me.chain = hash((me.chain, 4))
                 return
             if watcher.last != scheduler.steps:
                 watcher.last, watcher.turns = scheduler.steps, 0
+                if me.turned != me.acts:
+                    me.turned, me.rounds = me.acts, 0
+                elif me.rounds < 2:  # most loops end soon
+                    me.rounds += 1
+                else:
+                    scheduler.came_round(me, site, sys._getframe(1))
             watcher.turns += 1
             if watcher.turns > TURNS:
                 if not watcher.frozen:
@@ -355,6 +362,7 @@ class Watcher:
                 if other != index and (other >= len(vc) or vc[other] < when):
                     self._raced.add(location)
             looked.clear()
+            me.acts += 1
             location.stored_by, location.stored = index, vc[index]
         else:
             looked[index] = vc[index]
