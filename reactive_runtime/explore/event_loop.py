@@ -19,6 +19,7 @@ import heapq
 import inspect
 import linecache
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from types import FrameType
@@ -88,9 +89,12 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         self._callbacks = _choice(0, "callbacks")
 
     def time(self) -> float:
-        """Virtual seconds since the run began."""
+        """Virtual seconds since the run began. Reading it in a loop of one's own moves it, as for every clock."""
         scheduler = instrumented.active
-        return 0.0 if scheduler is None else scheduler.clock
+        frame = sys._getframe(1)
+        if scheduler is None or instrumented.foreign() or frame.f_code.co_filename.startswith(_LIBRARY):
+            return 0.0 if scheduler is None else scheduler.clock
+        return scheduler.time(frame)
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
@@ -102,6 +106,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             return super().call_soon_threadsafe(callback, *args, context=context)
         instrumented.point(scheduler, me, self._handed, "call_soon_threadsafe")
         handle = super().call_soon_threadsafe(callback, *args, context=context)
+        me.acts += 1
         if scheduler.tracking:
             scheduler.note(me, self._handed, True)
         instrumented.left(scheduler, me, self._handed)
@@ -134,7 +139,6 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         if not self._ready and not self._stopping:
             self._asleep = me
             me.location, me.writes, me.what = self._handed, True, "wait for an event"
-            scheduler.ready.remove(me)
             scheduler.wait(me, self._scheduled[0].when() if self._scheduled else None)
             self._asleep = None
             _shown_as(scheduler, "wakes", None)
@@ -147,6 +151,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             _shown_as(scheduler, "callback", None)
             instrumented.met(scheduler, me, self._handed)
             handle = self._next(scheduler, me)
+            me.acts += 1
             if not handle.cancelled():
                 handle._run()
             if scheduler.aborting:

@@ -263,6 +263,43 @@ def test_the_clock_of_a_loop_is_virtual() -> None:
     assert time.monotonic() - began < 1_000
 
 
+def test_a_task_that_looks_at_the_clock_until_it_is_time_comes_to_its_end() -> None:
+    class Spinning(Orders):
+        def actor_loop(self) -> None:
+            async def main() -> None:
+                loop = asyncio.get_running_loop()
+                end = loop.time() + 2
+                while loop.time() < end:
+                    await asyncio.sleep(0)
+                self.seen.append(1)
+
+            asyncio.run(main())
+
+        def outcome(self) -> tuple[int, ...]:
+            return tuple(self.seen)
+
+    assert [item.value for item in explore(Spinning, schedules=10).assert_holds().outcomes] == [(1,)]
+
+
+def test_a_task_that_goes_round_until_a_thread_has_stored_is_no_livelock() -> None:
+    class Waiting:
+        def __init__(self) -> None:
+            self.ready = False
+
+        def actor_loop(self) -> None:
+            async def main() -> None:
+                while not self.ready:
+                    await asyncio.sleep(0)
+
+            asyncio.run(main())
+
+        def actor_thread(self) -> None:
+            self.ready = True
+
+    for seed in range(5):
+        explore(Waiting, schedules=200, seed=seed).assert_holds()
+
+
 def test_the_search_sees_what_brute_force_sees() -> None:
     for program in (OneSeat, OneSeatLocked, WithCallSoon):
         brute = outcomes(program, None, reduced=False, most=20_000)

@@ -89,7 +89,9 @@ def check(scheduler: Scheduler) -> None:
 
 
 @pytest.mark.parametrize("strategy", [Random, PCT])
-@pytest.mark.parametrize("program", [*CORRECT, *(entry.program for entry in BROKEN)], ids=str)
+@pytest.mark.parametrize(
+    "program", [*CORRECT, *(entry.program for entry in BROKEN)], ids=lambda item: scenario_of(item).name
+)
 def test_the_states_of_threads_hold_together_at_each_choice(program: Any, strategy: Any) -> None:
     scenario = scenario_of(program)
     with Session(scenario, "shared", (), limit=20_000, hang=10) as session:
