@@ -29,7 +29,6 @@ from reactive_runtime.spec import Subscription
 
 __all__ = [
     "BehaviorProcessor",
-    "Emission",
     "EmitResult",
     "PublishProcessor",
     "ReplayProcessor",
@@ -40,9 +39,6 @@ __all__ = [
 T = TypeVar("T")
 
 CAPACITY = 256
-
-Emission = EmitResult
-"""The name of `EmitResult` before version 0.1 was released."""
 
 if not TYPE_CHECKING:  # its home
     EmitResult.__module__ = __name__
