@@ -58,6 +58,8 @@ def explore(
         failure = result.failure
         if failure is None:
             out.print(f"HOLDS    {result.verdict}", style="green")
+            for call in result.not_looked_into:
+                out.print(f"note     held, but not looked into: {call}", soft_wrap=True)
             return
         out.print(f"\n{failure.diagram()}\n", soft_wrap=True)
         if save is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -27,22 +27,31 @@ def _delete_item(item: Any, key: Any, site: int) -> None:
     del item[key]
 
 
+def _in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
+    return lambda value, operand, site: operator(value, operand)
+
+
 PLAIN: Final[dict[str, Any]] = {
     "load": lambda item, name, site: getattr(item, name),
     "call": lambda item, name, site: getattr(item, name),
+    "take": lambda item, name, site: getattr(item, name),
     "use": lambda item, name, site: getattr(item, name),
-    "give": lambda item, name, site: getattr(item, name),
+    "function": lambda called, site: called,
+    "look": lambda value, site: value,
+    "resumed": lambda value, site: value,
+    "changing": lambda value, target, site: value,
+    "each": lambda entries, site: entries,
     "store": _store,
     "delete": lambda item, name, site: delattr(item, name),
     "item": lambda item, key, site: item[key],
     "set_item": _set_item,
     "delete_item": _delete_item,
-    "next_of": lambda site, *arguments: next(*arguments),
     "at": lambda key, site, writes: None,
     "turn": lambda site: None,
     "first": lambda one, other: one,
     "second": lambda one, other: other,
     **IN_PLACE,
+    **{f"{name}_at": _in_place(operator) for name, operator in IN_PLACE.items()},
 }
 """What accesses do when nothing is explored: the calls of rewritten code, outside of an exploration."""
 

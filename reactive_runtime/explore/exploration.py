@@ -222,6 +222,9 @@ def _search(
         verdict = Verdict("exhausted")
     elif bounded is not None and bounded.complete is not None and len(searching) == 1:
         verdict = Verdict("bounded", bounded.complete)
+    unseen = session.watcher.not_looked_into()
+    if unseen:
+        verdict = Verdict("incomplete", complete)
     seen = session.observations
     never = [] if failure is not None else seen.never(complete, all_of_them=verdict.kind == "exhausted")
     outcomes = list(_outcomes(session, program, name, seed))
@@ -237,6 +240,7 @@ def _search(
         session.notes,
         never,
         outcomes,
+        unseen,
     )
 
 

@@ -41,9 +41,9 @@ class ScheduleFailed(AssertionError):  # noqa: N818
 class Verdict:
     """How much was looked at; never more than that."""
 
-    kind: Literal["exhausted", "bounded", "sampled"]
+    kind: Literal["exhausted", "bounded", "sampled", "incomplete"]
     n: int = 0
-    """bounded: all schedules with up to so many preemptions; sampled: so many schedules."""
+    """bounded: all schedules with up to so many preemptions; sampled, incomplete: so many schedules."""
 
     def __str__(self) -> str:
         return self.kind if self.kind == "exhausted" else f"{self.kind}({self.n})"
@@ -144,6 +144,9 @@ class Result:
     outcomes: list[Outcome] = field(default_factory=list)
     """What the scenario's `outcome` returned, and what it might have, with the number of schedules."""
 
+    not_looked_into: list[str] = field(default_factory=list)
+    """Calls of code that is not looked into, with what other threads access meanwhile: each was taken as one step."""
+
     @property
     def holds(self) -> bool:
         """Whether no schedule failed, of those that `verdict` says were looked at, and nothing was never seen."""
@@ -178,5 +181,6 @@ class Result:
         if self.failure is None and self.never:
             return f"{self.scenario} shows too little: {'; '.join(self.never)} ({rate})"
         if self.failure is None:
-            return f"{self.scenario} holds: {self.verdict} ({rate})"
+            but = f"; held, but not looked into: {', '.join(self.not_looked_into)}" if self.not_looked_into else ""
+            return f"{self.scenario} holds: {self.verdict} ({rate}){but}"
         return f"{self.scenario} fails after {self.failure.found_after} ({rate}): {self.failure.message}"

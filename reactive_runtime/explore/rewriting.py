@@ -9,9 +9,10 @@ functions run that code while they are explored:
 The numbers are *sites*: where in the source the access stands. Functions keep their identity; only their `__code__`
 is exchanged, and given back. Lines stay what they are, for tracebacks and debuggers.
 
-What counts as an access: attributes, items, the methods of built-in containers (called through a wrapper), `next`,
-and names declared `global` or `nonlocal`. What does not: local names, and whatever happens inside of code that is not
-rewritten, in C, or in a module that was not named.
+What counts as an access: attributes, items, names declared `global` or `nonlocal`, and whatever looks into a value or
+is handed one, since it may be a container: a test, a comparison, an unpacking, each turn of a loop, a call. What does
+not: local names as such, and whatever happens inside of code that is not rewritten, in C, or in a module that was not
+named: a call of it is one access of all that it is handed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class Site:
     filename: str
     line: int
     column: int
+    end: tuple[int, int]
+    """The line and the column behind it."""
+    called: tuple[int, int] | None
+    """Where the call ends that it is a part of, if it is what is called."""
     what: str
     """In words: `store self.demand`."""
     building: bool
@@ -53,12 +58,10 @@ IN_PLACE: Final = {name: getattr(operator, name) for name in _OPERATORS.split()}
 """What an assignment with an operator does to the value."""
 
 
-_LOOKING: Final = (
-    "len list tuple sum min max sorted any all iter bool str repr print set dict frozenset enumerate zip isinstance"
-    " type id hash reversed map filter range callable getattr hasattr int float abs round"
-)
-_PURE: Final = frozenset(_LOOKING.split())
-"""Functions that only look at what they are given."""
+_OF_THE_FRAME: Final = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec"})
+"""Functions that look at the frame they are called from."""
+
+_NUMBERS: Final = (int, float, complex)
 
 _IN_PLACE: Final = {
     ast.Add: "iadd", ast.Sub: "isub", ast.Mult: "imul", ast.Div: "itruediv", ast.FloorDiv: "ifloordiv",
@@ -75,8 +78,9 @@ def hook_name(hook: str) -> str:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the bodies of functions; the rest of a module has run already."""
 
-    def __init__(self, filename: str, tree: ast.Module) -> None:
+    def __init__(self, filename: str, source: str, tree: ast.Module) -> None:
         self._filename = filename
+        self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._classes: list[str] = []
         self._functions: list[set[str]] = []  # names that are shared cells, by function
         self._names = [""]  # of the functions that we are inside of
@@ -99,7 +103,11 @@ class _Rewriter(ast.NodeTransformer):
         else:
             node.decorator_list = [self.visit(item) for item in node.decorator_list]
         self._names.append(node.name)
+        begins = self._site(node, "begin") if _yields(node) else None
         node.body = self._block(node.body)
+        if begins is not None:
+            first = self._at(ast.Expr(self._call("resumed", ast.Constant(None), begins)), node.body[0])
+            node.body.insert(int(ast.get_docstring(node, clean=False) is not None), first)
         self._names.pop()
         if outermost:
             self._functions.pop()
@@ -127,14 +135,26 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- small pieces ------------------------------------------------------------------------------------------
 
-    def _site(self, node: ast.AST, verb: str) -> ast.Constant:
-        return ast.Constant(self._number(node, verb))
+    def _site(self, node: ast.AST, verb: str, called: ast.AST | None = None) -> ast.Constant:
+        return ast.Constant(self._number(node, verb, called))
 
-    def _number(self, node: ast.AST, verb: str) -> int:
-        what = f"{verb} {ast.unparse(node)}"
+    def _number(self, node: Any, verb: str, called: Any = None) -> int:
+        end = None if called is None else (called.end_lineno, called.end_col_offset)
+        what = f"{verb} {self._text(node)}"
         building = self._names[-1] in ("__init__", "__new__", "__post_init__")
-        SITES.append(Site(self._filename, node.lineno, node.col_offset, what, building))  # type: ignore[attr-defined]
+        place = (self._filename, node.lineno, node.col_offset, (node.end_lineno, node.end_col_offset))
+        SITES.append(Site(*place, end, what, building))
         return len(SITES) - 1
+
+    def _text(self, node: Any) -> str:
+        """The source of `node`, on one line."""
+        lines = self._lines[node.lineno - 1 : node.end_lineno]
+        if not all(map(str.isascii, lines)):
+            lines = [line.encode().decode("latin-1") for line in lines]  # columns are counted in bytes
+        lines[-1] = lines[-1][: node.end_col_offset]
+        lines[0] = lines[0][node.col_offset :]
+        text = " ".join(line.strip() for line in lines)
+        return text if text.isascii() else text.encode("latin-1", "replace").decode(errors="replace")
 
     def _call(self, hook: str, *arguments: ast.expr) -> ast.Call:
         return ast.Call(ast.Name(hook_name(hook), ast.Load()), list(arguments), [])
@@ -153,23 +173,36 @@ class _Rewriter(ast.NodeTransformer):
 
     @staticmethod
     def _at(new: Any, old: ast.AST) -> Any:
-        return ast.fix_missing_locations(ast.copy_location(new, old))
+        return ast.copy_location(new, old)
 
     # -- loads -------------------------------------------------------------------------------------------------
 
-    def _load(self, node: ast.expr, hook: str) -> ast.expr:
-        """`node`, loaded; `hook` says what becomes of the value: load (looked into), use, give (to a function)."""
+    def _load(self, node: ast.expr, hook: str, call: ast.AST | None = None) -> ast.expr:
+        """`node`, loaded; `hook` says what becomes of an attribute: load (looked into), take (kept), use, call."""
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super":
+            if _is_super(node.value):
                 return node
-            site = self._site(node, "load")
+            site = self._site(node, "load", call)
             base = self._load(node.value, "load")
             return self._at(self._call(hook, base, self._mangled(node.attr), site), node)  # type: ignore[no-any-return]
         result: ast.expr = self.visit(node)
         return result
 
+    def _looked(self, node: ast.expr) -> ast.expr:
+        """`node`, whose value is looked into: what it holds counts as read."""
+        if isinstance(node, ast.Attribute):
+            return self._load(node, "use")
+        if isinstance(node, ast.BoolOp):
+            node.values = [self._looked(value) for value in node.values]
+            return node
+        if isinstance(node, _FRESH):
+            fresh: ast.expr = self.visit(node)
+            return fresh
+        site = self._site(node, "look at")
+        return self._at(self._call("look", self.visit(node), site), node)  # type: ignore[no-any-return]
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._load(node, "use")
+        return self._load(node, "take")
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if not isinstance(node.ctx, ast.Load):
@@ -180,14 +213,76 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function = node.func
-        if isinstance(function, ast.Name) and function.id == "next" and node.args and not node.keywords:
-            site = self._site(node, "next")
-            arguments = [self._load(argument, "load") for argument in node.args]
-            return self._at(self._call("next_of", site, *arguments), node)  # type: ignore[no-any-return]
-        pure = isinstance(function, ast.Name) and function.id in _PURE
-        node.func = self._load(function, "call")
-        node.args = [self._load(argument, "use" if pure else "give") for argument in node.args]
+        if isinstance(function, ast.Attribute) and not _is_super(function.value):
+            node.func = self._load(function, "call", node)
+        elif not (
+            (isinstance(function, ast.Name) and function.id in _OF_THE_FRAME)
+            or (isinstance(function, ast.Attribute) and function.attr == "__init__")
+        ):
+            site = self._site(node, "call", node)
+            node.func = self._at(self._call("function", self._load(function, "load"), site), function)
+        node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        node.value = self._looked(node.value) if node.arg is None else self.visit(node.value)
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        if isinstance(node.ctx, ast.Load):
+            node.value = self._looked(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        node.values = [
+            self._looked(value) if key is None else self.visit(value)
+            for key, value in zip(node.keys, node.values, strict=True)
+        ]
+        node.keys = [None if key is None else self.visit(key) for key in node.keys]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        operands = [node.left, *node.comparators]
+        equal = (ast.Is, ast.IsNot)
+        looked = [not isinstance(item, equal) for item in node.ops]
+        done = [
+            self._looked(item) if before or after else self._load(item, "load")
+            for item, before, after in zip(operands, [False, *looked], [*looked, False], strict=True)
+        ]
+        node.left, node.comparators = done[0], done[1:]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        node.left = self._looked(node.left)
+        node.right = self._looked(node.right)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        node.values = [*map(self._looked, node.values[:-1]), self.visit(node.values[-1])]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        node.operand = self._looked(node.operand)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        node.test, node.body, node.orelse = self._looked(node.test), self.visit(node.body), self.visit(node.orelse)
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        node.value = self._looked(node.value)
+        if node.format_spec is not None:
+            node.format_spec = self.visit(node.format_spec)
+        return node
+
+    def visit_Yield(self, node: ast.Yield) -> ast.AST:
+        site = self._site(node, "resume")
+        node.value = None if node.value is None else self.visit(node.value)
+        return self._at(self._call("resumed", node, site), node)  # type: ignore[no-any-return]
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
+        node.value = self._looked(node.value)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -235,7 +330,8 @@ class _Rewriter(ast.NodeTransformer):
         return self._at(ast.Name(name, ast.Store()), target)  # type: ignore[no-any-return]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        value = self.visit(node.value)
+        unpacked = any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+        value = self._looked(node.value) if unpacked else self.visit(node.value)
         if len(node.targets) == 1:
             return self._stores(node.targets[0], value)
         name = self._temporary()
@@ -254,14 +350,24 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = node.target
-        in_place = self._at(ast.Name(hook_name(_IN_PLACE[type(node.op)]), ast.Load()), node)
+        number = isinstance(node.value, ast.Constant) and type(node.value.value) in _NUMBERS
+
+        def changed(value: ast.expr) -> ast.expr:
+            hook, operand = _IN_PLACE[type(node.op)], self._looked(node.value)
+            if number:  # changes no container
+                return self._call(hook, value, operand)
+            return self._call(f"{hook}_at", value, operand, self._site(target, "change"))
+
         if isinstance(target, ast.Name):
             if not self._shared_name(target.id):
-                node.value = self.visit(node.value)
+                node.value = self._looked(node.value)
+                if not number:
+                    name = self._at(ast.Name(target.id, ast.Load()), target)
+                    call = self._call("changing", node.value, name, self._site(target, "change"))
+                    node.value = self._at(call, node.value)
                 return node
             loaded: Any = self.visit_Name(self._at(ast.Name(target.id, ast.Load()), target))
-            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
-            return self._stores(target, self._at(changed, node))
+            return self._stores(target, self._at(changed(loaded), node))
         statements: list[ast.stmt] = []
 
         def once(expression: ast.expr) -> tuple[ast.expr, ast.expr]:
@@ -276,13 +382,11 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Attribute):
             name_ = self._mangled(target.attr)
             loaded = self._call("load", one, name_, self._site(target, "load"))
-            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
-            stored = self._call("store", changed, other, name_, self._site(target, "store"))
+            stored = self._call("store", changed(loaded), other, name_, self._site(target, "store"))
         else:
             key, again = once(target.slice)
             loaded = self._call("item", one, key, self._site(target, "load"))
-            changed = ast.Call(in_place, [loaded, self.visit(node.value)], [])
-            stored = self._call("set_item", changed, other, again, self._site(target, "store"))
+            stored = self._call("set_item", changed(loaded), other, again, self._site(target, "store"))
         return [*statements, self._at(ast.Expr(stored), node)]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
@@ -300,8 +404,27 @@ class _Rewriter(ast.NodeTransformer):
                 statements.append(self._at(ast.Delete([target]), node))
         return statements
 
+    def _each(self, node: ast.expr) -> ast.expr:
+        """What a loop goes through: each of its steps reads it."""
+        if isinstance(node, _FRESH) or (isinstance(node, ast.Call) and _named(node.func, "range")):
+            fresh: ast.expr = self.visit(node)
+            return fresh
+        site = self._site(node, "next of")
+        return self._at(self._call("each", self._load(node, "load"), site), node)  # type: ignore[no-any-return]
+
+    def visit_If(self, node: ast.If) -> Any:
+        node.test = self._looked(node.test)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        node.test = self._looked(node.test)
+        node.msg = None if node.msg is None else self.visit(node.msg)
+        return node
+
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
+        node.iter = self._each(node.iter)
         later: list[ast.stmt] = []
         node.target = self._simple(node.target, later)
         node.body = [*later, *self._block(node.body)]
@@ -311,7 +434,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> Any:
         later: list[ast.stmt] = []
         for item in node.items:
-            item.context_expr = self.visit(item.context_expr)
+            item.context_expr = self._load(item.context_expr, "load")
             if item.optional_vars is not None:
                 item.optional_vars = self._simple(item.optional_vars, later)
         node.body = [*later, *self._block(node.body)]
@@ -319,7 +442,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> Any:
         turn = self._at(ast.Expr(self._call("turn", ast.Constant(self._number(node.test, "round again:")))), node.test)
-        node.test = self.visit(node.test)
+        node.test = self._looked(node.test)
         node.body = [turn, *self._block(node.body)]
         node.orelse = self._block(node.orelse)
         return node
@@ -336,19 +459,46 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
-        node.subject = self.visit(node.subject)
+        node.subject = self._looked(node.subject)
         for case in node.cases:
-            case.guard = None if case.guard is None else self.visit(case.guard)
+            case.guard = None if case.guard is None else self._looked(case.guard)
             case.body = self._block(case.body)
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self.visit(node.iter)
-        node.ifs = [self.visit(item) for item in node.ifs]
+        node.iter = self._each(node.iter)
+        node.ifs = [self._looked(item) for item in node.ifs]
         return node
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         return node
+
+
+_FRESH: Final = (
+    ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Set,
+    ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp,
+)  # fmt: skip
+"""Expressions whose value no other thread has yet."""
+
+
+def _named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _yields(function: ast.AST) -> bool:
+    """Whether calling it makes a generator."""
+    stack = list(ast.iter_child_nodes(function))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _named(node.func, "super")
 
 
 def _many(statements: Any) -> list[ast.stmt]:
@@ -358,6 +508,6 @@ def _many(statements: Any) -> list[ast.stmt]:
 def compiled(source: str, filename: str) -> CodeType:
     """`source`, compiled with its accesses as calls. Raises SyntaxError as `compile` does."""
     tree = ast.parse(source, filename)
-    tree = _Rewriter(filename, tree).visit(tree)
+    tree = _Rewriter(filename, source, tree).visit(tree)
     code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
     return code

@@ -14,21 +14,36 @@ or a `Scenario`, where it is put together; or a function without arguments, whic
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
+import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import CodeType, FunctionType, ModuleType
-from typing import Any, Generic, TypeVar
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore.observations import Expectation, check_outcomes
 
-__all__ = ["Scenario", "judge", "modules_of", "nothing", "scenario_of"]
+__all__ = ["Scenario", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
 
 S = TypeVar("S")
 
 ACTOR = "actor_"
+
+LARGEST: Final = 1 << 20
+"""Bytes of source of other packages that are looked into by themselves."""
+OBJECTS: Final = 5_000
+"""Objects of a state that are looked at for where they come from."""
+_APART: Final = frozenset(
+    {*sys.stdlib_module_names, "pytest", "_pytest", "pluggy", "hypothesis", "greenlet", "typing_extensions"}
+)
+"""Packages that are not looked into by themselves."""
+_OWN: Final = "reactive_runtime"
+"""Is looked into anyway."""
+_LEAVES: Final = frozenset({int, str, bytes, float, bool, complex, type(None), type(Ellipsis), range, CodeType})
 
 
 def nothing(*_: object) -> None:
@@ -155,22 +170,60 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
 
 
 def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
-    """The modules that functions and classes come from, and what those refer to in the same top-level package.
+    """The modules that functions and classes come from, and those of what they refer to, in whatever package.
 
-    With the modules of bases, and without the standard library's.
+    What a scenario's own package refers to is followed: within that package to the end; and from each other package
+    that it names within that one, up to a size. Without the standard library, the explorer's package and test tools.
     """
     roots = [_plain(part) for part in parts]
-    home = {module.__name__.partition(".")[0] for root in roots if (module := _module(root)) is not None}
+    home = {package for root in roots if (package := _package(_module(root)))}
+    further: set[str] = set()
+    size = 0
     seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        item = stack.pop(0)
-        module = _module(item)
-        if id(item) in seen or module is None or module.__name__.partition(".")[0] not in home:
+    yielded: set[int] = set()
+    queue = deque(roots)
+    while queue:
+        item = queue.popleft()
+        if id(item) in seen:
             continue
         seen.add(id(item))
-        yield module
-        stack.extend(_plain(other) for other in _referred(item))
+        module = _module(item)
+        package = _package(module)
+        if module is None or (package not in home and package not in further):
+            continue
+        if id(module) not in yielded:
+            if package not in home:
+                size += _size(module)
+                if size > LARGEST:
+                    continue
+            yielded.add(id(module))
+            yield module
+        for other in _referred(item):
+            plain = _plain(other)
+            there = _package(_module(plain))
+            if there:
+                if package in home and there not in home and there != _OWN:
+                    further.add(there)
+                queue.append(plain)
+
+
+def parts_of_state(state: Any) -> list[Any]:
+    """The classes of the objects, and the functions, that a state is made of; nothing of the program runs for it."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    stack = [state]
+    while stack and len(seen) < OBJECTS:
+        item = stack.pop()
+        kind = type(item)
+        if id(item) in seen or kind in _LEAVES:
+            continue
+        seen.add(id(item))
+        if issubclass(kind, type) or kind is FunctionType:
+            found[id(item)] = item
+        elif kind is not ModuleType:
+            found[id(kind)] = kind
+            stack.extend(gc.get_referents(item))
+    return [item for item in found.values() if _package(_module(item)) not in ("", _OWN)]
 
 
 def _plain(item: Any) -> Any:
@@ -182,19 +235,57 @@ def _plain(item: Any) -> Any:
 
 
 def _module(item: Any) -> ModuleType | None:
-    module = sys.modules.get(getattr(item, "__module__", None) or "")
-    return None if module is None or module.__name__ in {*sys.stdlib_module_names, __name__} else module
+    if isinstance(item, ModuleType):
+        return item
+    return sys.modules.get(getattr(item, "__module__", None) or "")
+
+
+def _package(module: ModuleType | None) -> str:
+    """The top-level package of a module; empty where it is not to be looked into by itself."""
+    package = "" if module is None else module.__name__.partition(".")[0]
+    return "" if package in _APART or (module is not None and module.__name__ == __name__) else package
+
+
+def _size(module: ModuleType) -> int:
+    try:
+        return os.path.getsize(module.__file__ or "")
+    except OSError:
+        return 0
 
 
 def _referred(item: Any) -> Iterator[Any]:
-    """The classes and functions that it is made of."""
+    """The classes, functions and modules that it is made of, or that it refers to by name."""
     found: list[Any] = []
-    if inspect.isclass(item):
+    if isinstance(item, type):
         found = [*item.__mro__[1:-1], *vars(item).values()]
     elif isinstance(item, FunctionType):
         names = {name for code in _codes(item.__code__) for name in code.co_names}
-        found = [*(item.__globals__.get(name) for name in names), *inspect.getclosurevars(item).nonlocals.values()]
-    yield from (other for other in found if isinstance(other, FunctionType | type))
+        found = [item.__globals__.get(name) for name in names]
+        found.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
+        for module in [value for value in found if type(value) is ModuleType and _package(value)]:
+            found.extend(vars(module).get(name) for name in names)
+    for other in found:
+        kind = type(other)
+        if kind in _LEAVES:
+            continue
+        if isinstance(other, FunctionType | type | ModuleType):
+            yield other
+        elif kind in (staticmethod, classmethod):
+            yield other.__func__
+        elif kind is property:
+            yield from (one for one in (other.fget, other.fset, other.fdel) if one is not None)
+        elif kind is MethodType:
+            yield from (other.__func__, type(other.__self__))
+        elif kind.__module__ not in sys.stdlib_module_names:
+            yield kind
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -21,7 +21,7 @@ from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
 from reactive_runtime.explore.observations import Observations, expectation, expected_in, observing
 from reactive_runtime.explore.patching import installed
-from reactive_runtime.explore.scenario import Scenario, judge, modules_of
+from reactive_runtime.explore.scenario import Scenario, judge, modules_of, parts_of_state
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.step_log import Step, StepLog
 from reactive_runtime.explore.strategies import Replayed, Strategy
@@ -86,18 +86,56 @@ class Session:
         self._hang = hang
         self._engine = engine
         self._job = job
-        self.modules: list[ModuleType] = list(_watched(program, modules))
-        """What is looked into."""
-        names = frozenset(item.__name__ for item in [*self.modules, *modules_of(program.roots())])
-        functions = code_patcher.functions_in([*self.modules, *program.roots()], names)
-        self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
-        self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
+        self._program = program
+        self._named = modules
+        self._look_into(())
         self._stack = contextlib.ExitStack()
         self.scheduler: Scheduler
         self.watcher: Watcher
         self._code_patcher: code_patcher.CodePatcher | None = None
 
+    def _look_into(self, parts: Sequence[Any]) -> None:
+        """Look into the scenario, into what was named, and into these."""
+        roots = [*self._program.roots(), *parts]
+        scenario = list(modules_of(roots))
+        self.modules: list[ModuleType] = list(_watched(scenario, self._named))
+        """What is looked into."""
+        self._names = frozenset(item.__name__ for item in [*self.modules, *scenario])
+        functions = code_patcher.functions_in([*self.modules, *roots], self._names)
+        self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
+        self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
+
     def __enter__(self) -> Session:
+        self._open()
+        if self.points != "sync" and (parts := self._parts()):
+            before = self._names
+            self._look_into(parts)
+            if self._names != before:  # its set-up makes objects of classes that it does not name
+                self._close()
+                self._open()
+        return self
+
+    def _parts(self) -> list[Any]:
+        """The classes and functions that the set-up makes a state of."""
+        scheduler, program = self.scheduler, self._program
+        state: Any = None
+        scheduler.choose = lambda ready, me: ready[0]
+        self.watcher.begin()
+        scheduler.begin()
+        executors.forget_shared_clock()
+        try:
+            state = program.setup()
+            return parts_of_state(state)
+        except (Aborted, Exception):  # it is told of the first run
+            return []
+        finally:
+            scheduler.end()
+            if state is not None:
+                program.tear_down(state)
+            self._watchdog.complain()
+            self._interrupts.raise_kept()
+
+    def _open(self) -> None:
         if not _exploring.acquire(blocking=False):
             raise ExploreError("an exploration inside of an exploration: one process explores one scenario at a time")
         with contextlib.ExitStack() as stack:
@@ -108,7 +146,7 @@ class Session:
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
             self.scheduler = scheduler = Scheduler(kept, self.limit)
-            self.watcher = Watcher(scheduler, self._files)
+            self.watcher = Watcher(scheduler, self._files, self._names)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
                 if exchanged.unreadable:
@@ -133,9 +171,11 @@ class Session:
             stack.enter_context(installed(scheduler, self.modules))
             self._watchdog = stack.enter_context(Watchdog(scheduler, kept, self._hang))
             self._stack = stack.pop_all()
-        return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         # What the runs have left is finalised here: later it might be in the middle of another exploration.
         self.watcher.forget()
         self.scheduler.forget()
@@ -325,7 +365,7 @@ class _Actor:
                 raise ExploreError("it returned a coroutine: the explorer orders threads, not coroutines")
 
 
-def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Iterator[ModuleType]:
+def _watched(scenario: Sequence[ModuleType], modules: Sequence[str | ModuleType]) -> Iterator[ModuleType]:
     """The modules whose accesses are points: the scenario's, the package's own, and those that are named."""
     seen: set[str] = set()
     package = reactive_runtime.__name__
@@ -343,8 +383,8 @@ def _watched(program: Scenario[Any], modules: Sequence[str | ModuleType]) -> Ite
         for name, module in sys.modules.items()
         if (name == package or name.startswith(f"{package}.")) and not _in_room(name, package)
     ]
-    scenario = [item for item in modules_of(program.roots()) if not _in_room(item.__name__, package)]
-    for module in [*scenario, *named, *own]:
+    own_scenario = [item for item in scenario if not _in_room(item.__name__, package)]
+    for module in [*own_scenario, *named, *own]:
         if module.__name__ not in seen:
             seen.add(module.__name__)
             yield module

@@ -5,8 +5,10 @@ from __future__ import annotations
 import _thread
 import sys
 import traceback
+from types import FrameType
 
 from reactive_runtime.errors import ExploreError
+from reactive_runtime.explore import watching
 from reactive_runtime.explore.carriers import ThreadCarriers
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Stop
@@ -40,7 +42,7 @@ class Watchdog:
             current = scheduler.current
             if now == before and scheduler.active and current is not scheduler.main and current is not None:
                 frame = sys._current_frames().get(current.ident)
-                stack = traceback.extract_stack(frame)[-1] if frame is not None else None
+                stack = next((item for item in _stack(frame) if item.filename != watching.__file__), None)
                 where = (
                     "somewhere"
                     if stack is None
@@ -65,3 +67,8 @@ class Watchdog:
         """On the main thread, after a run."""
         if self._complaint is not None:
             raise ExploreError(self._complaint)
+
+
+def _stack(frame: FrameType | None) -> list[traceback.FrameSummary]:
+    """Where a thread is, innermost first."""
+    return [] if frame is None else traceback.extract_stack(frame)[::-1]

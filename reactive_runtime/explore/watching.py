@@ -16,53 +16,38 @@ an object with `__del__`, dies when the program lets go of it, and takes its loc
 
 from __future__ import annotations
 
+import linecache
 import sys
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable
-from types import FunctionType, GeneratorType
+from collections.abc import Callable, Iterable, Iterator
+from types import (
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any, Final
 
-from reactive_runtime.explore.rewriting import IN_PLACE, SITES
+from reactive_runtime.explore.kinds import BUILTIN, FILES, OPAQUE, OUTSIDE, PLAIN, STEPPING, VIEW, Kinds
+from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import CUT, Stop, Task
 
 __all__ = ["Watcher", "kept"]
 
-CONTAINERS: Final = frozenset({list, dict, set, deque, bytearray})
 TURNS: Final = 1_000
 """How often a loop may go round without a point."""
 SHOWN: Final = 2
 """Of a site: no point, but to be shown. (1: a point.)"""
-_LOOKING: Final = frozenset(
-    [
-        "get",
-        "keys",
-        "values",
-        "items",
-        "copy",
-        "index",
-        "count",
-        "difference",
-        "intersection",
-        "isdisjoint",
-        "issubset",
-        "issuperset",
-        "union",
-        "symmetric_difference",
-        "find",
-        "rfind",
-        "startswith",
-        "endswith",
-        "decode",
-        "hex",
-        "__len__",
-        "__contains__",
-        "__getitem__",
-        "__iter__",
-    ]
-)
-"""Methods of containers that do not change them."""
+_LONGEST: Final = 60
+"""Characters that are shown of a call."""
+_BOUND: Final = BUILTIN | {MethodWrapperType}
+_METHODS: Final = _BOUND | {MethodType}
+_NAMED: Final = _BOUND | {FunctionType, MethodType, WrapperDescriptorType, MethodDescriptorType}
+_LASTING: Final = (ModuleType, type(None))
 
 
 def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
@@ -78,7 +63,7 @@ def kept(entry: Any, gone: Callable[[Any], object] | None = None) -> Any:
 class _Location:
     """One location, in one run."""
 
-    __slots__ = ("it", "looked", "r", "sites", "stored", "stored_by", "w")
+    __slots__ = ("blind", "it", "looked", "r", "sites", "stored", "stored_by", "w")
 
     def __init__(self, entry: Any) -> None:
         self.it = entry
@@ -87,14 +72,16 @@ class _Location:
         self.stored = 0  # and when, by its own clock
         self.looked: dict[int, int] = {}  # thread: when it looked last, since then
         self.sites: set[int] = set()  # where it was accessed
+        self.blind: set[int] = set()  # where by code that is not looked into
 
 
 class Watcher:
     """Watches the accesses of one exploration."""
 
-    def __init__(self, scheduler: Scheduler, files: Iterable[str] = ()) -> None:
+    def __init__(self, scheduler: Scheduler, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
         self._scheduler = scheduler
         self._files = frozenset(files)
+        self._kinds = Kinds(self._files, modules)
         self.racing: bytearray = bytearray(len(SITES) + 1024)
         """Which sites are points."""
         self.found: int = 0
@@ -105,10 +92,14 @@ class Watcher:
         self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
         self._new: set[str] = set()
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
+        self._safe: dict[int, Any] = {}  # where this is called, which needs no look
+        self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
+        self._blind: set[int] = set()  # where what raced was handed to code that is not looked into
         self._pending: set[int] = set()  # sites that are points from the next run on
         self.last = self.turns = 0  # how often a loop has gone round since that step
         self._by_site: dict[int, _Location] = {}  # where a load was last
         self._raced: set[_Location] = set()  # seen in this run
+        self.entered: _Location | None = None  # the generator that is about to go on
 
     def prepare(self) -> None:
         """When all sites are known: attributes that are stored outside of `__init__` may race from the first run on."""
@@ -118,16 +109,32 @@ class Watcher:
 
     def forget(self) -> None:
         """After the last run: drop what the program made, while its functions still are what they were."""
+        self._drop()
+        self._methods.clear()
+        self._safe.clear()
+        self._wrapped.clear()
+
+    def _drop(self) -> None:
         self._locations.clear()
         self._by_site.clear()
+        self.entered = None
+        for entry in self._raced:
+            self._pending |= entry.sites
+            self._blind |= entry.blind
+        self._raced.clear()
+
+    def not_looked_into(self) -> list[str]:
+        """The calls that have changed, in code that is not looked into, what another thread accessed meanwhile."""
+        for entry in self._raced:
+            self._blind |= entry.blind
+        sites = sorted((SITES[site] for site in self._blind), key=lambda site: (site.filename, site.line, site.column))
+        found = (f"`{_text(site)}` at {_base(site.filename)}:{site.line}" for site in sites)
+        return list(dict.fromkeys(found))
 
     def begin(self) -> None:
         """Before each run."""
-        self.forget()
+        self._drop()
         self.last = -1
-        for entry in self._raced:
-            self._pending |= entry.sites
-        self._raced.clear()
         if not self.frozen:
             self.learn()
         if len(self.racing) < len(SITES):
@@ -172,6 +179,9 @@ class Watcher:
         reached, touched = self._reached, self._touched
 
         by_site, written, methods = self._by_site, self._written, self._methods
+        safe, wrapped = self._safe, self._wrapped
+        kinds = self._kinds
+        plain = kinds.plain
 
         def load(entry: Any, name: str, site: int) -> Any:
             """An attribute, to look into further. `access`, written out: most accesses are of this kind."""
@@ -198,17 +208,214 @@ class Watcher:
                 location.looked[index] = me.vc[index]
             return getattr(entry, name)
 
+        def take(entry: Any, name: str, site: int) -> Any:
+            """An attribute that is kept, or handed on: a method of a container is then called where nobody sees."""
+            kind = type(entry)
+            if name in written and (kind in plain or kinds.of(kind) is PLAIN or kinds.method(kind, name) is None):
+                value = load(entry, name, site)
+            else:
+                value = getattr(entry, name)
+            if type(value) in _METHODS and scheduler.watching and kinds.of(type(value.__self__)) is not PLAIN:
+                if type(value) is MethodType and kinds.shows(value.__func__):
+                    return value
+                return _Method(handing, value, site)
+            return value
+
         def call(entry: Any, name: str, site: int) -> Any:
             """An attribute that is called: mostly a method, which is never stored."""
+            if methods.get(site) is type(entry):
+                return getattr(entry, name)
+            return dispatched(entry, name, site)
+
+        def dispatched(entry: Any, name: str, site: int) -> Any:
+            if not scheduler.watching:
+                return getattr(entry, name)
             kind = type(entry)
-            if methods.get(site) is kind:
-                return getattr(entry, name)
-            if kind in CONTAINERS:
-                return _Method(watcher, entry, name, site)
-            if isinstance(getattr(kind, name, None), FunctionType) and name not in getattr(entry, "__dict__", ()):
-                methods[site] = kind
-                return getattr(entry, name)
-            return load(entry, name, site)
+            if kind is not ModuleType:
+                method = kinds.method(kind, name)
+                if kinds.of(kind) is not PLAIN and method is not None:
+                    value = getattr(entry, name)
+                    return value if kinds.shows(getattr(value, "__func__", value)) else handing(value, site, entry)
+                if type(method) is FunctionType and name not in getattr(entry, "__dict__", ()) and kinds.known(method):
+                    methods[site] = kind
+                    return getattr(entry, name)
+            return function(load(entry, name, site), site)
+
+        def function(called: Any, site: int) -> Any:
+            """What is called, or what is called instead: it says first what is about to be accessed."""
+            if safe.get(site) is called or not scheduler.watching:
+                return called
+            known = wrapped.get(site)
+            if known is not None and known[0] is called:
+                return known[1]
+            kind = type(called)
+            if kind is FunctionType:
+                if kinds.known(called):
+                    if called.__closure__ is None:
+                        safe[site] = called
+                    return called
+            elif kind is MethodType:
+                if kinds.shows(called.__func__) or (
+                    kinds.known(called.__func__) and kinds.of(type(called.__self__)) is PLAIN
+                ):
+                    return called
+            elif kind is _Method:
+                return handing(called.method, site)
+            elif issubclass(kind, type):
+                if kinds.builds(called):
+                    safe[site] = called
+                    return called
+            elif kind in BUILTIN:
+                if kinds.is_free(called):
+                    safe[site] = called
+                    return called
+            elif type(kinds.method(kind, "__call__")) is FunctionType and kinds.of(kind) is PLAIN:
+                return called
+            instead = handing(called, site)
+            if (
+                kind is not MethodType
+                and type(getattr(called, "__self__", None) if kind in _BOUND else None) in _LASTING
+            ):
+                wrapped[site] = (called, instead)
+            return instead
+
+        def handing(called: Any, site: int, owner: Any = None) -> Any:
+            """`called`, which is code that is not rewritten: what it is handed is accessed as it is called."""
+            kind = type(called)
+            name = called.__name__ if kind in _NAMED else ""
+            if (special := specials.get(called) if kind in BUILTIN else None) is not None:
+                return lambda *arguments, **keywords: special(called, arguments, keywords, site)
+            if name in _ATTRIBUTE and kind in (MethodWrapperType, WrapperDescriptorType):
+                return lambda *arguments: attribute(called, arguments, site)
+            if kinds.is_partial(kind):
+                inner = function(called.func, site)
+                return lambda *arguments, **keywords: inner(*called.args, *arguments, **{**called.keywords, **keywords})
+            if owner is None and kind in _METHODS:
+                owner = called.__self__
+            if type(owner) is ModuleType:
+                owner = None
+            if owner is not None and kinds.of(type(owner)) is PLAIN:
+                owner = None
+            writes = kinds.changes(called, name, owner)
+            blind, place = kinds.place(called)
+
+            def instead(*arguments: Any, **keywords: Any) -> Any:
+                if scheduler.watching:
+                    for entry in arguments:
+                        if type(entry) not in plain:
+                            touch(entry, site, writes and owner is None, blind)
+                    for entry in keywords.values():
+                        if type(entry) not in plain:
+                            touch(entry, site, writes and owner is None, blind)
+                    if owner is not None:
+                        touch(owner, site, writes, blind)
+                    elif place is not None:
+                        at_place(place, site, blind)
+                return called(*arguments, **keywords)
+
+            return instead
+
+        def touch(entry: Any, site: int, writes: bool, blind: bool = False) -> None:
+            """`entry` is looked into, or changed: what that means depends on what it is."""
+            kind = kinds.of(type(entry))
+            if kind is PLAIN:
+                return
+            if kind in (FILES, OUTSIDE):
+                at_place(kinds.outside(type(entry)), site, kind is OUTSIDE)
+                return
+            if type(entry) is GeneratorType:
+                watcher.entered = find(entry, "next")
+            if kind is not VIEW:
+                access(entry, "next" if kind is STEPPING else "", entry, site, writes or kind is STEPPING)
+                if blind or kind is OPAQUE:
+                    find(entry, "next" if kind is STEPPING else "").blind.add(site)
+            if kind in (VIEW, STEPPING, OPAQUE):
+                for other in kinds.beneath(entry):
+                    touch(other, site, writes and kind is not STEPPING, blind or kind is OPAQUE)
+
+        def at_place(place: str, site: int, blind: bool) -> None:
+            """Something that no object stands for: files, a database, the state of a package."""
+            location = locations.get(place)
+            if location is None:
+                location = locations[place] = _Location(place)
+            if blind:
+                location.blind.add(site)
+            if not place.startswith("·"):  # to stop in the middle of a transaction would block others for real
+                if racing[site]:
+                    reached(location, site, True, None, place)
+                location.sites.add(site)
+            touched(location, True)
+
+        def attribute(called: Any, arguments: tuple[Any, ...], site: int) -> Any:
+            """`object.__setattr__` and its like."""
+            given = arguments if type(called) is WrapperDescriptorType else (called.__self__, *arguments)
+            if scheduler.watching and len(given) > 1:
+                changed(called.__name__ != "__getattribute__", given, site)
+            return called(*arguments)
+
+        def changed(writes: bool, given: tuple[Any, ...], site: int) -> None:
+            entry, name = given[:2]
+            if writes and name not in written:
+                watcher.write(name)
+            if name in written:
+                access(entry, name, given[2] if len(given) > 2 else None, site, writes)
+
+        def by_name(called: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], site: int) -> Any:
+            """`getattr`, `setattr` and their like."""
+            if scheduler.watching and len(arguments) > 1:
+                changed(called in (setattr, delattr), arguments if called is setattr else arguments[:2], site)
+            return called(*arguments, **keywords)
+
+        specials = dict.fromkeys((getattr, setattr, delattr, hasattr), by_name)
+
+        def look(value: Any, site: int) -> Any:
+            """A value that is tested, compared, unpacked."""
+            if type(value) in plain or not scheduler.watching:
+                return value
+            touch(value, site, False)
+            return value
+
+        def changing(value: Any, target: Any, site: int) -> Any:
+            """A local name is assigned to with an operator, by `value`."""
+            if type(target) not in plain and scheduler.watching:
+                touch(target, site, True)
+            return value
+
+        def resumed(value: Any, site: int) -> Any:
+            """A generator goes on: another thread that asks it for its next is refused from here on."""
+            location = watcher.entered
+            if location is not None and scheduler.watching:
+                watcher.entered = None
+                if racing[site]:
+                    reached(location, site, True, None, "next")
+                location.sites.add(site)
+                touched(location, True)
+            return value
+
+        def each(entries: Any, site: int) -> Any:
+            """What a loop goes through."""
+            if type(entries) in plain or not scheduler.watching or kinds.of(type(entries)) is PLAIN:
+                return entries
+            return steps(entries, site)
+
+        def steps(entries: Any, site: int) -> Iterator[Any]:
+            iterator = iter(entries)
+            while True:
+                if scheduler.watching:
+                    touch(entries, site, False)
+                try:
+                    entry = next(iterator)
+                except StopIteration:
+                    return
+                yield entry
+
+        def in_place(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any, int], Any]:
+            def operated(value: Any, operand: Any, site: int) -> Any:
+                if type(value) not in plain and scheduler.watching:
+                    touch(value, site, True)
+                return operator(value, operand)
+
+            return operated
 
         def find(entry: Any, name: str) -> _Location:
             key = (id(entry), name)
@@ -218,19 +425,10 @@ class Watcher:
             return location
 
         def use(entry: Any, name: str, site: int) -> Any:
-            """An attribute whose value is looked at: a container's contents count as read."""
-            value = _Method(watcher, entry, name, site) if type(entry) in CONTAINERS else load(entry, name, site)
-            if type(value) in CONTAINERS and scheduler.watching:
-                access(value, "", value, site, False)
-                return getattr(entry, name)
-            return value
-
-        def give(entry: Any, name: str, site: int) -> Any:
-            """An attribute that is handed to a function: it may change a container."""
-            value = _Method(watcher, entry, name, site) if type(entry) in CONTAINERS else load(entry, name, site)
-            if type(value) in CONTAINERS and scheduler.watching:
-                access(value, "", value, site, True)
-                return getattr(entry, name)
+            """An attribute whose value is looked into."""
+            value = load(entry, name, site) if name in written else getattr(entry, name)
+            if type(value) not in plain and scheduler.watching:
+                touch(value, site, False)
             return value
 
         def store(value: Any, entry: Any, name: str, site: int) -> None:
@@ -255,24 +453,19 @@ class Watcher:
             touched(location, writes)
 
         def item(entry: Any, key: Any, site: int) -> Any:
-            if type(entry) in CONTAINERS and scheduler.watching:
-                access(entry, "", None, site, False)
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, type(entry) in kinds.filling)
             return entry[key]
 
         def set_item(value: Any, entry: Any, key: Any, site: int) -> None:
-            if type(entry) in CONTAINERS and scheduler.watching:
-                access(entry, "", value, site, True)
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, True)
             entry[key] = value
 
         def delete_item(entry: Any, key: Any, site: int) -> None:
-            if type(entry) in CONTAINERS and scheduler.watching:
-                access(entry, "", None, site, True)
+            if type(entry) not in plain and scheduler.watching:
+                touch(entry, site, True)
             del entry[key]
-
-        def next_of(site: int, *arguments: Any) -> Any:
-            if scheduler.watching:
-                access(arguments[0], "next", None, site, True)
-            return next(*arguments)
 
         def at(key: str, site: int, writes: bool) -> None:
             """A name that functions share."""
@@ -310,30 +503,28 @@ class Watcher:
                     watcher._pending.add(site)
                 scheduler.abort(Stop(CUT, "a loop without a point: it has one from now on"))
 
-        self._access = access
         return {
             "load": load,
+            "take": take,
             "call": call,
+            "function": function,
             "turn": turn,
             "use": use,
-            "give": give,
+            "look": look,
+            "changing": changing,
+            "resumed": resumed,
+            "each": each,
             "store": store,
             "delete": delete,
             "item": item,
             "set_item": set_item,
             "delete_item": delete_item,
-            "next_of": next_of,
             "at": at,
             "first": lambda one, other: one,
             "second": lambda one, other: other,
             **IN_PLACE,
+            **{f"{name}_at": in_place(operator) for name, operator in IN_PLACE.items()},
         }
-
-    def method(self, entry: Any, name: str, site: int, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """A method of a container is called."""
-        if self._scheduler.watching:
-            self._access(entry, "", arguments, site, name not in _LOOKING)
-        return getattr(entry, name)(*arguments, **keywords)
 
     def _reached(self, location: _Location, site: int, writes: bool, entry: Any, name: str, value: Any = None) -> None:
         """A point, before a racing access."""
@@ -369,18 +560,42 @@ class Watcher:
 
 
 class _Method:
-    """A method of a built-in container, which is a point when it is called, not when it is looked up."""
+    """A method of a container that was taken: it is a point when it is called, not when it is looked up."""
 
-    __slots__ = ("_it", "_name", "_site", "_watcher")
+    __slots__ = ("_handing", "_site", "method")
 
-    def __init__(self, watcher: Watcher, entry: Any, name: str, site: int) -> None:
-        self._watcher = watcher
-        self._it = entry
-        self._name = name
+    def __init__(self, handing: Callable[[Any, int], Any], method: Any, site: int) -> None:
+        self._handing = handing
         self._site = site
+        self.method = method
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._watcher.method(self._it, self._name, self._site, arguments, keywords)
+        return self._handing(self.method, self._site)(*arguments, **keywords)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(getattr(self._it, self._name), name)
+        return getattr(self.method, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.method == (other.method if isinstance(other, _Method) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.method)
+
+
+_ATTRIBUTE: Final = ("__setattr__", "__delattr__", "__getattribute__")
+
+
+def _base(filename: str) -> str:
+    return filename.replace("\\", "/").rpartition("/")[2]
+
+
+def _text(site: Site) -> str:
+    """What stands at a site: of a call, all of it."""
+    if site.called is None:
+        return site.what.partition(" ")[2]
+    last, column = site.called
+    lines = [linecache.getline(site.filename, number).encode() for number in range(site.line, last + 1)]
+    lines[-1] = lines[-1][:column]
+    lines[0] = lines[0][site.column :]
+    text = " ".join(line.decode(errors="replace").strip() for line in lines)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

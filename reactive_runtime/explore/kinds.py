@@ -1,0 +1,287 @@
+"""What kind of thing an object is to the watcher, by its type: whether a call in C may read it, or change it.
+
+A class whose code is rewritten says itself what it does; a value that can't change needs no look. What is left keeps a
+state that no line of the program's own shows: containers, iterators, views of containers, files, and objects of classes
+that are not looked into. Told by the type alone, once for each: no code of the program runs for it.
+
+A type without a hash is taken to change, one with a hash of its own to be a value, and one that is compared by identity
+to have a state. That holds for the builtins, and for those of C extensions; the exceptions are named here.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import functools
+import gc
+import io
+import operator
+import os
+import sys
+from collections.abc import ItemsView, Iterable, KeysView, ValuesView
+from types import (
+    BuiltinMethodType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, Final
+
+__all__ = ["BUILTIN", "CONTAINER", "FILES", "OPAQUE", "OUTSIDE", "PLAIN", "STEPPING", "VIEW", "Kinds"]
+
+PLAIN: Final = 0
+"""Nothing to see from outside."""
+VIEW: Final = 1
+"""Shows what others hold."""
+STEPPING: Final = 2
+"""An iterator: each look changes it."""
+CONTAINER: Final = 3
+"""Its contents change in C, a whole call at a time."""
+OPAQUE: Final = 4
+"""Of a Python class that is not looked into: a call of it is taken as one step, which it may not be."""
+FILES: Final = 5
+"""A file: what it stands for, others may have open too."""
+OUTSIDE: Final = 6
+"""A database, a socket: likewise, and it may block."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+BUILTIN: Final = frozenset({BuiltinMethodType, type(array.array("i").extend)})
+"""The two types of functions in C, and of their methods."""
+
+_LOOKING: Final = _words(
+    "get keys values items copy index count difference intersection isdisjoint issubset issuperset union"
+    " symmetric_difference find rfind startswith endswith decode hex most_common elements total tolist tobytes getvalue"
+    " join format __len__ __contains__ __getitem__ __iter__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __reversed__"
+    " __bool__ __repr__ __str__ __sizeof__ __copy__ __reduce_ex__"
+)
+"""Methods that do not change what they are of."""
+
+_READING: Final = frozenset(
+    id(function)
+    for function in (
+        len, sum, min, max, sorted, any, all, iter, repr, print, format, ascii, abs, round, next, divmod, pow, hash,
+        os.fspath, functools.reduce, operator.length_hint,
+    )
+)  # fmt: skip
+"""Functions that do not change what they are handed, but for iterators, by id: they live as long as the process."""
+
+_FREE: Final = frozenset(map(id, (isinstance, issubclass, callable, id, breakpoint, __import__)))
+"""Functions that look into nothing."""
+
+_MAKES_NOTHING_OF: Final = frozenset(map(id, (type, object, super, property, staticmethod, classmethod, slice, range)))
+
+_TRUSTED: Final = _words(
+    "threading _thread queue _queue concurrent asyncio typing typing_extensions abc _abc types functools _functools"
+    " operator _operator weakref _weakref _weakrefset contextlib contextvars _contextvars logging enum dataclasses"
+    " inspect traceback warnings unittest string numbers time _sre re datetime _datetime decimal _decimal fractions"
+    " uuid ipaddress math cmath posixpath ntpath copyreg signal faulthandler gc sys atexit errno _signal"
+    " pytest _pytest pluggy hypothesis greenlet"
+)
+"""Modules that control their own state, have none that is a program's, or whose threads the explorer controls."""
+
+_TRUSTED_INNER: Final = ("collections.abc", "_collections_abc", "reactive_runtime")
+
+_FILE_MODULES: Final = _words("_io io posix nt os pathlib shutil tempfile genericpath glob fileinput")
+_OUTSIDE_MODULES: Final = _words(
+    "sqlite3 _sqlite3 socket _socket ssl _ssl select subprocess _posixsubprocess mmap dbm _dbm _gdbm shelve"
+    " multiprocessing _multiprocessing ctypes _ctypes urllib http ftplib smtplib"
+)
+_NO_FILES: Final = _words("getpid getppid cpu_count urandom fspath fsencode fsdecode get_terminal_size")
+
+_STATIC: Final[dict[type, int]] = {
+    **dict.fromkeys(
+        (int, str, bytes, float, complex, bool, type(None), tuple, frozenset, range, slice, object, type, property),
+        PLAIN,
+    ),
+    **dict.fromkeys((FunctionType, MethodType, BuiltinMethodType, MethodWrapperType, WrapperDescriptorType), PLAIN),
+    **dict.fromkeys((ModuleType, staticmethod, classmethod, super, BaseException, type(Ellipsis)), PLAIN),
+    **dict.fromkeys((type({}.keys()), type({}.values()), type({}.items()), memoryview, MappingProxyType), VIEW),
+    **dict.fromkeys((KeysView, ValuesView, ItemsView), VIEW),
+    **dict.fromkeys((list, dict, set, bytearray, collections.deque, collections.OrderedDict), CONTAINER),
+    **dict.fromkeys((io.StringIO, io.BytesIO), CONTAINER),
+    **dict.fromkeys((collections.Counter, collections.defaultdict), CONTAINER),  # parts of Counter are in Python
+    GeneratorType: STEPPING,
+}
+
+_mro: Final = type.__dict__["__mro__"].__get__
+
+
+class Kinds:
+    """The kinds of the types that one exploration has met."""
+
+    def __init__(self, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+        self._files = frozenset(files)
+        self._modules = frozenset(modules)
+        self._kinds: dict[type, int] = {}
+        self.plain: set[type] = {kind for kind, what in _STATIC.items() if what == PLAIN}
+        """Types of which nothing is to be seen."""
+        self.filling: set[type] = {collections.defaultdict}
+        """Types of which an item may be made by asking for it."""
+
+    def of(self, kind: type) -> int:
+        """The kind of a type's objects."""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = self._kinds[kind] = max(map(self._of_base, _mro(kind)))
+            if found == PLAIN:
+                self.plain.add(kind)
+            if issubclass(kind, collections.defaultdict):
+                self.filling.add(kind)
+        return found
+
+    def _of_base(self, base: type) -> int:
+        """What a class contributes to those that derive from it."""
+        static = _STATIC.get(base)
+        if static is not None:
+            return static
+        module = _module_of(base)
+        if self._is_trusted(module) or module in self._modules or issubclass(base, BaseException | type):
+            return PLAIN
+        names = type.__dict__["__dict__"].__get__(base)
+        functions = [value for value in names.values() if type(value) is FunctionType]
+        if any(value.__code__.co_filename in self._files for value in functions):
+            return PLAIN
+        top = module.partition(".")[0]
+        if top in _OUTSIDE_MODULES:
+            return OUTSIDE
+        if top in _FILE_MODULES:
+            return FILES if top in ("_io", "io", "tempfile") else PLAIN
+        hashes = names["__hash__"] if "__hash__" in names else _inherited_hash(base)
+        if functions:
+            return PLAIN if module == "builtins" or hashes not in (None, object.__hash__) else OPAQUE
+        if hashes is not None and "__next__" in names:
+            return STEPPING
+        if module == "__main__" or (hashes is object.__hash__ and (module == "builtins" or _is_made_in_python(names))):
+            return PLAIN  # it has attributes, and no method
+        return CONTAINER if hashes in (None, object.__hash__) else PLAIN
+
+    def shows(self, function: Any) -> bool:
+        """Whether a function shows what it does: its code is rewritten."""
+        return type(function) is FunctionType and (
+            function.__code__.co_filename in self._files or function.__module__ in self._modules
+        )
+
+    def known(self, function: Any) -> bool:
+        """Whether a function shows what it does, or is the explorer's own business."""
+        return self.shows(function) or (type(function) is FunctionType and self._is_trusted(function.__module__ or ""))
+
+    def method(self, kind: type, name: str) -> Any:
+        """What a class has under that name; None, where it has nothing."""
+        for base in _mro(kind):
+            names = type.__dict__["__dict__"].__get__(base)
+            if name in names:
+                return names[name]
+        return None
+
+    def builds(self, cls: Any) -> bool:
+        """Whether making an object of that class is told by its own code, or looks into nothing."""
+        module = _module_of(cls)
+        if id(cls) in _MAKES_NOTHING_OF or issubclass(cls, BaseException) or self._is_trusted(module):
+            return True
+        made = self.method(cls, "__init__")
+        if type(made) is FunctionType:
+            return self.known(made) or made.__module__ == "builtins"
+        return module in self._modules and self.of(cls) == PLAIN
+
+    @staticmethod
+    def is_free(called: Any) -> bool:
+        """Whether a builtin function looks into nothing."""
+        return id(called) in _FREE
+
+    def changes(self, called: Any, name: str, owner: Any) -> bool:
+        """Whether a call changes its owner, or, where it has none, what it is handed."""
+        kind = type(called)
+        if issubclass(kind, type):
+            return type(self.method(called, "__init__")) is FunctionType
+        if owner is not None and name == "__getitem__" and type(owner) in self.filling:
+            return True
+        return name not in _LOOKING and id(called) not in _READING
+
+    def place(self, called: Any) -> tuple[bool, str | None]:
+        """Whether what a function does can't be seen, and the place outside of the program that it works on, if any."""
+        kind = type(called)
+        if issubclass(kind, type):
+            module, name = _module_of(called), ""
+            in_python = type(self.method(called, "__init__")) is FunctionType
+        elif kind in BUILTIN or kind in (FunctionType, MethodType):
+            module, name, in_python = called.__module__ or "", called.__qualname__, kind not in BUILTIN
+        else:
+            return self.of(kind) == OPAQUE, None
+        top = module.partition(".")[0] if type(module) is str else ""
+        if top in _OUTSIDE_MODULES:
+            return True, f"·{top.strip('_')}"
+        if top in _FILE_MODULES:
+            if name in _NO_FILES or name.startswith("PurePath") or issubclass(kind, type):
+                return False, None
+            return in_python and top not in ("os", "pathlib", "genericpath"), "files"
+        if in_python and top not in sys.stdlib_module_names and not self._is_trusted(module):
+            return True, f"package {top}"
+        return in_python, None
+
+    def outside(self, kind: type) -> str:
+        """The place outside of the program that objects of this type stand for."""
+        for base in _mro(kind):
+            top = _module_of(base).partition(".")[0]
+            if top in _OUTSIDE_MODULES:
+                return f"·{top.strip('_')}"
+        return "files"
+
+    def beneath(self, entry: Any) -> list[Any]:
+        """What a view or an iterator shows."""
+        kind = type(entry)
+        if kind is GeneratorType:
+            return []
+        if kind is memoryview:
+            return [entry.obj]
+        found: list[Any] = []
+        if issubclass(kind, KeysView | ValuesView | ItemsView) and kind.__module__ != "builtins":
+            return [object.__getattribute__(entry, "_mapping")]
+        if issubclass(kind, collections.ChainMap | collections.UserDict | collections.UserList):
+            instance = object.__getattribute__(entry, "__dict__")
+            found.extend(instance.get("maps", ()))
+            found.extend(instance[name] for name in ("data",) if name in instance)
+            return found
+        if self.of(kind) == OPAQUE:
+            return []
+        for other in gc.get_referents(entry)[:20]:
+            if type(other) is tuple:
+                found.extend(other[:20])
+            elif self.of(type(other)) != PLAIN:
+                found.append(other)
+        return found
+
+    @staticmethod
+    def is_partial(kind: type) -> bool:
+        """Whether its objects call another function with arguments they hold."""
+        return issubclass(kind, functools.partial)
+
+    @staticmethod
+    def _is_trusted(module: str) -> bool:
+        return module.partition(".")[0] in _TRUSTED or module.startswith(_TRUSTED_INNER)
+
+
+def _module_of(cls: type) -> str:
+    module = type.__dict__["__dict__"].__get__(cls).get("__module__", "builtins")
+    if type(module) is not str:  # a static type of C: it is a part of the name
+        module = type.__dict__["__module__"].__get__(cls)
+    return module if type(module) is str else ""
+
+
+def _inherited_hash(base: type) -> Any:
+    for cls in _mro(base):
+        names = type.__dict__["__dict__"].__get__(cls)
+        if "__hash__" in names:
+            return names["__hash__"]
+    return None
+
+
+def _is_made_in_python(names: Any) -> bool:
+    return "__dict__" in names or "__weakref__" in names or "__slots__" in names

@@ -1,0 +1,90 @@
+"""The code that a scenario's objects come from is looked into, in whatever package it is."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactive_runtime.explore import explore, replay
+
+LIBRARY = """
+total = 0
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+    def increment(self):
+        self.count += 1
+
+def increment():
+    global total
+    total += 1
+"""
+APP = """
+import functools
+import {library}
+from {library} import Counter
+
+def make():
+    return Counter()
+
+def increments(counter):
+    counter.increment()
+
+counter = Counter()
+
+class Named:
+    def __init__(self): self.counter = Counter()
+    def actor_a(self): self.counter.increment()
+    actor_b = actor_a
+    def at_end(self): assert self.counter.count == 2
+
+class OfTheModule(Named):
+    def __init__(self): self.counter = {library}.Counter()
+
+class Handed(Named):
+    def __init__(self, kind=None): self.counter = MADE[0]()
+
+class Function:
+    def __init__(self): {library}.total = 0
+    def actor_a(self): {library}.increment()
+    actor_b = actor_a
+    def at_end(self): assert {library}.total == 2
+
+class Global:
+    def __init__(self): counter.count = 0
+    def actor_a(self): increments(counter)
+    actor_b = actor_a
+    def at_end(self): assert counter.count == 2
+
+MADE = [Counter]
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A module, and the class of its scenarios in another top-level package."""
+    name = "library_" + re.sub(r"\W", "_", request.node.name)
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(LIBRARY)
+    (tmp_path / f"app_of_{name}.py").write_text(APP.format(library=name))
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield importlib.import_module(f"app_of_{name}")
+    for module in (name, f"app_of_{name}"):
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("scenario", ["Named", "OfTheModule", "Handed", "Function", "Global"])
+def test_a_lost_update_in_another_package_is_found(scenario: str, app: Any) -> None:
+    found = explore(getattr(app, scenario))
+    assert found.failure is not None, found.verdict
+    again = replay(getattr(app, scenario), found.failure.token).failure
+    assert again is not None
+    assert again.schedule == found.failure.schedule
