@@ -248,7 +248,7 @@ def _package(module: ModuleType | None) -> str:
 
 def _size(module: ModuleType) -> int:
     try:
-        return os.path.getsize(module.__file__ or "")
+        return os.path.getsize(getattr(module, "__file__", None) or "")
     except OSError:
         return 0
 

@@ -107,12 +107,16 @@ class Session:
 
     def __enter__(self) -> Session:
         self._open()
-        if self.points != "sync" and (parts := self._parts()):
-            before = self._names
-            self._look_into(parts)
-            if self._names != before:  # its set-up makes objects of classes that it does not name
-                self._close()
-                self._open()
+        before = self._names
+        try:
+            if self.points != "sync" and (parts := self._parts()):
+                self._look_into(parts)
+        except BaseException:
+            self._close()
+            raise
+        if self._names != before:  # its set-up makes objects of classes that it does not name
+            self._close()
+            self._open()
         return self
 
     def _parts(self) -> list[Any]:

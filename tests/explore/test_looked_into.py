@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from reactive_runtime.explore import explore, replay
+from reactive_runtime.explore import explore, replay, session
 
 LIBRARY = """
 total = 0
@@ -88,3 +89,42 @@ def test_a_lost_update_in_another_package_is_found(scenario: str, app: Any) -> N
     again = replay(getattr(app, scenario), found.failure.token).failure
     assert again is not None
     assert again.schedule == found.failure.schedule
+
+
+def test_what_stands_among_modules_and_is_none_is_left_out_and_an_error_leaves_nothing_locked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Strange(ModuleType):  # as packages have it that import on demand
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    stranger = Strange("stranger")
+    del stranger.__dict__["__doc__"], stranger.__dict__["__spec__"]
+    monkeypatch.setitem(sys.modules, "stranger", stranger)
+
+    class Ours:
+        __module__ = "stranger"
+
+        def __init__(self) -> None:
+            self.count = 0
+
+    class Counted:
+        def __init__(self) -> None:
+            self.item = Ours()
+
+        def actor_a(self) -> None:
+            self.item.count += 1
+
+        actor_b = actor_a
+
+    assert explore(Counted).failure is None
+
+    def failing(*_: object) -> Any:
+        raise MemoryError("no more")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(session, "parts_of_state", failing)
+        broken.setattr(session.Session, "_look_into", failing)
+        with pytest.raises(MemoryError):
+            explore(Counted)
+    assert explore(Counted).failure is None
