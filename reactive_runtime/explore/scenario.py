@@ -268,7 +268,7 @@ def _referred(item: Any) -> Iterator[Any]:
         kind = type(other)
         if kind in _LEAVES:
             continue
-        if isinstance(other, FunctionType | type | ModuleType):
+        if issubclass(type(other), FunctionType | type | ModuleType):  # a proxy's object may be gone
             yield other
         elif kind in (staticmethod, classmethod):
             yield other.__func__
