@@ -49,7 +49,7 @@ STARVED: Final = 1_000
 `LEAST`."""
 
 CALM: Final = 20
-"""How often every thread that can go on goes round a loop, and nobody changes anything, before the clock moves."""
+"""How often every thread that can go on goes round a loop, and no thread changes anything, before the clock moves."""
 
 FOREVER: Final = 1_000
 """How often before it is a livelock."""

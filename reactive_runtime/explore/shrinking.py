@@ -2,8 +2,10 @@
 
 Before and after, what raced meanwhile becomes a point, so that the last word is about all points there are.
 
-1. *Calls.* A call is left out if the program still fails in the same way without it. A program that fails already when
-   no thread is ever preempted is another failure: its invariant counts on the call that was left out.
+1. *Calls.* Actors are left out, then single calls, if the program still fails in the same way without them: first
+   under the schedule that was found, with their steps cut out, then under others. What is left has to be a program that
+   ends well under some schedule, else it lacks what would have woken the one that waits, or made what the other needs.
+   And a program that fails already when no thread is ever preempted is another failure, if that was not so before.
 2. *Preemptions.* First greedily: a piece of the schedule is moved up to where its thread went on before. Then every
    schedule with fewer preemptions is tried, in order; where that comes to an end within the time, the result is the
    minimum, and certified.
@@ -12,6 +14,7 @@ Before and after, what raced meanwhile becomes a point, so that the last word is
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +23,7 @@ from reactive_runtime._core import primitives
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
 from reactive_runtime.explore.scenario import Scenario
-from reactive_runtime.explore.strategies import Replayed
+from reactive_runtime.explore.strategies import Random, Replayed
 from reactive_runtime.explore.task import CUT, Stop
 
 if TYPE_CHECKING:
@@ -28,11 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["shrunk"]
 
+_ENDLESS: Final = frozenset({"limit", "livelock"})
+
 SECONDS: Final = 0.9
 """For all of it."""
 
 _seconds: Final = primitives.monotonic
 _Program = list[tuple[str, list[int]]]
+_Found = tuple[list[int], int, list[tuple[int, str]]]
+"""A schedule that fails, its preemptions, and of each thread the one that made it and its name."""
+
+_ENOUGH: Final = 24
+"""Schedules of a kind that are tried before it is taken that there is none."""
 
 
 def shrunk(
@@ -41,7 +51,7 @@ def shrunk(
     """The calls that are left, a schedule of theirs, and whether no schedule of them with fewer preemptions fails."""
     item = _Shrinking(session, program, stop, schedule)
     item.learn()
-    item.fewer_calls(_seconds() + SECONDS / 3)
+    item.fewer_calls(_seconds() + SECONDS / 3 + 0.2 * len(program.actors))
     item.fewer_switches(_seconds() + SECONDS / 4)
     end = _seconds() + SECONDS / 2
     minimal = item.certify(end)
@@ -57,13 +67,23 @@ class _Shrinking:
         self._stop = stop
         self.calls: _Program = program.program
         self.schedule = schedule
+        self._threads: list[tuple[int, str]] = []
         found = self._try(program, schedule)
-        self._preemptions = len(schedule) if found is None else found[1]
+        self._preemptions = len(schedule)
+        if found is not None:
+            self._keep(found)
+
+    def _keep(self, found: _Found) -> None:
+        self.schedule, self._preemptions, self._threads = found
+
+    def _of_run(self, preemptions: int) -> _Found:
+        scheduler = self._session.scheduler
+        return list(scheduler.schedule), preemptions, [(task.parent, task.name) for task in scheduler.threads]
 
     def _same(self, stop: Stop | None) -> bool:
         return (
             stop is not None
-            and stop.kind == self._stop.kind
+            and (stop.kind == self._stop.kind or {stop.kind, self._stop.kind} <= _ENDLESS)
             and getattr(stop.error, "rule", None) == getattr(self._stop.error, "rule", None)
             and type(stop.error) is type(self._stop.error)
         )
@@ -72,16 +92,16 @@ class _Shrinking:
     def _program(self) -> Scenario[Any]:
         return self._whole.reduced(self.calls)
 
-    def _try(self, program: Scenario[Any], schedule: Sequence[int]) -> tuple[list[int], int] | None:
+    def _try(self, program: Scenario[Any], schedule: Sequence[int]) -> _Found | None:
         """What became of `schedule`, followed as far as it can be, if it fails in the same way."""
         strategy = Replayed(schedule, exactly=False)
         self._session.tracks(False)
         strategy.begin(self._session.scheduler)
         if not self._same(self._session.run(program, strategy)):
             return None
-        return list(self._session.scheduler.schedule), strategy.preemptions
+        return self._of_run(strategy.preemptions)
 
-    def _failures(self, program: Scenario[Any], most: int, until: float) -> Iterator[tuple[list[int], int] | None]:
+    def _failures(self, program: Scenario[Any], most: int, until: float) -> Iterator[_Found | None]:
         """Of all schedules with at most so many preemptions those that fail in the same way; None: the time is up."""
         search = Bounded(most)
         while True:
@@ -93,7 +113,7 @@ class _Shrinking:
                 return
             stop = self._session.run(program, search)
             if (stop is None or stop.kind != CUT) and self._same(stop):
-                yield list(self._session.scheduler.schedule), search.preemptions
+                yield self._of_run(search.preemptions)
 
     def learn(self) -> bool:
         """Make points of the races that were seen meanwhile; the schedule is the same, with more steps. False: none."""
@@ -110,37 +130,86 @@ class _Shrinking:
             raise ExploreError(
                 f"{self._whole.name} does not do the same each time: a schedule failed, and does not again"
             )
-        self.schedule, self._preemptions = found
+        self._keep(found)
         return True
 
     # -- calls -------------------------------------------------------------------------------------------------
 
     def fewer_calls(self, until: float) -> None:
-        """Leave out what the failure does not need."""
-        raced = self._preemptions > 0 and not any(self._failures(self._program, 0, until))
+        """Leave out what the failure does not need: actors first, since most calls go with them."""
+        error, kind = self._stop.error, self._stop.kind
+        rule = getattr(error, "rule", None) is not None
+        ends, fails = self._without_preemptions(self._program, until)
+        raced = self._preemptions > 0 and not fails
+        if not raced and kind == "invariant" and not rule:
+            return  # it counts on its calls
+        # A rule holds for every program. What is raised under every schedule needs no other thread.
+        anyhow = rule or (kind == "raised" and not ends and not self._ends(self._program, until))
+
+        def accepted(fewer: _Program, schedule: Sequence[int] | None) -> bool:
+            program = self._whole.reduced(fewer)
+            found = None if schedule is None else self._try(program, schedule)
+            if found is None:
+                soon = min(until, _seconds() + SECONDS / 9)
+                most = min(self._preemptions, 2) if raced else 0
+                found = next(self._failures(program, most, soon), None)
+            if found is None or (raced and found[1] == 0):
+                return False
+            ends, fails = self._without_preemptions(program, until)
+            if (raced and fails) or not (anyhow or ends or self._ends(program, until)):
+                return False
+            self.calls = fewer
+            self._keep(found)
+            return True
+
+        for name, _ in reversed(list(self.calls)):
+            fewer = [(actor, calls) for actor, calls in self.calls if actor != name]
+            if fewer and _seconds() < until:
+                accepted(fewer, self._cut(name))
         again = True
         while again:
             again = False
-            for name, kept in [(name, call) for name, calls in self.calls for call in reversed(calls)]:
-                fewer = [
-                    (actor, [call for call in calls if (actor, call) != (name, kept)]) for actor, calls in self.calls
-                ]
+            for name, call in [(name, call) for name, calls in self.calls for call in reversed(calls)]:
+                fewer = [(actor, [one for one in calls if (actor, one) != (name, call)]) for actor, calls in self.calls]
                 fewer = [(actor, calls) for actor, calls in fewer if calls]
-                if fewer and (found := self._fails(self._whole.reduced(fewer), raced, until)) is not None:
-                    self.calls = fewer
-                    self.schedule, self._preemptions = found
-                    again = True
-                    break
                 if _seconds() > until:
                     return
+                if fewer and accepted(fewer, self._cut(name) if len(fewer) < len(self.calls) else None):
+                    again = True
+                    break
 
-    def _fails(self, program: Scenario[Any], raced: bool, until: float) -> tuple[list[int], int] | None:
-        if not raced and self._stop.kind == "invariant" and getattr(self._stop.error, "rule", None) is None:
-            return None  # it counts on its calls
-        most = min(self._preemptions, 2) if raced else 0
-        for found in self._failures(program, most, until):
-            return None if found is None or (raced and found[1] == 0) else found
-        return None
+    def _cut(self, actor: str) -> list[int]:
+        """The schedule without the steps of an actor, and of the threads that it makes; the others move up."""
+        own = max((number for number, thread in enumerate(self._threads) if thread == (0, actor)), default=-1)
+        left: dict[int, int] = {}
+        for number, (parent, _) in enumerate(self._threads):
+            if number == 0 or (number != own and parent in left):
+                left[number] = len(left)
+        return [left[thread] for thread in self.schedule if thread in left]
+
+    def _without_preemptions(self, program: Scenario[Any], until: float) -> tuple[bool, bool]:
+        """Of the schedules without a preemption, as far as they are tried: whether one ends well, and one fails so."""
+        search = Bounded(0)
+        ends = fails = False
+        for _ in range(_ENOUGH):
+            self._session.tracks(True)
+            if (ends and fails) or _seconds() > until or not search.begin(self._session.scheduler):
+                break
+            stop = self._session.run(program, search)
+            ends = ends or stop is None
+            fails = fails or (stop is not None and stop.kind != CUT and self._same(stop))
+        return ends, fails
+
+    def _ends(self, program: Scenario[Any], until: float) -> bool:
+        """Whether the program ends well under some schedule."""
+        search = Random(random.Random(0))
+        for _ in range(_ENOUGH):
+            self._session.tracks(False)
+            if _seconds() > until:
+                break
+            if self._session.run(program, search) is None:
+                return True
+        return False
 
     # -- preemptions and steps ---------------------------------------------------------------------------------
 
@@ -158,7 +227,7 @@ class _Shrinking:
                 moved = [*pieces[: at + 1], pieces[later], *pieces[at + 1 : later], *pieces[later + 1 :]]
                 found = self._try(program, [item for item, n in moved for _ in range(n)])
                 if found is not None and found[1] < self._preemptions:
-                    self.schedule, self._preemptions = found
+                    self._keep(found)
                     at = 0
                     continue
             at += 1
@@ -170,7 +239,7 @@ class _Shrinking:
             for found in self._failures(program, self._preemptions - 1, until):
                 if found is None:
                     return False
-                self.schedule, self._preemptions = found
+                self._keep(found)
                 break  # bounds are searched in order: this has the fewest there are
         for number, found in enumerate(
             self._failures(program, self._preemptions, min(until, _seconds() + SECONDS / 5))

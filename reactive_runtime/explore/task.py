@@ -119,7 +119,7 @@ class Task:
         self.turned: int = -1  # `acts`, when it came round any loop last,
         self.rounds: int = 0  # and how often it has since
         self.windows: dict[Any, list[Any]] = {}  # by loop: what there was when it came round
-        self.still: int = 0  # loops without a change, by anybody,
+        self.still: int = 0  # loops without a change by any thread,
         self.still_at: int = 0  # since there were so many acts
         self.readings: dict[Any, int] = {}  # of the clock, by place
         self.done: Any = None  # what it did last, under a GIL that is assumed

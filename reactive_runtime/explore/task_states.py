@@ -128,7 +128,7 @@ class TaskStates:
             task.state = READY
 
     def chosen(self, task: Task) -> None:
-        """After a choice: nobody ranks below `task` any more."""
+        """After a choice: no thread ranks below `task` any more."""
         others = ~(1 << task.index)
         ranked = False
         for item in self.threads:

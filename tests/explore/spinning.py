@@ -300,7 +300,7 @@ class BothSpin(BothWait):
 
 
 class NeverSet(Watched):
-    """Three who wait for an event that nobody sets."""
+    """Three who wait for an event that is never set."""
 
     actor_sets = Watched.actor_a
 

@@ -1,4 +1,4 @@
-"""There is one time, and it is virtual, whoever asks for it."""
+"""There is one time, and it is virtual, for all that ask for it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_loop_until_a_deadline_ends_soon_after_it() -> None:
 
 
 def test_a_loop_until_a_deadline_passes_no_other_one() -> None:
-    """Who sleeps can go on when it said, whoever moves the clock."""
+    """A thread that sleeps can go on when it said, also where another one moves the clock."""
     told: list[float] = []
 
     class Both:

@@ -1,4 +1,4 @@
-"""Schedules are fair: who waits in a loop keeps nobody from its work, and what is told as a livelock is one."""
+"""Schedules are fair: a thread that waits in a loop keeps no other from its work, and a livelock is one."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def check(scheduler: Scheduler) -> None:
         if task.state is WAITING and task.deadline is not None:
             assert any(entry[0] == task.deadline and entry[2] is task for entry in scheduler.timers)
     able = {task.index: task for task in [*scheduler.ready, *scheduler.resting]}
-    for task in scheduler.ready:  # nobody who is outranked is chosen
+    for task in scheduler.ready:  # none that is outranked is chosen
         assert not any(task.below >> index & 1 for index in able)
-    for task in scheduler.resting:  # and whoever rests is outranked
+    for task in scheduler.resting:  # and one that rests is outranked
         assert any(task.below >> index & 1 for index in able)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from examples.hazards.exercises import merge
 from explore.programs import BROKEN, Named
-from reactive_runtime.explore import BrokenRule, explore, publisher_scenario, request
+from explore.spinning import BothWait
+from reactive_runtime.explore import BrokenRule, Scenario, explore, publisher_scenario, replay, request
 
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:
@@ -61,3 +64,103 @@ def test_without_shrinking_the_schedule_is_as_it_was_found() -> None:
     assert small is not None
     assert not found.minimal
     assert small.preemptions <= found.preemptions
+
+
+class Notified:
+    """Two wait, and one of them is woken."""
+
+    def __init__(self) -> None:
+        self.condition = threading.Condition()
+        self.ready = False
+
+    def wake(self) -> None:
+        self.condition.notify()
+
+    def actor_a(self) -> None:
+        with self.condition:
+            while not self.ready:
+                self.condition.wait()
+
+    actor_b = actor_a
+
+    def actor_wakes(self) -> None:
+        with self.condition:
+            self.ready = True
+            self.wake()
+
+
+class AllNotified(Notified):
+    def wake(self) -> None:
+        self.condition.notify_all()
+
+
+class Made:
+    """One needs what another makes."""
+
+    def __init__(self) -> None:
+        self.made: list[int] | None = None
+
+    def actor_uses(self) -> None:
+        assert self.made is not None
+
+    def actor_makes(self) -> None:
+        self.made = []
+
+    def actor_idles(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_would_have_woken_the_one_that_waits_is_not_left_out(seed: int) -> None:
+    failure = explore(Notified, seed=seed).failure
+    assert failure is not None
+    assert failure.kind == "deadlock"
+    assert [name for name, _ in failure.program] == ["a", "b", "wakes"]
+
+
+def test_under_the_token_of_a_deadlock_the_corrected_program_holds() -> None:
+    failure = explore(Notified).failure
+    assert failure is not None
+    left = [name for name, _ in failure.program]
+    calls = {name: [getattr(AllNotified, f"actor_{name}")] for name in left}
+    explore(Scenario(AllNotified, calls)).assert_holds()
+
+
+def test_who_makes_what_another_needs_is_not_left_out() -> None:
+    failure = explore(Made).failure
+    assert failure is not None
+    assert [name for name, _ in failure.program] == ["uses", "makes"]
+
+
+def test_both_who_wait_for_each_other_are_shown() -> None:
+    failure = explore(BothWait).failure
+    assert failure is not None
+    assert [name for name, _ in failure.program] == ["a", "b"]
+    assert "a and b" in failure.message
+
+
+class Reordered:
+    """Nine store two fields, and one looks at them in between; two of the ten do."""
+
+    def __init__(self) -> None:
+        self.one = self.other = 0
+
+    def store(self) -> None:
+        self.one = 1
+        self.other = -1
+
+    actor_1 = actor_2 = actor_3 = actor_4 = actor_5 = actor_6 = actor_7 = actor_8 = actor_9 = store
+
+    def actor_looks(self) -> None:
+        one, other = self.one, self.other
+        assert one + other <= 0, f"{one} and {other}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_ten_threads_the_two_are_left_that_matter(seed: int) -> None:
+    failure = explore(Reordered, seed=seed).failure
+    assert failure is not None
+    assert len(failure.program) == 2
+    assert failure.preemptions == 1
+    assert failure.minimal
+    assert replay(Reordered, failure.token).failure is not None
