@@ -9,7 +9,9 @@ shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinki
 from __future__ import annotations
 
 import gc
+import os
 import random
+import traceback
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final, Literal, get_args
@@ -31,6 +33,8 @@ __all__ = ["explore", "replay"]
 
 _seconds: Final = primitives.monotonic  # the real one, whatever stands in for it meanwhile
 
+_HERE: Final = os.path.dirname(__file__) + os.sep
+
 _SWEEP: Final = 1_000
 """Runs between which garbage is collected: in a run it is not, since what it sets free could come at any point."""
 
@@ -42,7 +46,7 @@ def explore(
     seed: int = 0,
     strategy: str = "portfolio",
     points: Points = "shared",
-    modules: Sequence[str | ModuleType] = (),
+    modules: Sequence[str | ModuleType] | str | ModuleType = (),
     bound: int | None = None,
     limit: int = 20_000,
     shrink: bool = True,
@@ -62,7 +66,7 @@ def explore(
         points: Where threads can change: at primitives and signals ("sync"), also at loads and stores that race
             ("shared"), at lines ("line"), at instructions that touch anything ("opcode"). Loads, stores, lines and
             instructions are those of the scenario's modules, the package's own, and `modules`.
-        modules: Further modules whose code is watched, or their names.
+        modules: Further modules whose code is watched, or their names; or one of those.
         bound: The most preemptions that `bounded` goes to. None: all there are.
         limit: The most steps of a schedule.
         shrink: Whether a failing schedule is made small.
@@ -76,7 +80,7 @@ def explore(
         The failure, if there is one, and how much was looked at.
 
     Raises:
-        ValueError: `schedules`, `strategy`, `points` or `engine` is out of its range.
+        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang` or `engine` is out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
@@ -102,6 +106,12 @@ def explore(
     program = scenario_of(scenario)
     if schedules < 1:
         raise ValueError(f"explore: schedules must be at least 1, not {schedules}")
+    if bound is not None and bound < 0:
+        raise ValueError(f"explore: bound must be at least 0, or None, not {bound}")
+    if limit < 1:
+        raise ValueError(f"explore: limit must be at least 1, not {limit}")
+    if not hang > 0:
+        raise ValueError(f"explore: hang must be more than 0, not {hang}")
     if points not in get_args(Points):
         raise ValueError(f"explore: points must be one of {', '.join(get_args(Points))}, not {points!r}")
     rng = random.Random(seed)
@@ -114,7 +124,9 @@ def explore(
         return _search(session, program, searching, strategy, schedules, seed, shrink)
 
 
-def replay(scenario: Any, token: str, *, modules: Sequence[str | ModuleType] = (), hang: float = 10.0) -> Result:
+def replay(
+    scenario: Any, token: str, *, modules: Sequence[str | ModuleType] | str | ModuleType = (), hang: float = 10.0
+) -> Result:
     """Run the one schedule that `token` stands for.
 
     Args:
@@ -290,6 +302,29 @@ def _found(
     return _failure(session, reduced, calls, again, steps, strategy.name, seed, index, minimal)
 
 
+def _frames(stack: traceback.StackSummary) -> list[traceback.FrameSummary]:
+    """Those of the program."""
+    return [frame for frame in stack if not frame.filename.startswith(_HERE)]
+
+
+def _where(error: BaseException | None) -> str:
+    """The line that raised, as `file:line`."""
+    frames = [] if error is None else _frames(traceback.extract_tb(error.__traceback__))
+    return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+
+
+def _traceback(error: BaseException | None) -> str:
+    """As the interpreter prints it, without the explorer's own frames."""
+    if error is None:
+        return ""
+    told = traceback.TracebackException.from_exception(error)
+    part: traceback.TracebackException | None = told
+    while part is not None:
+        part.stack = traceback.StackSummary.from_list(_frames(part.stack))
+        part = part.__cause__ or part.__context__
+    return "".join(told.format()).rstrip()
+
+
 def _failure(
     session: Session,
     program: Scenario[Any],
@@ -318,5 +353,7 @@ def _failure(
         found_after=index,
         minimal=minimal,
         gil=session.under_a_gil(steps),
+        where=_where(stop.error),
+        traceback=_traceback(stop.error),
         error=stop.error,
     )

@@ -33,7 +33,8 @@ class ScheduleFailed(AssertionError):  # noqa: N818
     """
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.message}\n\n{failure.diagram()}\n\nreplay(scenario, {failure.token!r})")
+        shown = f"{failure.traceback}\n\n" if failure.kind == "raised" else ""
+        super().__init__(f"{failure.message}\n\n{failure.diagram()}\n\n{shown}replay(scenario, {failure.token!r})")
         self.failure = failure
 
 
@@ -76,6 +77,10 @@ class Failure:
     """Whether it is certain that no schedule with fewer preemptions fails in this way."""
     gil: bool = True
     """Whether it can happen on an interpreter with a GIL; else only where there is none."""
+    where: str = ""
+    """The line that raised, as `file:line`, where something was raised."""
+    traceback: str = ""
+    """The traceback of what was raised, without the explorer's frames."""
     error: BaseException | None = field(default=None, compare=False, repr=False)
     """What was raised, where something was."""
 

@@ -67,9 +67,24 @@ def rows_of(failure: Failure) -> list[Row]:
             rows.append(Row(numbers.index(step.thread), mark, step.line, source, "waits" if step.waits else step.value))
         before = step
         preempts = False
+    if failure.kind == "livelock":
+        rows = _once(rows)
     if len(rows) > MOST:
         left = f"… {len(rows) - MOST} lines …"
         rows[MOST // 4 : len(rows) - MOST + MOST // 4] = [Row(rows[MOST // 4].column, "", 0, left, "")]
+    return rows
+
+
+def _once(rows: list[Row]) -> list[Row]:
+    """The rows up to the end of the first period of those that repeat themselves to the end."""
+    keys = [(row.column, row.line, row.source) for row in rows]
+    for length in range(1, len(rows) // 3 + 1):
+        if keys[-length:] == keys[-2 * length : -length] == keys[-3 * length : -2 * length]:
+            first = len(rows) - length
+            while first > 0 and keys[first - 1] == keys[first - 1 + length]:
+                first -= 1
+            again = f"… and so on: {'this line' if length == 1 else f'these {length} lines'} again and again"
+            return [*rows[: first + length], Row(rows[first].column, "", 0, again, "")]
     return rows
 
 
@@ -84,6 +99,8 @@ def _joined(one: str, other: str) -> str:
 def end_of(failure: Failure) -> str:
     """What is wrong, in a line."""
     where = f" in thread {failure.thread}" if failure.thread and failure.kind == "raised" else ""
+    if failure.where and failure.kind == "raised":
+        where += f", {failure.where}"
     rule = f"rule {failure.rule}: " if failure.rule and not failure.message.startswith("rule ") else ""
     return f"{failure.kind}{where}: {rule}{failure.message}"
 

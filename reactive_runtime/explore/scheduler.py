@@ -76,6 +76,7 @@ class Scheduler(TaskStates):
         "clock",
         "current",
         "due",
+        "excepthook",
         "hooked",
         "horizon",
         "lasting",
@@ -103,6 +104,7 @@ class Scheduler(TaskStates):
 
     def __init__(self, carriers: ThreadCarriers | None = None, limit: int = 20_000) -> None:
         super().__init__()
+        self.excepthook: Any = None  # `threading.excepthook`, as it was before the run
         self.carriers: ThreadCarriers = carriers or ThreadCarriers()
         self.limit = limit
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves

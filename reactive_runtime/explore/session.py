@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
@@ -69,7 +70,7 @@ class Session:
         self,
         program: Scenario[Any],
         points: Points,
-        modules: Sequence[str | ModuleType],
+        modules: Sequence[str | ModuleType] | str | ModuleType,
         *,
         limit: int,
         hang: float,
@@ -203,6 +204,7 @@ class Session:
         if shown:
             self.watcher.show(True)
         scheduler.begin()
+        scheduler.excepthook = hook = threading.excepthook  # a program may set another, which is not to outlive the run
         executors.forget_shared_clock()  # its threads were those of the run before
         state: Any = None
         try:
@@ -224,6 +226,7 @@ class Session:
         finally:
             scheduler.always = None
             scheduler.end()
+            threading.excepthook = hook
             if state is not None:
                 program.tear_down(state)
             self._watchdog.complain()
@@ -274,7 +277,7 @@ class Session:
             self.watcher.show(False)
         self.accesses = [(step.thread, step.point, step.site) for step in step_log.steps if not step.waits]
         step_log.finish()
-        if stop is not None and stop.kind == "limit" and (period := step_log.period()) is not None:
+        if stop is not None and stop.kind in ("limit", "livelock") and (period := step_log.period()) is not None:
             stop = Stop("livelock", f"{stop.what}: {period}", stop.thread)
         where = step_log.diverged or strategy.diverged
         if where is not None or (len(scheduler.schedule) != len(schedule) and schedule):
@@ -369,12 +372,14 @@ class _Actor:
                 raise ExploreError("it returned a coroutine: the explorer orders threads, not coroutines")
 
 
-def _watched(scenario: Sequence[ModuleType], modules: Sequence[str | ModuleType]) -> Iterator[ModuleType]:
+def _watched(
+    scenario: Sequence[ModuleType], modules: Sequence[str | ModuleType] | str | ModuleType
+) -> Iterator[ModuleType]:
     """The modules whose accesses are points: the scenario's, the package's own, and those that are named."""
     seen: set[str] = set()
     package = reactive_runtime.__name__
     named: list[ModuleType] = []
-    for entry in modules:
+    for entry in [modules] if isinstance(modules, str | ModuleType) else modules:
         if isinstance(entry, ModuleType):
             named.append(entry)
             continue

@@ -89,7 +89,18 @@ def _live(thread: primitives.Thread, me: Task) -> None:
     started = state.get("_started")
     if started is not None:
         started._flag = True
-    thread.run()
+    try:
+        thread.run()
+    except Aborted:
+        raise
+    except SystemExit:
+        pass  # as in a thread that is not explored
+    except BaseException as error:
+        hook = threading.excepthook
+        if hook is instrumented.running().excepthook:
+            raise
+        arguments: Any = (type(error), error, error.__traceback__, thread)
+        hook(threading.ExceptHookArgs(arguments))
 
 
 def join(self: primitives.Thread, timeout: float | None = None) -> None:

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -358,6 +359,10 @@ def test_a_class_without_actors_is_told_so() -> None:
         ({"points": "words"}, "points must be one of sync"),
         ({"points": "line", "engine": "greenlets"}, "greenlets go with points"),
         ({"engine": "steam"}, "engine must be threads or greenlets"),
+        ({"bound": -1}, "bound must be at least 0"),
+        ({"limit": 0}, "limit must be at least 1"),
+        ({"hang": 0}, "hang must be more than 0"),
+        ({"hang": float("nan")}, "hang must be more than 0"),
     ],
 )
 def test_a_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
@@ -368,6 +373,86 @@ def test_a_wrong_option_is_named(options: dict[str, Any], why: str) -> None:
 def test_a_module_that_is_not_imported_is_named() -> None:
     with pytest.raises(ScenarioError, match=r"no module 'no\.such' is imported"):
         explore(Quiet, modules=["no.such"])
+
+
+def test_one_module_needs_no_list() -> None:
+    assert explore(Quiet, modules="json").holds
+    assert explore(Quiet, modules=os).holds
+    with pytest.raises(ScenarioError, match=r"no module 'no\.such' is imported"):
+        explore(Quiet, modules="no.such")
+
+
+def test_what_a_thread_raises_is_shown_with_its_line_and_traceback() -> None:
+    class Raising(Quiet):
+        def fails(self) -> None:
+            raise OSError("no such luck")
+
+        def actor_c(self) -> None:
+            self.fails()
+
+    failure = explore(Raising).failure
+    assert failure is not None
+    line = Raising.fails.__code__.co_firstlineno + 1
+    assert f"raised in thread c, test_bad_input.py:{line}: " in failure.diagram()
+    assert f"line {line}, in fails" in failure.traceback
+    assert "in actor_c" in failure.traceback
+    assert "scheduler.py" not in failure.traceback
+    with pytest.raises(AssertionError, match=r"Traceback[^✗]*in fails"):
+        explore(Raising).assert_holds()
+
+
+def test_a_hook_that_a_program_sets_for_its_threads_is_called() -> None:
+    told: list[str] = []
+
+    class Hooked(Quiet):
+        def __init__(self) -> None:
+            threading.excepthook = lambda item: told.append(f"{item.exc_type.__name__} in {getattr(item.thread, 'name', '')}")
+
+        def actor_c(self) -> None:
+            def fails() -> None:
+                raise OSError("no such luck")
+
+            thread = threading.Thread(target=fails, name="own")
+            thread.start()
+            thread.join()
+
+    before = threading.excepthook
+    assert explore(Hooked, schedules=5).holds
+    assert set(told) == {"OSError in own"}
+    assert threading.excepthook is before
+
+
+def test_a_thread_may_exit() -> None:
+    class Exiting(Quiet):
+        def actor_c(self) -> None:
+            thread = threading.Thread(target=sys.exit)
+            thread.start()
+            thread.join()
+
+    assert explore(Exiting, schedules=5).holds
+
+
+def test_the_picture_of_a_livelock_has_its_period_once() -> None:
+    class Waiting:
+        def __init__(self) -> None:
+            self.flags = [False, False]
+
+        def after(self, other: int, me: int) -> None:
+            while not self.flags[other]:
+                time.sleep(0)
+            self.flags[me] = True
+
+        def actor_a(self) -> None:
+            self.after(1, 0)
+
+        def actor_b(self) -> None:
+            self.after(0, 1)
+
+    failure = explore(Waiting).failure
+    assert failure is not None
+    assert failure.kind == "livelock"
+    assert len(failure.diagram().splitlines()) <= 20
+    assert "and so on" in failure.diagram()
 
 
 def test_an_invariant_that_returns_false_does_not_hold() -> None:
