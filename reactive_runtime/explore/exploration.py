@@ -53,6 +53,7 @@ def explore(
     hang: float = 10.0,
     engine: Literal["threads", "greenlets"] = "threads",
     job: int | None = None,
+    gil: Literal["any", "assumed"] = "any",
 ) -> Result:
     """Run `scenario` under up to `schedules` schedules, until one fails or none is left.
 
@@ -75,12 +76,14 @@ def explore(
             "sync" and "shared" only.
         job: Distinguishes explorations that run side by side: each is pinned to another core. None: by the number of
             the process.
+        gil: "assumed": threads change between two loads and stores only where an interpreter with a GIL lets another
+            one in: at calls, and where a loop goes round. With the points "sync" and "shared" only.
 
     Returns:
         The failure, if there is one, and how much was looked at.
 
     Raises:
-        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang` or `engine` is out of its range.
+        ValueError: `schedules`, `strategy`, `points`, `bound`, `limit`, `hang`, `engine` or `gil` is out of its range.
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The program does what can't be ordered: a thread that is blocked by something not controlled for
             `hang` seconds, a pool from outside, a socket of an event loop, an exploration inside of another, a scenario
@@ -119,8 +122,12 @@ def explore(
         raise ValueError(f"explore: engine must be threads or greenlets, not {engine!r}")
     if engine == "greenlets" and points not in ("sync", "shared"):
         raise ValueError("explore: greenlets go with points at sync or shared; lines and instructions need threads")
+    if gil not in ("any", "assumed"):
+        raise ValueError(f"explore: gil must be any or assumed, not {gil!r}")
+    if gil == "assumed" and points not in ("sync", "shared"):
+        raise ValueError("explore: a GIL is assumed at the points sync and shared; instructions switch anywhere")
     searching = _strategies(strategy, rng, bound)
-    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job) as session:
+    with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
         return _search(session, program, searching, strategy, schedules, seed, shrink)
 
 

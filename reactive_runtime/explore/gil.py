@@ -16,7 +16,7 @@ from typing import Final
 from reactive_runtime.explore.rewriting import SITES, Site
 from reactive_runtime.explore.step_log import Step
 
-__all__ = ["happens_under_a_gil"]
+__all__ = ["happens_under_a_gil", "lets_in"]
 
 _LOOKS: Final = (
     "CALL",
@@ -50,11 +50,19 @@ def _after(steps: Sequence[Step], step: Step) -> Sequence[Step]:
     return [item for item in steps[steps.index(step) :] if item.point]
 
 
+def lets_in(done: int, coming: int, code_of: Callable[[Site], CodeType | None]) -> bool:
+    """Whether the interpreter looks up between two accesses of one thread, by their sites."""
+    return _looks_up(SITES[done], SITES[coming], code_of)
+
+
 def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None]) -> bool:
     """Whether the interpreter looks up between two steps of one thread."""
     if done.site < 0 or coming.site < 0:
         return True  # a primitive is a call, and a thread begins by entering a function
-    one, other = SITES[done.site], SITES[coming.site]
+    return lets_in(done.site, coming.site, code_of)
+
+
+def _looks_up(one: Site, other: Site, code_of: Callable[[Site], CodeType | None]) -> bool:
     code = code_of(one)
     if code is None or code is not code_of(other):
         return True  # from one function to another

@@ -36,7 +36,7 @@ from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
 from reactive_runtime.explore.task import Aborted, Stop, Task
 from reactive_runtime.explore.task_states import TaskStates
 
-__all__ = ["Scheduler"]
+__all__ = ["Scheduler", "UnderAGil"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
@@ -596,6 +596,25 @@ class Scheduler(TaskStates):
             size = max(len(vc), len(mine))
             vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
         me.vc = list(map(max, mine, vc))
+
+
+class UnderAGil(Scheduler):
+    """The same, where threads change only where an interpreter with a GIL would let another one in."""
+
+    __slots__ = ("_lets_in",)
+
+    def __init__(self, carriers: ThreadCarriers | None, limit: int, lets_in: Callable[[int, int], bool]) -> None:
+        super().__init__(carriers, limit)
+        self._lets_in = lets_in  # between the sites of two accesses
+
+    def step(self, me: Task) -> None:
+        """As without; between two accesses, where no other thread is let in, `me` goes on."""
+        done, me.done = me.done, me.what
+        if not self.aborting and type(done) is int and type(me.what) is int and not self._lets_in(done, me.what):
+            self._count(me)
+            self._goes_on(me)
+        else:
+            super().step(me)
 
 
 def _known(value: Any) -> Any:

@@ -17,13 +17,13 @@ from reactive_runtime._core import fuse, primitives
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, code_patcher, rewriting, tracing
-from reactive_runtime.explore.gil import happens_under_a_gil
+from reactive_runtime.explore.gil import happens_under_a_gil, lets_in
 from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
 from reactive_runtime.explore.observations import Observations, expectation, expected_in, observing
 from reactive_runtime.explore.patching import installed
 from reactive_runtime.explore.scenario import Scenario, judge, modules_of, parts_of_state
-from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.scheduler import Scheduler, UnderAGil
 from reactive_runtime.explore.step_log import Step, StepLog
 from reactive_runtime.explore.strategies import Replayed, Strategy
 from reactive_runtime.explore.task import Aborted, Stop
@@ -76,6 +76,7 @@ class Session:
         hang: float,
         engine: str = "threads",
         job: int | None = None,
+        gil: str = "any",
     ) -> None:
         self.points = points
         self.limit = limit
@@ -87,6 +88,8 @@ class Session:
         self._hang = hang
         self._engine = engine
         self._job = job
+        self._gil = gil
+        self._changes: dict[tuple[int, int], bool] = {}  # by two sites: whether a GIL lets another thread in
         self._program = program
         self._named = modules
         self._look_into(())
@@ -150,7 +153,9 @@ class Session:
             core = stack.enter_context(carriers.Pinned(self._job))
             kept = carriers.made(self._engine, core)
             stack.callback(kept.close)
-            self.scheduler = scheduler = Scheduler(kept, self.limit)
+            self.scheduler = scheduler = (
+                UnderAGil(kept, self.limit, self._lets_in) if self._gil == "assumed" else Scheduler(kept, self.limit)
+            )
             self.watcher = Watcher(scheduler, self._files, self._names)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
@@ -186,6 +191,12 @@ class Session:
         self.scheduler.forget()
         gc.collect()
         self._stack.close()
+
+    def _lets_in(self, done: int, coming: int) -> bool:
+        key = (done, coming)
+        if key not in self._changes:
+            self._changes[key] = self._code_patcher is None or lets_in(done, coming, self._code_patcher.code_of)
+        return self._changes[key]
 
     def tracks(self, yes: bool) -> None:
         """Keep chains, or not, in the runs that follow."""

@@ -406,7 +406,9 @@ def test_a_hook_that_a_program_sets_for_its_threads_is_called() -> None:
 
     class Hooked(Quiet):
         def __init__(self) -> None:
-            threading.excepthook = lambda item: told.append(f"{item.exc_type.__name__} in {getattr(item.thread, 'name', '')}")
+            threading.excepthook = lambda item: told.append(
+                f"{item.exc_type.__name__} in {item.thread and item.thread.name}"
+            )
 
         def actor_c(self) -> None:
             def fails() -> None:

@@ -9,7 +9,7 @@ from bugs import data
 
 from examples.hazards.lost_demand import TextbookSubscription
 from examples.hazards.lost_update import Counter
-from reactive_runtime.explore import explore
+from reactive_runtime.explore import explore, replay
 
 
 class _CallBetween:
@@ -63,3 +63,26 @@ def test_a_switch_under_a_gil_needs_a_call_or_a_loop(program: Any, possible: boo
     failure = explore(program).failure
     assert failure is not None
     assert failure.gil is possible
+
+
+@pytest.mark.parametrize("program", [Counter, _NoCallBetween, data.Histogram], ids=lambda item: item.__name__)
+@pytest.mark.parametrize("strategy", ["portfolio", "bounded", "brute-force"])
+def test_what_needs_no_gil_is_not_found_where_one_is_assumed(program: Any, strategy: str) -> None:
+    explore(program, strategy=strategy, gil="assumed", schedules=300).assert_holds()
+
+
+@pytest.mark.parametrize("program", [_CallBetween, _LoopBetween, data.LazyValue], ids=lambda item: item.__name__)
+def test_what_a_gil_allows_is_found_where_one_is_assumed_and_replays(program: Any) -> None:
+    failure = explore(program, gil="assumed").failure
+    assert failure is not None
+    assert failure.gil
+    again = replay(program, failure.token).failure
+    assert again is not None
+    assert again.schedule == failure.schedule
+
+
+def test_a_gil_is_assumed_where_accesses_are_known() -> None:
+    with pytest.raises(ValueError, match="a GIL is assumed at the points"):
+        explore(Counter, gil="assumed", points="line")
+    with pytest.raises(ValueError, match="gil must be"):
+        explore(Counter, gil="none")  # type: ignore[arg-type]
