@@ -6,7 +6,6 @@ import contextlib
 import gc
 import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
@@ -16,7 +15,7 @@ from reactive_runtime import executors
 from reactive_runtime._core import fuse, primitives
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import ExploreError, ScenarioError
-from reactive_runtime.explore import carriers, code_patcher, rewriting, tracing
+from reactive_runtime.explore import carriers, code_patcher, rewriting, threads, tracing
 from reactive_runtime.explore.gil import happens_under_a_gil, lets_in
 from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
@@ -215,7 +214,7 @@ class Session:
         if shown:
             self.watcher.show(True)
         scheduler.begin()
-        scheduler.excepthook = hook = threading.excepthook  # a program may set another, which is not to outlive the run
+        scheduler.excepthook = hook = threads.excepthook()  # a program may set another, which is not to outlive the run
         executors.forget_shared_clock()  # its threads were those of the run before
         state: Any = None
         try:
@@ -237,7 +236,7 @@ class Session:
         finally:
             scheduler.always = None
             scheduler.end()
-            threading.excepthook = hook
+            threads.put_back(hook)
             if state is not None:
                 program.tear_down(state)
             self._watchdog.complain()

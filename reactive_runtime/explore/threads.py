@@ -103,6 +103,16 @@ def _live(thread: primitives.Thread, me: Task) -> None:
         hook(threading.ExceptHookArgs(arguments))
 
 
+def excepthook() -> Any:
+    """What gets the exceptions of threads, as it is now."""
+    return threading.excepthook
+
+
+def put_back(hook: Any) -> None:
+    """After a run: what gets them is what it was before."""
+    threading.excepthook = hook
+
+
 def join(self: primitives.Thread, timeout: float | None = None) -> None:
     """`Thread.join`."""
     me = instrumented.caller()
