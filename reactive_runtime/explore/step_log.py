@@ -8,7 +8,16 @@ import zlib
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import (
+    BuiltinMethodType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
@@ -118,9 +127,9 @@ class StepLog:
             if name == "next":
                 value = ""
             elif name and item is not None and not writes:
-                value = self._text(getattr(item, name, UNSET))
+                value = self._held(item, name)
             elif name and item is not None:
-                value = f"{self._text(getattr(item, name, UNSET))} → {self._text(new)}"
+                value = self._change(item, name, new)
             elif item is not None:
                 value = self._text(item)
                 held = (item, "", value)
@@ -153,9 +162,9 @@ class StepLog:
             text = self._text(item)
             held = (item, "", text) if writes else None
         elif writes:
-            text = f"{self._text(getattr(item, name, UNSET))} → {self._text(value)}"
+            text = self._change(item, name, value)
         else:
-            text = self._text(getattr(item, name, UNSET))
+            text = self._held(item, name)
         source = linecache.getline(where.filename, where.line).strip()
         step = Step(
             me.index, me.name, where.what, where.filename, where.line, source, "", text, False, 0,
@@ -183,7 +192,7 @@ class StepLog:
             return
         step, item, name, before = self._pending
         self._pending = None
-        after = self._text(getattr(item, name) if name else item)
+        after = self._held(item, name) if name else self._text(item)
         step.value = before if after == before else f"{before} → {after}"
 
     def finish(self) -> None:
@@ -265,30 +274,99 @@ class StepLog:
             frame = frame.f_back
         return None
 
+    def _held(self, item: Any, name: str) -> str:
+        """What an attribute is; nothing where only the program's code can tell."""
+        value = peeked(item, name)
+        return "" if value is COMPUTED else self._text(value)
+
+    def _change(self, item: Any, name: str, new: Any) -> str:
+        before = self._held(item, name)
+        return f"{before} → {self._text(new)}" if before else f"→ {self._text(new)}"
+
     def _text(self, value: Any) -> str:
-        """A value, short, and without the addresses that differ from run to run."""
+        """A value, short, and without the addresses that differ from run to run. No code of the program runs for it."""
+        kind = type(value)
+        base = next((base for base in _mro(kind) if base in _SHOWN), None)
         if value is UNSET:
             return "(unset)"
-        if type(value) is int and value == MAX_DEMAND:
+        if kind is int and value == MAX_DEMAND:
             return "MAX_DEMAND"
-        if isinstance(value, bool | int | float | str | bytes | type(None)):
-            text = repr(value)
-        elif isinstance(value, list | tuple | set | frozenset | deque):
-            text = f"{type(value).__name__} of {len(value)}" if len(value) > 5 else self._items(value)
-        elif isinstance(value, dict):
-            text = f"dict of {len(value)}"
-        elif isinstance(value, atomics.AtomicReference):
-            text = self._text(value._value)
-        elif isinstance(value, BaseException):
-            text = f"{type(value).__name__}: {value}"
-        elif callable(value):
-            text = getattr(value, "__qualname__", type(value).__name__).rpartition(".")[2]
+        if base in _PRINTED:
+            text = base.__repr__(value)
+        elif base in _HOLDING:
+            length = base.__len__(value)
+            text = f"{_name(base)} of {length}" if length > 5 or base is dict else self._items(base, value)
+        elif base is atomics.AtomicReference:
+            text = self._text(object.__getattribute__(value, "_value"))
+        elif base is BaseException:
+            inside = BaseException.args.__get__(value)  # type: ignore[attr-defined]
+            said = ", ".join(item if type(item) is str else self._text(item) for item in inside)
+            text = f"{_name(kind)}: {said}"
+        elif base is MethodType:
+            text = self._text(value.__func__)
+        elif base is type:
+            text = _name(value)
+        elif base is not None:
+            text = str(value.__qualname__).rpartition(".")[2]
         else:
-            name = type(value).__name__
+            name = _name(kind)
             known = self._numbers.setdefault(name, {})
             text = f"{name}#{known.setdefault(self._number(value), len(known) + 1)}"
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
-    def _items(self, value: Any) -> str:
-        inside = ", ".join(map(self._text, value))
-        return f"[{inside}]" if isinstance(value, list | deque) else f"({inside})"
+    def _items(self, base: Any, value: Any) -> str:
+        inside = ", ".join(map(self._text, base.__iter__(value)))
+        return f"[{inside}]" if base in (list, deque) else f"({inside})"
+
+
+# -- looking without running anything --------------------------------------------------------------------------
+
+COMPUTED: Final = object()
+"""What an attribute is of which only its own code can tell: a property, a descriptor, `__getattr__`."""
+
+_PRINTED: Final = (bool, int, float, str, bytes, type(None))
+_HOLDING: Final = (list, tuple, set, frozenset, deque, dict)
+_FUNCTIONS: Final = (FunctionType, BuiltinMethodType)
+_SHOWN: Final = frozenset({*_PRINTED, *_HOLDING, *_FUNCTIONS, MethodType, type, BaseException, atomics.AtomicReference})
+_mro: Final = type.__dict__["__mro__"].__get__
+_name: Final = type.__dict__["__name__"].__get__
+_dict_of: Final = type.__dict__["__dict__"].__get__
+
+
+def peeked(item: Any, name: str) -> Any:
+    """The value of an attribute where it lies; `UNSET` where there is none, `COMPUTED` where code would have to run."""
+    kind = type(item)
+    of_class = _found(kind, name)
+    if type(of_class) is MemberDescriptorType:
+        try:
+            return of_class.__get__(item)
+        except AttributeError:
+            return UNSET
+    if of_class is not UNSET and _found(type(of_class), "__set__") is not UNSET:
+        return COMPUTED
+    if issubclass(kind, type):
+        held = _found(item, name)
+    elif issubclass(kind, ModuleType):
+        held = ModuleType.__getattribute__(item, "__dict__").get(name, UNSET)
+    else:
+        held = _instance(item, kind).get(name, UNSET)
+    if held is UNSET:
+        held = of_class
+    if held is not UNSET and held is of_class and _found(type(held), "__get__") is not UNSET:
+        return held if type(held) in _FUNCTIONS else COMPUTED
+    if held is UNSET and _found(kind, "__getattr__") is not UNSET:
+        return COMPUTED
+    return held
+
+
+def _found(cls: type, name: str) -> Any:
+    return next((_dict_of(base)[name] for base in _mro(cls) if name in _dict_of(base)), UNSET)
+
+
+def _instance(item: Any, kind: type) -> dict[str, Any]:
+    """The attributes that an object has of its own."""
+    place = next((_dict_of(base)["__dict__"] for base in _mro(kind)[:-1] if "__dict__" in _dict_of(base)), None)
+    if type(place) is not GetSetDescriptorType:
+        return {}
+    found = place.__get__(item)
+    return found if type(found) is dict else {}
