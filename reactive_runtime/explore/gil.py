@@ -66,22 +66,37 @@ def _looks_up(one: Site, other: Site, code_of: Callable[[Site], CodeType | None]
     code = code_of(one)
     if code is None or code is not code_of(other):
         return True  # from one function to another
-    first, last = _offset(code, one), _offset(code, other)
+    if _by_call(done):
+        return True  # when it has been called
+    first, last = _offset(code, one, at_call=False), _offset(code, other, at_call=_by_call(coming))
     if first is None or last is None or last <= first:
         return True  # round a loop
     between = (instruction for instruction in dis.get_instructions(code) if first < instruction.offset < last)
     return any(item.opname.startswith(_LOOKS) for item in between)
 
 
-def _offset(code: CodeType, site: Site) -> int | None:
-    """Where the access is in the code: the last instruction of its expression."""
+def _by_call(step: Step) -> bool:
+    """Whether the access was made by a call: of a method of a container, or of a function that was handed one."""
+    site = SITES[step.site]
+    if site.what.startswith(("call ", "next of ")):
+        return True
+    return site.called is not None and step.location is not None and step.location[1] in ("", "next")
+
+
+def _offset(code: CodeType, site: Site, *, at_call: bool) -> int | None:
+    """Where the access is in the code: the last instruction of its expression, or the call that it is a part of."""
     stores = site.what.startswith(("store", "delete"))
     found = None
     for instruction in dis.get_instructions(code):
         place = instruction.positions
-        if place is None or (place.lineno, place.col_offset) != (site.line, site.column):
+        if place is None:
             continue
-        if instruction.opname.startswith(("STORE_", "DELETE_")) == stores:
+        if at_call:
+            if instruction.opname.startswith("CALL") and (place.end_lineno, place.end_col_offset) == site.called:
+                return instruction.offset
+            continue
+        here = (place.lineno, place.col_offset) == (site.line, site.column)
+        if here and instruction.opname.startswith(("STORE_", "DELETE_")) == stores:
             found = instruction.offset
             if not stores:
                 break

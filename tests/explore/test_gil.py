@@ -46,9 +46,53 @@ class _LoopBetween(_CallBetween):
     actor_b = actor_a
 
 
+class _Table(_CallBetween):
+    def __init__(self) -> None:
+        self.table: dict[str, int] = {}
+
+    def actor_a(self) -> None:
+        get, put = self.table.get, self.table.__setitem__
+        put("k", get("k", 0) + 1)
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert self.table["k"] == 2
+
+
+class _Update(_Table):
+    def actor_a(self) -> None:
+        self.table.update(k=self.table.get("k", 0) + 1)
+
+    actor_b = actor_a
+
+
+class _Item(_Table):
+    def __init__(self) -> None:
+        self.table = {"k": 0}
+
+    def actor_a(self) -> None:
+        self.table["k"] = self.table["k"] + 1
+
+    actor_b = actor_a
+
+
+class _CallAfter(_CallBetween):
+    def actor_a(self) -> None:
+        convert = int
+        self.count = self.count + 1
+        convert(1)
+
+    actor_b = actor_a
+
+
 @pytest.mark.parametrize(
     ("program", "possible"),
     [
+        (_Table, True),
+        (_Update, True),
+        (_Item, False),
+        (_CallAfter, False),
         (Counter, False),
         (_NoCallBetween, False),
         (_CallBetween, True),
