@@ -123,7 +123,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             continue
         seen.add(id(item))
         if isinstance(item, FunctionType):
-            if item.__module__ in modules and not item.__code__.co_qualname.startswith("__create_fn__"):
+            if _is_within(item.__module__, modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
                 found.append(item)
             stack.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
             stack.extend(item.__dict__.values())
@@ -132,7 +132,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             if item.__name__ in modules:
                 stack.extend(vars(item).values())
         elif isinstance(item, type):
-            if item.__module__ in modules:
+            if item.__flags__ & _HEAP and _is_within(item.__module__, modules):
                 stack.extend(vars(item).values())
                 stack.extend(item.__mro__[1:-1])
         elif isinstance(item, staticmethod | classmethod | MethodType):
@@ -150,6 +150,15 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
     return found
 
 
+_HEAP: Final = 1 << 9
+"""Of a class that was made by a statement."""
+
+
+def _is_within(module: object, modules: frozenset[str]) -> bool:
+    """Whether it is one of those, or none: `exec` makes functions and classes that say they are builtins."""
+    return module in modules or module is None or module == "builtins"
+
+
 def _filled(cell: Any) -> bool:
     try:
         cell.cell_contents  # noqa: B018
@@ -163,22 +172,25 @@ class CodePatcher:
 
     def __init__(self, functions: Iterable[FunctionType], hooks: dict[str, Any]) -> None:
         self._hooks = {hook_name(name): hook for name, hook in hooks.items()}
-        self.unreadable: set[str] = set()
-        """Files without a source, or with one that is no Python."""
+        self.hidden: list[FunctionType] = []
+        """Functions without a source, or with one that is not theirs."""
+        unreadable: set[str] = set()
         self._pairs: list[tuple[FunctionType, CodeType, CodeType]] = []
         self._plain: dict[str, list[CodeType]] = {}
         files: dict[str, _File] = {}
         for function in functions:
             code = function.__code__
             name = code.co_filename
-            if name not in files and name not in self.unreadable:
+            if name not in files and name not in unreadable:
                 try:
                     files[name] = _file(name, source_of(name))
                 except (SyntaxError, OSError):
-                    self.unreadable.add(name)
+                    unreadable.add(name)
             new = files[name].table.get(_key(code)) if name in files else None
             if new is not None and new.co_freevars == code.co_freevars:
                 self._pairs.append((function, code, new))
+            else:
+                self.hidden.append(function)
 
     def code_of(self, site: Site) -> CodeType | None:
         """The code, as it was, of the function that the site stands in."""

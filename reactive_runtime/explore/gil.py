@@ -52,33 +52,39 @@ def _after(steps: Sequence[Step], step: Step) -> Sequence[Step]:
 
 def lets_in(done: int, coming: int, code_of: Callable[[Site], CodeType | None]) -> bool:
     """Whether the interpreter looks up between two accesses of one thread, by their sites."""
-    return _looks_up(SITES[done], SITES[coming], code_of)
+    one, other = SITES[done], SITES[coming]
+    return _looks_up(one, other, code_of, called=_is_call(one), calls=_is_call(other))
 
 
 def _lets_in(done: Step, coming: Step, code_of: Callable[[Site], CodeType | None]) -> bool:
     """Whether the interpreter looks up between two steps of one thread."""
     if done.site < 0 or coming.site < 0:
         return True  # a primitive is a call, and a thread begins by entering a function
-    return lets_in(done.site, coming.site, code_of)
+    return _looks_up(SITES[done.site], SITES[coming.site], code_of, called=_by_call(done), calls=_by_call(coming))
 
 
-def _looks_up(one: Site, other: Site, code_of: Callable[[Site], CodeType | None]) -> bool:
+def _looks_up(one: Site, other: Site, code_of: Callable[[Site], CodeType | None], *, called: bool, calls: bool) -> bool:
+    """Whether it does between two accesses; `called`, `calls`: whether the one, the other is made by a call."""
     code = code_of(one)
     if code is None or code is not code_of(other):
         return True  # from one function to another
-    if _by_call(done):
-        return True  # when it has been called
-    first, last = _offset(code, one, at_call=False), _offset(code, other, at_call=_by_call(coming))
+    if called:
+        return True
+    first, last = _offset(code, one, at_call=False), _offset(code, other, at_call=calls)
     if first is None or last is None or last <= first:
         return True  # round a loop
     between = (instruction for instruction in dis.get_instructions(code) if first < instruction.offset < last)
     return any(item.opname.startswith(_LOOKS) for item in between)
 
 
+def _is_call(site: Site) -> bool:
+    return site.what.startswith(("call ", "next of "))
+
+
 def _by_call(step: Step) -> bool:
     """Whether the access was made by a call: of a method of a container, or of a function that was handed one."""
     site = SITES[step.site]
-    if site.what.startswith(("call ", "next of ")):
+    if _is_call(site):
         return True
     return site.called is not None and step.location is not None and step.location[1] in ("", "next")
 

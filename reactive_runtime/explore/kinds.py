@@ -117,8 +117,7 @@ _mro: Final = type.__dict__["__mro__"].__get__
 class Kinds:
     """The kinds of the types that one exploration has met."""
 
-    def __init__(self, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-        self._files = frozenset(files)
+    def __init__(self, modules: Iterable[str] = ()) -> None:
         self._modules = frozenset(modules)
         self._kinds: dict[type, int] = {}
         self.plain: set[type] = {kind for kind, what in _STATIC.items() if what == PLAIN}
@@ -147,8 +146,6 @@ class Kinds:
             return PLAIN
         names = type.__dict__["__dict__"].__get__(base)
         functions = [value for value in names.values() if type(value) is FunctionType]
-        if any(value.__code__.co_filename in self._files for value in functions):
-            return PLAIN
         top = module.partition(".")[0]
         if top in _OUTSIDE_MODULES:
             return OUTSIDE
@@ -166,7 +163,7 @@ class Kinds:
     def shows(self, function: Any) -> bool:
         """Whether a function shows what it does: its code is rewritten."""
         return type(function) is FunctionType and (
-            function.__code__.co_filename in self._files or function.__module__ in self._modules
+            function.__module__ in self._modules or function.__module__ in (None, "builtins")
         )
 
     def known(self, function: Any) -> bool:

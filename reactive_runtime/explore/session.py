@@ -110,15 +110,19 @@ class Session:
 
     def __enter__(self) -> Session:
         self._open()
-        before = self._names
+        parts: Sequence[Any] = ()
+        further = False
         try:
             if self.points != "sync" and (parts := self._parts()):
-                self._look_into(parts)
+                known = {module.__name__ for module in self.modules} | self._names
+                found = modules_of([*self._program.roots(), *parts])
+                further = any(module.__name__ not in known for module in found)
         except BaseException:
             self._close()
             raise
-        if self._names != before:  # its set-up makes objects of classes that it does not name
+        if further:  # its set-up makes objects of classes that it does not name
             self._close()
+            self._look_into(parts)
             self._open()
         return self
 
@@ -158,17 +162,13 @@ class Session:
             self.watcher = Watcher(scheduler, self._files, self._names)
             if self.points == "shared":
                 self._code_patcher = exchanged = code_patcher.CodePatcher(self._functions, self.watcher.hooks())
-                if exchanged.unreadable:
-                    names = ", ".join(sorted(exchanged.unreadable))
-                    self.notes.append(f"no source of {names}: instructions are points there")
-                    hidden = [
-                        function
-                        for function in self._functions
-                        if function.__code__.co_filename in exchanged.unreadable
-                    ]
-                    scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), hidden, "opcode"))
+                if exchanged.hidden:
+                    names = ", ".join(sorted({function.__code__.co_filename for function in exchanged.hidden}))
+                    note = f"no source of {names}: instructions are points there"
+                    self.notes.extend([] if note in self.notes else [note])
+                    scheduler.tracer = stack.enter_context(tracing.Tracer(scheduler, (), exchanged.hidden, "opcode"))
                 stack.enter_context(exchanged)
-                scheduler.hooked = self._files - exchanged.unreadable
+                scheduler.hooked = self._files - {function.__code__.co_filename for function in exchanged.hidden}
                 self.watcher.prepare()
                 compiled, fuse.compiled = fuse.compiled, rewriting.compiled
                 stack.callback(setattr, fuse, "compiled", compiled)

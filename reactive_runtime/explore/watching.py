@@ -81,7 +81,7 @@ class Watcher:
     def __init__(self, scheduler: Scheduler, files: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
         self._scheduler = scheduler
         self._files = frozenset(files)
-        self._kinds = Kinds(self._files, modules)
+        self._kinds = Kinds(modules)
         self.racing: bytearray = bytearray(len(SITES) + 1024)
         """Which sites are points."""
         self.found: int = 0

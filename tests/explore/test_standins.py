@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import queue
 import threading
@@ -604,3 +605,26 @@ def test_a_program_without_a_source_has_points_at_its_instructions() -> None:
     assert "no source of <string>" in result.notes[0]
     assert result.failure is not None
     assert "STORE_ATTR" in result.failure.diagram()
+
+
+@pytest.mark.parametrize("namespace", [{"__name__": __name__}, {}], ids=["of a module", "of none"])
+@pytest.mark.parametrize(
+    "other", ["", "class Counter:\n    pass\n", "not Python\n"], ids=["none", "another", "no Python"]
+)
+def test_a_source_that_is_not_the_programs_is_none(
+    other: str, namespace: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 3.13 on `python -c` and others leave a source under the name that all programs without a file have."""
+    monkeypatch.setitem(linecache.cache, "<string>", (len(other), None, other.splitlines(keepends=True), "<string>"))
+    scope = dict(namespace)
+    exec(
+        "class Counter:\n"
+        "    def __init__(self): self.count = 0\n"
+        "    def actor_a(self): self.count += 1\n"
+        "    def actor_b(self): self.count += 1\n"
+        "    def at_end(self): assert self.count == 2\n",
+        scope,
+    )
+    result = explore(scope["Counter"])
+    assert not result.holds
+    assert result.notes == ["no source of <string>: instructions are points there"]

@@ -258,7 +258,7 @@ def test_a_change_between_two_looks_is_found_or_named(container: str, tmp_path: 
     silent = []
     for number, (name, source) in enumerate(PROGRAMS.items()):
         if name.startswith(f"{container}:"):
-            result = explore(_made(tmp_path / f"made_{number}.py", source), shrink=False)
+            result = explore(_made(tmp_path / f"made_{number}.py", source), schedules=200, shrink=False)
             if result.failure is None and not (result.not_looked_into and result.verdict.kind == "incomplete"):
                 silent.append(f"{name}: {result.verdict}")
     assert not silent, "\n".join(silent)
