@@ -4,7 +4,8 @@ The test's function starts threads, or submits to pools; every schedule runs it 
 fixtures gave it is the same each time: make what threads share inside of the test. A schedule that fails is written to
 `__schedules__/` beside the test, and tried first the next time; when the test holds, it is taken away.
 
-The other hooks refuse what a verification of the kit can't be combined with, where pytest would run no check of it.
+Where the marker could do nothing, it is refused. The other hooks refuse what a verification of the kit can't be
+combined with, where pytest would run no check of it.
 
 pytest imports this module in every run where reactive_runtime is installed. So it is no part of the package, whose
 import would come with it, and imports the explorer when the first marked test runs.
@@ -12,12 +13,19 @@ import would come with it, and imports the explorer when the first marked test r
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any
 
 import pytest
 
-__all__ = ["pytest_configure", "pytest_generate_tests", "pytest_pycollect_makeitem", "pytest_pyfunc_call"]
+__all__ = [
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_pycollect_makeitem",
+    "pytest_pyfunc_call",
+    "pytest_runtest_setup",
+]
 
 KIT = "reactive_runtime.tck.verification"
 """Not imported here: where no test module has imported it, there is no verification."""
@@ -81,6 +89,28 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     explore_test(pyfuncitem, marker)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse the marker where what runs the test is not a call of its function."""
+    if item.get_closest_marker("explore") is None:
+        return
+    function = getattr(item, "function", None)
+    unittest: Any = sys.modules.get("unittest")
+    cls = getattr(item, "cls", None)
+    if unittest is not None and isinstance(cls, type) and issubclass(cls, unittest.TestCase):
+        why = "is a method of a unittest.TestCase, which calls it in its own way: make it a function, or a method of a"
+        why += " class without a base"
+    elif inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        why = "is a coroutine function, and the explorer orders threads: make it a function that starts threads"
+    elif inspect.isgeneratorfunction(function):
+        why = "is a generator function, and nothing goes through it: make it a function that starts threads"
+    elif not isinstance(item, pytest.Function):
+        why = "is no test function: the explorer runs functions"
+    else:
+        return
+    pytest.fail(f"{item.nodeid} has the marker explore, and {why}; or take the marker away", pytrace=False)
 
 
 def _is_check(function: object) -> bool:

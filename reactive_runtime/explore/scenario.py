@@ -13,6 +13,8 @@ or a `Scenario`, where it is put together; or a function without arguments, whic
 
 from __future__ import annotations
 
+import difflib
+import dis
 import functools
 import gc
 import inspect
@@ -21,13 +23,21 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
 from reactive_runtime.explore.observations import Expectation, check_outcomes
 
-__all__ = ["Scenario", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
+__all__ = ["Scenario", "checks_nothing", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
 
 S = TypeVar("S")
 
@@ -46,13 +56,27 @@ _OWN: Final = "reactive_runtime"
 _LEAVES: Final = frozenset({int, str, bytes, float, bool, complex, type(None), type(Ellipsis), range, CodeType})
 
 
+UNRUN: Final = "a coroutine or a generator, of which nothing has run: the explorer orders threads"
+
+
+def is_unrun(result: object) -> bool:
+    """Whether it is what a function returns of which nothing has run. It is closed then."""
+    kind = type(result)
+    if kind in (CoroutineType, GeneratorType):
+        result.close()  # type: ignore[attr-defined]
+    return kind in (CoroutineType, GeneratorType, AsyncGeneratorType)
+
+
 def nothing(*_: object) -> None:
     """The invariant that always holds."""
 
 
 def judge(invariant: Callable[[S], object], state: S) -> None:
     """Raise what `invariant` raises, and AssertionError where it returns False."""
-    if invariant(state) is False:
+    result = invariant(state)
+    if is_unrun(result):
+        raise ScenarioError(f"{getattr(invariant, '__qualname__', 'the invariant')} returned {UNRUN}")
+    if result is False:
         raise AssertionError(f"{getattr(invariant, '__qualname__', 'the invariant')} does not hold")
 
 
@@ -131,9 +155,8 @@ def scenario_of(item: Any) -> Scenario[Any]:
         scenario: Scenario[Any] = item
     elif inspect.isclass(item):
         scenario = _of_class(item)
-    elif inspect.iscoroutinefunction(item):
-        raise ScenarioError(f"{item.__qualname__} is a coroutine function: the explorer orders threads, not coroutines")
     elif callable(item):
+        _refuse_unrun(getattr(item, "__qualname__", type(item).__name__), item)
         name = getattr(item, "__qualname__", type(item).__name__)
         scenario = Scenario(lambda: None, {"main": [lambda _: item()]}, name=name, parts=[item])
     else:
@@ -141,20 +164,35 @@ def scenario_of(item: Any) -> Scenario[Any]:
     if scenario.outcomes is not None and scenario.outcome is None:
         raise ScenarioError(f"{scenario.name} has `outcomes`, and no `outcome` that returns one of them")
     check_outcomes(scenario.outcomes)
+    if not any(scenario.actors.values()):
+        raise ScenarioError(f"{scenario.name} has no actors: nothing would run")
     for name, calls in scenario.actors.items():
         for call in calls:
-            if inspect.iscoroutinefunction(call):
-                raise ScenarioError(
-                    f"actor {name} of {scenario.name} is a coroutine function: the explorer orders threads,"
-                    " not coroutines"
-                )
+            _refuse_unrun(f"actor {name} of {scenario.name}", call)
+    for name in ("setup", "at_end", "at_each_step", "tear_down", "outcome"):
+        _refuse_unrun(f"{name} of {scenario.name}", getattr(scenario, name))
     return scenario
+
+
+def _refuse_unrun(name: str, function: Any) -> None:
+    """Refuse a function whose call runs nothing of it."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    for called in (function, inspect.getattr_static(type(function), "__call__", None)):
+        if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
+            raise ScenarioError(f"{name} is a coroutine function: the explorer orders threads, not coroutines")
+        if inspect.isgeneratorfunction(called):
+            raise ScenarioError(
+                f"{name} is a generator function: a call of it runs nothing; leave out `yield`, or go through it in a"
+                " function of its own"
+            )
 
 
 def _of_class(cls: type[Any]) -> Scenario[Any]:
     names = [name for base in reversed(cls.__mro__) for name in vars(base) if name.startswith(ACTOR) and name != ACTOR]
     if not names:
         raise ScenarioError(f"{cls.__qualname__} has no actors: name the methods that threads shall run {ACTOR}…")
+    _check_names(cls)
     return Scenario(
         cls,
         {name.removeprefix(ACTOR): [getattr(cls, name)] for name in dict.fromkeys(names)},
@@ -166,6 +204,41 @@ def _of_class(cls: type[Any]) -> Scenario[Any]:
         name=cls.__qualname__,
         rule=getattr(cls, "rule", None),
         parts=[cls],
+    )
+
+
+_KNOWN: Final = ("at_end", "at_each_step", "tear_down", "outcome", "outcomes", "rule")
+
+
+def _check_names(cls: type[Any]) -> None:
+    """Refuse a method whose name is nearly one that is called, where that one is missing."""
+    own = [name for base in cls.__mro__[:-1] for name in vars(base) if not name.startswith(("_", ACTOR))]
+    missing = [name for name in _KNOWN if name not in own]
+    plain = {name.replace("_", ""): name for name in missing}
+    for name in own:
+        if name in _KNOWN:
+            continue
+        if name.lower().startswith("actor") and callable(getattr(cls, name)):
+            raise ScenarioError(f"{cls.__qualname__} has `{name}`, which no thread runs: is it to be `{ACTOR}…`?")
+        near = difflib.get_close_matches(name.lower().replace("_", ""), plain, n=1, cutoff=0.8)
+        if near and callable(getattr(cls, name)) is (plain[near[0]] not in ("outcomes", "rule")):
+            raise ScenarioError(
+                f"{cls.__qualname__} has `{name}`, which is never called: is it to be `{plain[near[0]]}`? If not, give"
+                " it another name"
+            )
+
+
+def checks_nothing(scenario: Scenario[Any]) -> bool:
+    """Whether a scenario has no invariant and no outcome, and none of its own functions asserts or raises anything."""
+    if scenario.at_end is not nothing or scenario.at_each_step is not None or scenario.outcome is not None:
+        return False
+    functions = [_plain(root) for root in scenario.roots()]
+    functions += [value for item in functions if isinstance(item, type) for value in vars(item).values()]
+    codes = [code for item in functions if isinstance(item, FunctionType) for code in _codes(item.__code__)]
+    return not any(
+        item.opname == "RAISE_VARARGS" or item.argval in ("sometimes", "unreachable", "reachable")
+        for code in codes
+        for item in dis.get_instructions(code)
     )
 
 

@@ -21,7 +21,15 @@ from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
 from reactive_runtime.explore.observations import Observations, expectation, expected_in, observing
 from reactive_runtime.explore.patching import installed
-from reactive_runtime.explore.scenario import Scenario, judge, modules_of, parts_of_state
+from reactive_runtime.explore.scenario import (
+    UNRUN,
+    Scenario,
+    checks_nothing,
+    is_unrun,
+    judge,
+    modules_of,
+    parts_of_state,
+)
 from reactive_runtime.explore.scheduler import Scheduler, UnderAGil
 from reactive_runtime.explore.step_log import Step, StepLog
 from reactive_runtime.explore.strategies import Replayed, Strategy
@@ -80,6 +88,8 @@ class Session:
         self.points = points
         self.limit = limit
         self.notes: list[str] = []
+        if checks_nothing(program):
+            self.notes.append("nothing is asserted: a schedule fails only where a thread raises, or none can go on")
         self.accesses: list[tuple[int, bool, int]] = []
         """Of the run that was shown last: which thread, whether it was a point, and the site."""
         self.observations = Observations(expected_in(program.roots()))
@@ -377,9 +387,8 @@ class _Actor:
     def __call__(self) -> None:
         for call in self._calls:
             result = call(self._state)
-            if hasattr(result, "__await__"):
-                result.close()
-                raise ExploreError("it returned a coroutine: the explorer orders threads, not coroutines")
+            if is_unrun(result):
+                raise ExploreError(f"it returned {UNRUN}")
 
 
 def _watched(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -317,8 +318,74 @@ def test_coroutines_are_refused() -> None:
         explore(main)
     with pytest.raises(ScenarioError, match=r"actor c of .* is a coroutine function"):
         explore(Coroutine)
-    with pytest.raises(ExploreError, match="returned a coroutine"):
+    with pytest.raises(ExploreError, match="returned a coroutine or a generator"):
         explore(Scenario(int, {"a": [lambda _: main()]}))
+
+
+def test_generators_are_refused() -> None:
+    def numbers(*_: Any) -> Iterator[int]:
+        yield 1
+
+    async def many(*_: Any) -> Any:
+        yield 1
+
+    class Generator(Quiet):
+        def actor_c(self) -> Iterator[int]:
+            yield 1
+
+    class AtEnd(Quiet):
+        def at_end(self) -> Iterator[int]:
+            yield 1
+
+    class Called:
+        def __call__(self, *_: Any) -> Iterator[int]:
+            yield 1
+
+    refused = {"numbers": numbers, "actor c of .*": Generator, "at_end of .*": AtEnd, "Called": Called()}
+    for what, item in refused.items():
+        with pytest.raises(ScenarioError, match=f"{what} is a generator function"):
+            explore(item)
+    with pytest.raises(ScenarioError, match="is a coroutine function"):
+        explore(many)
+    with pytest.raises(ScenarioError, match=r"actor a of .* is a generator function"):
+        explore(Scenario(int, {"a": [functools.partial(numbers, 1)]}))
+    with pytest.raises(ExploreError, match="returned a coroutine or a generator"):
+        explore(Scenario(int, {"a": [lambda _: numbers()]}))
+    with pytest.raises(ScenarioError, match="returned a coroutine or a generator"):
+        explore(Scenario(int, {"a": [lambda _: None]}, at_end=lambda _: numbers()))
+
+
+@pytest.mark.parametrize(
+    "name", ["at_ends", "atend", "at_End", "AtEnd", "at_each_steps", "teardown", "tearDown", "outcom"]
+)
+def test_a_misspelt_name_is_told_so(name: str) -> None:
+    cls = type("Misspelt", (Quiet,), {name: lambda self: None})
+    with pytest.raises(ScenarioError, match=f"Misspelt has `{name}`, which is never called: is it to be `"):
+        explore(cls)
+
+
+@pytest.mark.parametrize("name", ["actor", "actorb", "Actor_b"])
+def test_an_actor_that_no_thread_would_run_is_told_so(name: str) -> None:
+    with pytest.raises(ScenarioError, match=f"has `{name}`, which no thread runs"):
+        explore(type("Misspelt", (Quiet,), {name: lambda self: None}))
+
+
+def test_a_name_that_is_near_one_that_is_there_is_left_alone() -> None:
+    explore(type("Both", (Quiet,), {"at_end": lambda self: None, "at_ends": lambda self: None}), schedules=1)
+
+
+def test_a_scenario_without_actors_is_told_so() -> None:
+    with pytest.raises(ScenarioError, match="has no actors"):
+        explore(Scenario(int, {}))
+
+
+def test_a_scenario_that_asserts_nothing_says_so() -> None:
+    class Asserting(Quiet):
+        def actor_c(self) -> None:
+            assert type(self) is Asserting
+
+    assert any("nothing is asserted" in note for note in explore(Quiet, schedules=1).notes)
+    assert explore(Asserting, schedules=1).notes == []
 
 
 def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:

@@ -160,3 +160,37 @@ def test_a_marked_test_has_its_fixtures_and_may_be_skipped(pytester: pytest.Pyte
     outcome = pytester.runpytest_subprocess()
     outcome.assert_outcomes(passed=2, skipped=1, failed=1)
     outcome.stdout.fnmatch_lines(["*the marker explore takes keywords only*"])
+
+
+UNRUN = """
+import unittest
+import pytest
+
+@pytest.mark.explore
+async def test_coroutine():
+    assert False
+
+class TestCase(unittest.TestCase):
+    @pytest.mark.explore
+    def test_method(self):
+        assert False
+
+@pytest.mark.explore
+class TestOfAClass:
+    async def test_coroutine(self):
+        assert False
+
+    def test_that_is_run(self):
+        pass
+"""
+
+
+def test_a_marker_that_could_do_nothing_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_unrun=UNRUN)
+    result = pytester.runpytest_subprocess()
+    told = result.stdout.str()
+    assert "test_unrun.py::test_coroutine has the marker explore, and is a coroutine function" in told
+    assert "TestCase::test_method has the marker explore, and is a method of a unittest.TestCase" in told
+    assert "TestOfAClass::test_coroutine has the marker explore, and is a coroutine function" in told
+    assert result.parseoutcomes()["passed"] == 1
+    assert sum(result.parseoutcomes().get(name, 0) for name in ("failed", "error", "errors")) == 3
