@@ -48,11 +48,13 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     failed = [result for result in results if result.failure is not None]
     if failed:
         return failed[0]
-    if any(result.verdict.kind == "exhausted" for result in results):
+    unseen = list(dict.fromkeys(call for result in results for call in result.not_looked_into))
+    if not unseen and any(result.verdict.kind == "exhausted" for result in results):
         return next(result for result in results if result.verdict.kind == "exhausted")
     schedules = sum(result.schedules for result in results)
     longest = max(result.seconds for result in results)
-    return replace(results[0], schedules=schedules, seconds=longest, verdict=Verdict("sampled", schedules))
+    verdict = Verdict("incomplete" if unseen else "sampled", schedules)
+    return replace(results[0], schedules=schedules, seconds=longest, verdict=verdict, not_looked_into=unseen)
 
 
 def _run(asked: Asked) -> Result:

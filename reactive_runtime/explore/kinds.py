@@ -179,7 +179,7 @@ class Kinds:
         return None
 
     def builds(self, cls: Any) -> bool:
-        """Whether making an object of that class is told by its own code, or looks into nothing."""
+        """Whether the class shows in its own code how an object of it is made, or making one looks into nothing."""
         module = _module_of(cls)
         if id(cls) in _MAKES_NOTHING_OF or issubclass(cls, BaseException) or self._is_trusted(module):
             return True

@@ -274,6 +274,7 @@ def _searched(
 
     began = _seconds()
     total = 0
+    unseen: dict[str, None] = {}
     failing: Any = None
     last: Result | None = None
     stopped: Exception | None = None
@@ -295,6 +296,7 @@ def _searched(
             return
         try:
             last = explored(drawn_program, False)[1]
+            unseen.update(dict.fromkeys(last.not_looked_into))
         except Exception as error:
             stopped = error
             return
@@ -316,7 +318,14 @@ def _searched(
         total += last.schedules
         if last.failure is None:
             raise ExploreError(f"{name} {NOT_THE_SAME}: it failed, and the second time nothing did")
-    return replace(last, scenario=name, schedules=total, seconds=_seconds() - began, verdict=Verdict("sampled", total))
+    return replace(
+        last,
+        scenario=name,
+        schedules=total,
+        seconds=_seconds() - began,
+        verdict=Verdict("incomplete" if unseen else "sampled", total),
+        not_looked_into=list(unseen),
+    )
 
 
 class _FoundError(Exception):

@@ -114,7 +114,8 @@ class Session:
         self.modules: list[ModuleType] = list(_watched(scenario, self._named))
         """What is looked into."""
         self._names = frozenset(item.__name__ for item in [*self.modules, *scenario])
-        functions = code_patcher.functions_in([*self.modules, *roots], self._names)
+        classes = [part for part in parts if isinstance(part, type)]  # a function is made anew in each run
+        functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
         self._files = frozenset(function.__code__.co_filename for function in self._functions) - {_NO_FILE}
 
@@ -145,9 +146,9 @@ class Session:
         scheduler.begin()
         executors.forget_shared_clock()
         try:
-            state = program.setup()
+            state = self._set_up(program)
             return parts_of_state(state)
-        except (Aborted, Exception):  # it is told of the first run
+        except Aborted:  # the first run says why
             return []
         finally:
             scheduler.end()

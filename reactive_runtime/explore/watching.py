@@ -209,7 +209,7 @@ class Watcher:
             return getattr(entry, name)
 
         def take(entry: Any, name: str, site: int) -> Any:
-            """An attribute that is kept, or handed on: a method of a container is then called where nobody sees."""
+            """An attribute that is kept, or handed on: a method of a container is then called where it is not seen."""
             kind = type(entry)
             if name in written and (kind in plain or kinds.of(kind) is PLAIN or kinds.method(kind, name) is None):
                 value = load(entry, name, site)
