@@ -141,6 +141,7 @@ class Session:
         """The classes and functions that the set-up makes a state of."""
         scheduler, program = self.scheduler, self._program
         state: Any = None
+        hook = threads.excepthook()
         scheduler.choose = lambda ready, me: ready[0]
         self.watcher.begin()
         scheduler.begin()
@@ -152,6 +153,7 @@ class Session:
             return []
         finally:
             scheduler.end()
+            threads.put_back(hook)
             if state is not None:
                 program.tear_down(state)
             self._watchdog.complain()
