@@ -8,7 +8,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -88,6 +88,10 @@ jvm-tools:
 # Fourteen lessons, each with a schedule that shows the hazard, found there and then.
 hazards: .venv/ready
 	$(BIN)/python -m examples.hazards
+
+# Races that the explorer found in packages of PyPI, which it installs into build/found.
+found: .venv/ready
+	$(BIN)/python -m examples.found $$($(BIN)/python -c "from examples.found import FINDS; print(*FINDS)")
 
 # The explorer on everything: searches go to their end, samples have 5,000 schedules.
 explore-nightly: .venv/ready

@@ -1,0 +1,67 @@
+"""Races that the explorer found in packages of PyPI, each as a short program that shows it.
+
+`python -m examples.found` lists them, `python -m examples.found pykka` installs that package into build/found, explores
+the program, and prints the schedule. The packages are good ones, whose authors thought of threads; that is why they are
+here. `promise` says what the package promises, `counted` whether what is shown is against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+__all__ = ["FINDS", "Find", "find"]
+
+FINDS = (
+    "boltons",
+    "circuitbreaker",
+    "limits",
+    "pybreaker",
+    "pykka",
+    "reactivex",
+    "token_bucket",
+    "tqdm",
+    "urllib3",
+    "zict",
+)
+"""The modules here, one for each find."""
+
+
+@dataclass(frozen=True)
+class Find:
+    """A race in a package.
+
+    Args:
+        package: What pip installs: `name==version`.
+        promise: What the package says of threads.
+        what: What happens, and why.
+        mended: How it could be mended.
+        program: A scenario for the explorer; it imports the package in its set-up.
+        message: What its failure says.
+        counted: Whether it is against the promise.
+        gil: Whether it can happen on an interpreter with a GIL.
+    """
+
+    package: str
+    promise: str
+    what: str
+    mended: str
+    program: Callable[[], Any]
+    message: str
+    counted: bool
+    gil: bool
+
+
+def find(name: str) -> Find:
+    """The find of that name.
+
+    Args:
+        name: One of `FINDS`.
+
+    Returns:
+        The find.
+    """
+    found: Find = import_module(f"{__name__}.{name}_race").FIND
+    return found

@@ -1,0 +1,48 @@
+"""Races found in packages of PyPI: each program fails under the explorer, as it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from examples.found import FINDS, find
+
+PROGRAM = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from examples.found import find
+from reactive_runtime.explore import explore, replay
+
+item = find(sys.argv[1])
+for seed in range(5):
+    failure = explore(item.program, seed=seed).failure
+    assert failure is not None, seed
+    assert failure.message == item.message, failure.message
+    assert failure.gil == item.gil, failure.gil
+again = replay(item.program, failure.token).failure
+assert again is not None and again.message == item.message
+"""
+
+BY_DAY = "token_bucket"  # the smallest
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == BY_DAY else pytest.mark.nightly) for name in FINDS]
+)
+def test_a_find_fails_with_each_seed_as_it_says(name: str, tmp_path: Path) -> None:
+    """The package is installed into a folder of its own; what this environment has is not touched."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]
+    subprocess.run([*pip, str(tmp_path), find(name).package], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", PROGRAM, name, str(tmp_path), "."], check=True, timeout=100)
+
+
+def test_each_module_is_listed_and_each_find_is_told_whole() -> None:
+    modules = {file.stem.removesuffix("_race") for file in Path("examples/found").glob("*_race.py")}
+    assert modules == set(FINDS)
+    for name in FINDS:
+        item = find(name)
+        assert item.package.count("==") == 1
+        assert all([item.promise, item.what, item.mended, item.message])
