@@ -37,7 +37,7 @@ FIND = Find(
     promise="thread-safe, as its list of features says.",
     what=(
         "`open` changes the state, and then the storage. The property `state` looks without the lock: in "
-        "between it takes the storage's word, and puts the breaker back, which is told to the listeners."
+        "between it takes the storage's word, and puts the breaker back, and the listeners are notified once more."
     ),
     mended="take the lock in the property, or change the storage first.",
     program=Opened,
