@@ -19,6 +19,7 @@ from reactive_runtime._core.flow_source import (
     flow_of,
     foreign,
 )
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
@@ -330,7 +331,7 @@ class Sources:
             `fromPublisher` of RxJava, `from` of Reactor.
         """
         if not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {type(publisher).__name__}")
+            raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {kind_of(publisher)}")
         return foreign(publisher)
 
     @staticmethod
@@ -614,7 +615,7 @@ class _Defer(Combinator):
         """Subscribe to what the function returns."""
         publisher = self.call(self.fn, *arguments)
         if not callable(getattr(publisher, "subscribe", None)):
-            kind = type(publisher).__name__
+            kind = kind_of(publisher)
             raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
         return self.inner(as_flow(self.title, "the result", publisher))
 

@@ -16,6 +16,7 @@ from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_executor, not_none
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import Unwinding, goes_up
+from reactive_runtime._core.naming import a_kind, kind_of
 from reactive_runtime._core.prefetch_queue import Upstream
 from reactive_runtime.executors import SerialExecutor
 from reactive_runtime.spec import MAX_DEMAND, Subscription
@@ -78,7 +79,7 @@ class BaseSubscriber(Generic[T]):
         Args:
             error: The publisher's error, or that of `started` or `received`.
         """
-        dropping.error_dropped(f"{type(self).__name__} has no `failed`", error)
+        dropping.error_dropped(f"{kind_of(self)} has no `failed`", error)
 
     def completed(self) -> None:
         """The end, by success; override it. By default it does nothing."""
@@ -225,7 +226,7 @@ class BaseSubscriber(Generic[T]):
         try:
             method(*arguments)
         except BaseException as error:
-            dropping.raised(f"{type(self).__name__} raised out of its last signal (2.13)", error)
+            dropping.raised(f"{a_kind(self)} raised out of its last signal (2.13)", error)
 
 
 class AsyncSubscriber(BaseSubscriber[T]):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import Combinator
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.step import Step
@@ -411,14 +412,14 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
     if isinstance(publisher, _flow_type[0]):
         return publisher
     if not callable(getattr(publisher, "subscribe", None)):
-        raise TypeError(f"{operator}: {argument} must be a publisher, not {type(publisher).__name__}")
+        raise TypeError(f"{operator}: {argument} must be a publisher, not {kind_of(publisher)}")
     return foreign(publisher)
 
 
 def foreign(publisher: Publisher[T]) -> Flow[T]:
     """The flow of any publisher."""
     beside = uses_of(publisher) if isinstance(publisher, _flow_type[0]) else ()
-    return flow_of(PublisherSource(f"from_publisher({type(publisher).__name__})", publisher, beside=beside))
+    return flow_of(PublisherSource(f"from_publisher({kind_of(publisher)})", publisher, beside=beside))
 
 
 def flow_of(flow_source: FlowSource[T], steps: Sequence[Step[Any, Any]] = ()) -> Flow[T]:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import not_none
@@ -189,6 +189,8 @@ class Reader(Pollable):
 
 class Multicaster:
     """Spreads elements, on any thread, to the readers that have entered."""
+
+    shown_as: Final = "shared source"
 
     def __init__(
         self,

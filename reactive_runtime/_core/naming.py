@@ -1,8 +1,35 @@
-"""What an executor is called in drawings and messages: by what its user gave it, not by its address."""
+"""What a subscriber, a publisher and an executor are called in drawings and messages: as their user knows them."""
 
 from __future__ import annotations
 
-__all__ = ["executor_name"]
+from typing import Final
+
+__all__ = ["a_kind", "executor_name", "kind_of"]
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+def kind_of(item: object) -> str:
+    """The name of its class. A private class of the package says in `shown_as` what its user passed, or called."""
+    kind = type(item)
+    if not _is_private(kind):
+        return kind.__name__
+    said: str | None = getattr(item, "shown_as", None)
+    if said is not None:
+        return said
+    ours = (base for base in kind.__mro__ if base.__module__.partition(".")[0] == _PACKAGE)
+    return next((base.__name__ for base in ours if not _is_private(base)), f"part of {_PACKAGE}")
+
+
+def a_kind(item: object) -> str:
+    """`kind_of`, as "a Signals" or "an Echo"."""
+    kind = kind_of(item)
+    return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
+
+
+def _is_private(kind: type) -> bool:
+    path = f"{kind.__module__}.{kind.__qualname__}".split(".")
+    return path[0] == _PACKAGE and any(part.startswith("_") for part in path)
 
 
 def executor_name(executor: object) -> str:

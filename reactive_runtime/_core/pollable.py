@@ -17,6 +17,7 @@ from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation, note_assembly
 from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.fuse import PENDING
+from reactive_runtime._core.naming import a_kind
 from reactive_runtime._core.ownership import owner_only
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
@@ -157,7 +158,7 @@ class IterablePollable(Pollable):
             iterator: Iterator[Any] = iter(iterable)
         except TypeError as error:
             what = "its __iter__ returns no iterator" if hasattr(iterable, "__iter__") else "it is not iterable"
-            raise TypeError(f"the source gave a {type(iterable).__name__}: {what} ({error})") from error
+            raise TypeError(f"the source gave {a_kind(iterable)}: {what} ({error})") from error
         self._iterator = iterator
         if self.synchronous() and iterator is not iterable:
             self._iterable = iterable
@@ -186,7 +187,7 @@ class IterablePollable(Pollable):
 
     def what(self) -> str:
         iterator = self._iterator
-        return "its source" if iterator is None else f"the source, a {type(iterator).__name__}"
+        return "its source" if iterator is None else f"the source, {a_kind(iterator)}"
 
     def still_to_come(self) -> int | None:
         iterator = self._iterator

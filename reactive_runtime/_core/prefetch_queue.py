@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 from weakref import ref
 
 from reactive_runtime._core import dropping, primitives, trampoline
@@ -32,6 +32,7 @@ from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, none_element
+from reactive_runtime._core.naming import a_kind, kind_of
 from reactive_runtime._core.ownership import with_lock
 from reactive_runtime._core.ready_queue import ReadyQueue
 from reactive_runtime.errors import ProtocolError, RejectedError
@@ -50,6 +51,8 @@ class Overflow:
 
 class PrefetchQueue(ReadyQueue):
     """Gives a drain what an upstream publisher signals."""
+
+    shown_as: Final = "subscriber of an operator"
 
     __slots__ = (
         "__weakref__",
@@ -139,7 +142,7 @@ class PrefetchQueue(ReadyQueue):
         with self._lock:
             subscribe = self._subscribe
         owner = getattr(subscribe, "__self__", None)
-        return "the publisher" if owner is None else f"the publisher, a {type(owner).__name__},"
+        return "the publisher" if owner is None else f"the publisher, {a_kind(owner)},"
 
     def reader(self) -> DrainContext:
         return self._drain
@@ -521,6 +524,11 @@ class Relayed:
 
     subscriber: Subscriber[Any]
     subscription: Subscription
+
+    @property
+    def shown_as(self) -> str:
+        """The subscriber is the user's."""
+        return kind_of(self.subscriber)
 
     @staticmethod
     def unwrapped(subscription: Subscription) -> Subscription:

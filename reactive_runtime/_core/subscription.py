@@ -25,6 +25,7 @@ from reactive_runtime._core.drain_context import WORK, DrainContext
 from reactive_runtime._core.exits import Unwinding, goes_up
 from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_element, pulled
+from reactive_runtime._core.naming import a_kind
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
@@ -351,7 +352,7 @@ class PulledSubscription(DrainContext):
             self._cancelled = self.stopped = True
         if goes_up(error):
             raise error
-        what = f"{type(self._subscriber).__name__} raised out of a signal, and is cancelled (2.13)"
+        what = f"{a_kind(self._subscriber)} raised out of a signal, and is cancelled (2.13)"
         dropping.error_dropped("a subscriber broke rule 2.13", _broke(what, error))
 
     def still_to_come(self) -> int | None:
@@ -407,7 +408,7 @@ class PulledSubscription(DrainContext):
             elif completed:
                 subscriber.on_complete()
         except BaseException as raised:
-            what = f"{type(subscriber).__name__} raised out of its last signal (2.13)"
+            what = f"{a_kind(subscriber)} raised out of its last signal (2.13)"
             dropping.raised("a subscriber broke rule 2.13", _broke(what, raised))
 
     def _close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
@@ -121,6 +121,8 @@ class Given(Combinator):
 
 class SourceEnd:
     """The source's drain has ended."""
+
+    shown_as: Final = "subscriber of an operator"
 
     def __init__(self, split: Split) -> None:
         self.split = split

@@ -17,6 +17,7 @@ from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable,
 from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime._operators._coroutines import Coroutines
@@ -351,7 +352,7 @@ class _OfPublishers(Bounded):
         if not callable(getattr(publisher, "subscribe", None)):
             raise self.fault(
                 TypeError(
-                    f"{self.title}: {describe(self.fn)} must return a publisher, not {type(publisher).__name__},"
+                    f"{self.title}: {describe(self.fn)} must return a publisher, not {kind_of(publisher)},"
                     f" for {shown(element)}"
                 )
             )

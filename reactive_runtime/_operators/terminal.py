@@ -19,7 +19,7 @@ from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.naming import a_kind, executor_name, kind_of
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waited_for import waited_for
@@ -101,7 +101,7 @@ class TerminalOperators(FlowBase[T_co]):
             if on_error is not None or on_complete is not None or demand != MAX_DEMAND:
                 raise TypeError(
                     "subscribe: on_error, on_complete and demand are for functions;"
-                    f" {type(on_next).__name__} is a Subscriber, which has its own signals, and asks for itself"
+                    f" {a_kind(on_next)} is a Subscriber, which has its own signals, and asks for itself"
                 )
             return Disposable(self._run(on_next))
         if not callable(on_next):
@@ -423,13 +423,14 @@ class Disposable:
 def _no_subscriber(item: object) -> TypeError:
     missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(item, name)]
     return TypeError(
-        f"subscribe: a Subscriber or a function is needed, not {type(item).__name__} (1.9);"
-        f" it has no {', '.join(missing)}"
+        f"subscribe: a Subscriber or a function is needed, not {kind_of(item)} (1.9); it has no {', '.join(missing)}"
     )
 
 
 class _Functions(Generic[T]):
     """A subscriber made of functions."""
+
+    shown_as: Final = "subscriber made of functions"
 
     __slots__ = ("_demand", "_on_complete", "_on_error", "_subscription", "on_checked_next")
 
@@ -473,6 +474,8 @@ class _Functions(Generic[T]):
 
 class _Last(Generic[T]):
     """Keeps the last element for a future."""
+
+    shown_as: Final = "sink"
 
     __slots__ = ("_element", "_subscription", "_wait", "future", "number")
 
@@ -690,6 +693,8 @@ class _Putting:
     idle ──an element──▶ putting ──▶ idle … ──end, error, cancel──▶ over (final). The thread that makes it over puts the
     end; a cancel while an element is being put leaves that to the thread that puts it.
     """
+
+    shown_as: Final = "subscriber of to_queue"
 
     __slots__ = ("_cancelled", "_end", "_lock", "_over", "_put", "_put_nowait", "_putting", "_subscription", "future")
 

@@ -36,7 +36,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import not_none
@@ -262,6 +262,8 @@ class _JavaSubscriber:
 class _Gone:
     """What hears of late signals in the place of a subscriber that is gone."""
 
+    shown_as: Final = "subscriber that is gone"
+
     def on_subscribe(self, subscription: Subscription, /) -> None:
         subscription.cancel()
 
@@ -349,6 +351,8 @@ class _View:
 class _PublisherView(_View):
     """A publisher of Java behind the Python interface."""
 
+    shown_as: ClassVar[str] = "publisher of Java"
+
     def __init__(self, publisher: Any, api: str) -> None:
         self._publisher = publisher
         self._api: Any = api
@@ -364,6 +368,8 @@ class _PublisherView(_View):
 
 class _SubscriberView(_View):
     """A subscriber of Java behind the Python interface."""
+
+    shown_as: ClassVar[str] = "subscriber of Java"
 
     is_foreign = True
     """It keeps an object that no collection of Python sees; a recorder in front of it asks."""
@@ -405,6 +411,8 @@ class _SubscriberView(_View):
 
 class _ProcessorView(_PublisherView, _SubscriberView):
     """A processor of Java behind the Python interface."""
+
+    shown_as: ClassVar[str] = "processor of Java"
 
     def __init__(self, processor: Any, api: str) -> None:
         _PublisherView.__init__(self, processor, api)

@@ -315,6 +315,8 @@ def _subscribe(publisher: Publisher[Any], targets: list[_Target]) -> None:
 class _Target:
     """A subscriber whose subscription is under load; its random numbers decide how it behaves itself."""
 
+    shown_as: Final = "subscriber of a scenario"
+
     __slots__ = (
         "__weakref__",
         "_asks",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import primitives
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, meeting, shown
 
@@ -126,6 +127,11 @@ class Probe(Generic[T]):
 
 class _Between(Generic[T]):
     """The subscriber that the publisher sees."""
+
+    @property
+    def shown_as(self) -> str:
+        """The subscriber is the user's."""
+        return kind_of(self._subscriber)
 
     def __init__(self, probe: Probe[T], subscriber: Subscriber[T]) -> None:
         self._probe = probe

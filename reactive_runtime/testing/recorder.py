@@ -47,6 +47,7 @@ from weakref import ref
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least
+from reactive_runtime._core.naming import kind_of
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
 from reactive_runtime.testing.protocol import meeting, shown
@@ -624,6 +625,11 @@ class _RecordedSubscriber(_Recorded, Generic[T]):
         self._over = False  # True from the first end or cancel on; two that come at once both write it
         self._ascending: bool = recorder.subscriptions[number].ascending
         self._links: list[_Link] = []  # to each subscription; each operation on it is atomic
+
+    @property
+    def shown_as(self) -> str:
+        """The subscriber is the user's."""
+        return kind_of(self._subscriber)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         # 2.13: a None is for the subscriber to answer.

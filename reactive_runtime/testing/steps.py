@@ -596,6 +596,8 @@ class _Run:
 class _Noting:
     """The subscriber, which notes each signal."""
 
+    shown_as: Final = "StepVerifier"
+
     def __init__(self, run: _Run) -> None:
         self._run = run
 
