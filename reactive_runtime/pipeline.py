@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import getattr_static
 from types import FunctionType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -19,19 +19,25 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 
+if TYPE_CHECKING:
+    from reactive_runtime._pipeline_operators import PipelineOperators as _Offered
+else:
+    _Offered = Generic  # at run time the operators are those of `Flow`
 
-class Pipeline(Generic[A, B]):
+
+class Pipeline(_Offered[A, B]):
     """Operators of `Flow`, by their names, to be applied later, any number of times: immutable, and can be pickled.
 
     Whatever `Flow` has as a method that makes a flow of a flow, this has. Arguments are kept as they are, so executors
     should be such as can be pickled (`picklable.Threads`, `picklable.Timers`) where the pipeline is to travel.
 
     Args:
-        *calls: For the operators, which add to it. A program makes an empty one: `Pipeline()`.
+        *calls: For the operators, which add to it. A program makes an empty one: `Pipeline[int, int]()`, whose
+            elements go in and come out as they are.
 
     Example:
         >>> from reactive_runtime import Flow
-        >>> odd = Pipeline[int, str]().filter(lambda n: n % 2).map(str)
+        >>> odd = Pipeline[int, int]().filter(lambda n: n % 2).map(str)
         >>> list(odd(Flow.range(6)))
         ['1', '3', '5']
         >>> odd
@@ -86,15 +92,17 @@ class Pipeline(Generic[A, B]):
             item = getattr(item, name)(*arguments, **named)
         return item  # type: ignore[no-any-return]
 
-    def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
-        if name.startswith("_") or not _is_operator(name):
-            raise AttributeError(f"Pipeline has no {name!r}, since Flow has no such operator")
+    if not TYPE_CHECKING:  # a type checker would take any name for an operator
 
-        def then(*arguments: Any, **named: Any) -> Pipeline[A, Any]:
-            return Pipeline(*self._calls, (name, arguments, named))
+        def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
+            if name.startswith("_") or not _is_operator(name):
+                raise AttributeError(f"Pipeline has no {name!r}, since Flow has no such operator")
 
-        then.__name__, then.__doc__ = name, getattr(Operators, name).__doc__
-        return then
+            def then(*arguments: Any, **named: Any) -> Pipeline[A, Any]:
+                return Pipeline(*self._calls, (name, arguments, named))
+
+            then.__name__, then.__doc__ = name, getattr(Operators, name).__doc__
+            return then
 
     def __repr__(self) -> str:
         return f"<Pipeline {' '.join(name for name, _, _ in self._calls)}>"

@@ -231,6 +231,10 @@ def spark(df: DataFrame, session: SparkSession) -> None:
     assert_type(Flow.from_stream(df, checkpoint="folder", mode="append", form="batches"), Flow[pyarrow.RecordBatch])
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])
+    assert_type(Pipeline[int, int]().filter(lambda n: n > 1).map(str).batch(2), Pipeline[int, list[str]])
+    assert_type(Pipeline[int, int]().flat_map(texts), Pipeline[int, Any])
+    assert_type(Pipeline[int, int]().concat_map(texts).take(1), Pipeline[int, str])
+    Pipeline[int, int]().mpa(str)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  # no such operator
 
     def odd_as_text(numbers: Flow[int]) -> Flow[str]:
         return numbers.filter(lambda n: n % 2).map(str)

@@ -277,7 +277,7 @@ def test_a_pipeline_does_the_same_to_a_flow_a_frame_and_a_stream(
 def test_a_pipeline_has_the_operators_of_flow_and_no_others() -> None:
     assert repr(Pipeline[int, int]().map(str).take(2)) == "<Pipeline map take>"
     with pytest.raises(AttributeError, match="Pipeline has no 'mpa', since Flow has no such operator"):
-        Pipeline[int, int]().mpa(str)
+        Pipeline[int, int]().mpa(str)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     for name in ("range", "just", "block", "subscribe", "explain", "to_future", "from_async"):
         assert not hasattr(Pipeline(), name)
     for name in (
