@@ -699,7 +699,7 @@ def metadata_of(run: Path | str) -> dict[str, Any] | None:
     for name in ("metadata.json", "_metadata.json"):
         try:
             metadata = json.loads((Path(run) / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # not there, or cut off
+        except (OSError, ValueError, RecursionError):  # not there, cut off, or nested without end
             continue
         if isinstance(metadata, dict):
             return metadata
@@ -752,7 +752,7 @@ def holds(run: Path | str) -> Held:
         return Held(folder, _name_within(there) or _name_of(folder), _footprint(there), there, None, None, None)
     try:
         metadata = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is no JSON ({next(iter(str(error).splitlines()), '')})") from error
     if not isinstance(metadata, dict):
         raise TraceError(f"{path}: is no metadata of a run: should be an object, not {type(metadata).__name__}")

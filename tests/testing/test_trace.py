@@ -570,6 +570,7 @@ def test_a_file_that_a_kill_has_left_uncounted_is_not_looked_at(tmp_path: Path) 
         ({"watermark": "x"}, "'watermark' should be a whole number"),
         ([1, 2], "should be an object, not list"),
         ("{", "is no JSON"),
+        pytest.param("[" * 100_000, "is no JSON", id="nested"),
     ],
 )
 def test_metadata_that_was_edited_by_hand_is_one_line(tmp_path: Path, facts: Any, says: str) -> None:
