@@ -4,8 +4,7 @@ Publishers run on `concurrent.futures` executors, demand is never exceeded, buff
 cancellation is kept. Importing this needs the standard library only.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
+from reactive_runtime._core.naming import at_home as _at_home
 from reactive_runtime._operators.backpressure import KillSwitch, ParallelFlow, Valve
 from reactive_runtime._operators.creating import Emitter
 from reactive_runtime._operators.side_effects import Listener, Metrics
@@ -35,7 +34,4 @@ __all__ = [
     "__version__",
 ]
 
-if not _TYPE_CHECKING:  # what has its home here says so: in messages, in documentation, and where it is pickled
-    for _kind in (Disposable, Emitter, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve):
-        _kind.__module__ = __name__
-    del _kind
+_at_home(__name__, Disposable, Emitter, KillSwitch, Listener, Metrics, Notification, ParallelFlow, Valve)

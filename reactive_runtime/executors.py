@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from reactive_runtime._core import dropping, primitives
@@ -23,7 +23,7 @@ from reactive_runtime._core.arguments import check_clock, seconds_of
 from reactive_runtime._core.combinator import Clock
 from reactive_runtime._core.drain import Drain
 from reactive_runtime._core.exits import contained
-from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.naming import at_home, executor_name
 from reactive_runtime._core.primitives import Future
 from reactive_runtime.errors import RejectedError
 
@@ -41,8 +41,7 @@ __all__ = [
     "threads_of",
 ]
 
-if not TYPE_CHECKING:  # its home
-    Clock.__module__ = __name__
+at_home(__name__, Clock)
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_callable, check_executor, not_none, seconds_of
 from reactive_runtime._core.failure import Failure, Spread
 from reactive_runtime._core.flow_source import Hot
 from reactive_runtime._core.multicaster import EmitResult, Multicaster, wake_all
-from reactive_runtime._core.naming import executor_name
+from reactive_runtime._core.naming import at_home, executor_name
 from reactive_runtime._core.pollable import Pollable
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime.errors import RejectedError
@@ -40,8 +40,7 @@ T = TypeVar("T")
 
 CAPACITY = 256
 
-if not TYPE_CHECKING:  # its home
-    EmitResult.__module__ = __name__
+at_home(__name__, EmitResult)
 
 
 class _HotProcessor(Flow[T]):

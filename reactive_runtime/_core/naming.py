@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["a_kind", "executor_name", "kind_of"]
+__all__ = ["a_kind", "at_home", "executor_name", "kind_of"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -30,6 +30,12 @@ def a_kind(item: object) -> str:
 def _is_private(kind: type) -> bool:
     path = f"{kind.__module__}.{kind.__qualname__}".split(".")
     return path[0] == _PACKAGE and any(part.startswith("_") for part in path)
+
+
+def at_home(home: str, *items: Any) -> None:
+    """Public classes and functions name the module that exports them: in messages, in documentation, when pickled."""
+    for item in items:
+        item.__module__ = home
 
 
 def executor_name(executor: object) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import pickle
+import pkgutil
 from types import FunctionType
 from typing import Any
 
 import pytest
 
+import reactive_runtime
 from reactive_runtime import Flow
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._operators.spark_bridge import SparkOperators
@@ -21,6 +24,16 @@ from reactive_runtime.pipeline import Pipeline
 PUBLIC = [name for name in dir(Flow) if not name.startswith("_")]
 SOURCES = [name for name in PUBLIC if isinstance(inspect.getattr_static(Flow, name), staticmethod)]
 METHODS = [name for name in PUBLIC if name not in SOURCES]
+
+
+def public_modules() -> list[str]:
+    """Those that export names, and need nothing but the standard library."""
+    found = pkgutil.iter_modules(reactive_runtime.__path__, "reactive_runtime.")
+    names = ["reactive_runtime", *(item.name for item in found if not item.ispkg and "._" not in item.name)]
+    names += ["reactive_runtime.testing", "reactive_runtime.tck", "reactive_runtime.explore"]
+    return [
+        name for name in names if not name.endswith("__main__") and hasattr(importlib.import_module(name), "__all__")
+    ]
 
 
 def test_a_source_called_on_a_flow_does_not_take_the_flow_for_an_element() -> None:
@@ -67,6 +80,14 @@ def test_type_checkers_see_in_a_pipeline_what_it_has_and_nothing_else() -> None:
         made = operator.removeprefix("Flow[").removesuffix("]").replace("T_co", "B")
         own = made in ("R", "S") or name in ("to_list", "count")  # R and S have another name there, or are not known
         assert result == f"Pipeline[A, {made}]" or result == "Pipeline[A, Any]" or own, name
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_what_a_public_module_exports_says_that_its_home_is_public(module: str) -> None:
+    exported = importlib.import_module(module)
+    homes = {name: getattr(getattr(exported, name), "__module__", None) or "" for name in exported.__all__}
+    private = {name: home for name, home in homes.items() if home.startswith("reactive_runtime.") and "._" in home}
+    assert private == {}
 
 
 @pytest.mark.parametrize(
