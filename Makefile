@@ -8,7 +8,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-explore scale docs docs-links lock clean
 
 run: .venv/ready
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -119,12 +119,16 @@ types-pyright: .venv/ready
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	PYTHONPATH=$(CURDIR) $(BIN)/basedpyright --pythonpath $(BIN)/python --verifytypes reactive_runtime --ignoreexternal --outputjson | $(BIN)/python -c "import json, sys; score = json.load(sys.stdin)['typeCompleteness']['completenessScore']; print(f'types: {score:.2%} of the public names are known'); sys.exit(score < 0.99)"
 
+# The Python blocks of the README and of docs.
+types-docs: .venv/ready
+	$(BIN)/python -m pytest -q tests/test_docs.py -k type_checkers
+
 layers: .venv/ready
 	$(BIN)/lint-imports
 
 # Under a minute: what to run before each commit. Two at a time, each with its output in one piece, where make can do that.
 check: .venv/ready
-	$(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) lint types-pyright types-mypy layers test-core
+	$(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) lint types-pyright types-mypy types-docs layers test-core
 
 # The workflow of .github, by actionlint. Needs Go, which builds it; no package of Python or Debian has it.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
