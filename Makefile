@@ -4,44 +4,45 @@ SHELL := /bin/bash
 BIN := .venv/bin
 SECONDS_OF_LOAD ?= 30
 FAULT ?=
+READY := .venv/ready$(if $(filter-out dev,$(GROUP)),-$(GROUP))
 NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-explore scale docs docs-links lock clean
 
-run: .venv/ready
+run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
 
 # How long it takes until each planted fault is named, with five seeds.
-faults: .venv/ready
+faults: $(READY)
 	$(BIN)/python benchmarks/faults.py
 
 # The scenarios that a change should pass, judged as they are done; all of them, for long, judged by Spark.
-stress: .venv/ready
+stress: $(READY)
 	$(BIN)/reactive-runtime stress --tag smoke --seconds 8 --repeat 4 --out runs
 
 # What has become slower than on the nights before is a failure too; of those, NIGHTS traces and VERDICTS verdicts stay.
-nightly: .venv/ready
+nightly: $(READY)
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --fail-on-regression --report runs/report.html --report runs/summary.md --junit runs/stress.xml; status=$$?; \
 	$(BIN)/reactive-runtime prune runs --nights $(NIGHTS) --verdicts $(VERDICTS) || status=2; exit $$status
 
 # What the planted faults are made from, for a minute.
-faults-nightly: .venv/ready
+faults-nightly: $(READY)
 	TEXTBOOK_SECONDS=60 $(BIN)/python -m pytest tests/stress/test_faults.py
 
 # Ten minutes of all scenarios in turn: no violation, and threads and memory come back to where they began.
-soak: .venv/ready
+soak: $(READY)
 	$(BIN)/python benchmarks/soak.py --seconds $(NIGHTLY_SECONDS)
 
 # The fast judge beside the reference: 2,000 random lists of traces of each kind, in every plan of Spark. Then traces
 # whose verdict is known, on local[2] and on a cluster of two workers.
-judge-nightly: .venv/ready
+judge-nightly: $(READY)
 	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
 	$(BIN)/python benchmarks/scale.py --unit 1000000 --runs 10 --run-records 100000 --one 100000 --rounds 1
 
 # Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
-kills-nightly: .venv/ready
+kills-nightly: $(READY)
 	TRACE_KILLS=40 $(BIN)/python -m pytest -m "" tests/spark/test_kills.py
 	$(BIN)/python -m pytest -m nightly --ignore tests/spark/test_kills.py
 
@@ -50,84 +51,87 @@ kills-nightly: .venv/ready
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 WAITING := $(wildcard tests/stress tests/spark tests/jvm tests/interop tests/oracle tests/docs tests/tck tests/exits tests/report tests/installed tests/judging tests/examples tests/test_docs.py)
 PYTEST := $(BIN)/python -m pytest --dist loadgroup
-test: .venv/ready
+test: $(READY) java
 	status=0; \
 	$(PYTEST) --numprocesses $$((3 * $(WORKERS))) $(WAITING) || status=$$?; \
 	$(PYTEST) --numprocesses $(WORKERS) tests $(WAITING:%=--ignore %) || status=$$?; \
 	exit $$status
 
 # The original kit, and RxJava, on the package: a group of `make test`, which skips it where the tools are missing.
-test-jvm: jvm-tools .venv/ready
+test-jvm: jvm-tools $(READY)
 	$(BIN)/python -m pytest tests/jvm tests/oracle
 
 # A part of `make test` each, for a job of its own. The second needs no Spark, no JVM and no browser: GROUP=test is enough.
-test-core: .venv/ready
+test-core: $(READY)
 	$(BIN)/python -m pytest -q tests/core tests/test_style.py tests/test_docstrings.py
 
 THREADS := core connections models operators tck explore exits testing
-test-threads: .venv/ready
+test-threads: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) --ignore tests/operators/test_typing.py
 
-test-spark: .venv/ready
+test-spark: $(READY) java
 	$(BIN)/python -m pytest tests/spark tests/stress tests/judging
 
-test-browser: browser-tools .venv/ready
+test-browser: browser-tools $(READY)
 	$(BIN)/python -m pytest tests/report tests/docs
 
 # What is in none of the groups above: the installed wheel, the examples, and what the pages say.
-test-rest: .venv/ready
+test-rest: $(READY)
 	$(BIN)/python -m pytest tests/installed tests/examples tests/interop tests/test_docs.py tests/test_workflow.py tests/operators/test_typing.py
 
-browser-tools: .venv/ready
+browser-tools: $(READY)
 	@command -v chromium >/dev/null || { echo "test: a browser is needed: there is no chromium on the PATH (Debian: apt-get install chromium)" >&2; exit 2; }
+
+java: $(READY)
+	@.ci/java
 
 jvm-tools:
 	@command -v mvn >/dev/null || { echo "test-jvm: Maven is needed: there is no mvn on the PATH (Debian: apt-get install maven)" >&2; exit 2; }
 	@command -v javac >/dev/null || { echo "test-jvm: a JDK is needed: there is no javac on the PATH (Debian: apt-get install openjdk-17-jdk-headless)" >&2; exit 2; }
 
 # Fourteen lessons, each with a schedule that shows the hazard, found there and then.
-hazards: .venv/ready
+hazards: $(READY)
 	$(BIN)/python -m examples.hazards
 
 # Races that the explorer found in packages of PyPI, which it installs into build/found.
-found: .venv/ready
+found: $(READY)
 	$(BIN)/python -m examples.found $$($(BIN)/python -c "from examples.found import FINDS; print(*FINDS)")
 
 # The explorer on everything: searches go to their end, samples have 5,000 schedules.
-explore-nightly: .venv/ready
+explore-nightly: $(READY)
 	EXPLORE_SCHEDULES=5000 $(BIN)/python -m pytest tests/explore tests/connections --timeout 3600
 
 # Random chains of operators, here, in RxJava and in Reactor; a seed of its own each night. Prints the count by operator.
 ORACLE_CHAINS ?= 20000
-oracle-nightly: jvm-tools .venv/ready
+oracle-nightly: jvm-tools $(READY)
 	PYTHONPATH=tests:. $(BIN)/python -m oracle --chains $(ORACLE_CHAINS)
 
-lint: .venv/ready
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # Two checkers, since each sees what the other does not, over all that is Python; then how many of the public names have a type that is certain.
 types: types-mypy types-pyright
 
-types-mypy: .venv/ready
+types-mypy: $(READY)
 	$(BIN)/mypy
 	MYPYPATH=. $(BIN)/mypy --explicit-package-bases stress examples
 	MYPYPATH=tests:. $(BIN)/mypy --explicit-package-bases tests
 	MYPYPATH=benchmarks:tests $(BIN)/mypy --explicit-package-bases benchmarks
 
-types-pyright: .venv/ready
+types-pyright: $(READY)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	PYTHONPATH=$(CURDIR) $(BIN)/basedpyright --pythonpath $(BIN)/python --verifytypes reactive_runtime --ignoreexternal --outputjson | $(BIN)/python -c "import json, sys; score = json.load(sys.stdin)['typeCompleteness']['completenessScore']; print(f'types: {score:.2%} of the public names are known'); sys.exit(score < 0.99)"
 
 # The Python blocks of the README and of docs.
-types-docs: .venv/ready
+types-docs: $(READY)
 	$(BIN)/python -m pytest -q tests/test_docs.py -k type_checkers
 
-layers: .venv/ready
+layers: $(READY)
 	$(BIN)/lint-imports
 
 # Under a minute: what to run before each commit. Two at a time, each with its output in one piece, where make can do that.
-check: .venv/ready
+check: $(READY)
 	$(MAKE) --no-print-directory -j 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) lint types-pyright types-mypy types-docs layers test-core
 
 # The workflow of .github, by actionlint. Needs Go, which builds it; no package of Python or Debian has it.
@@ -137,7 +141,7 @@ workflows:
 	go run $(ACTIONLINT)
 
 # Ours beside the peers, in one run; then what was reached, as a table and as a picture.
-bench: .venv/ready
+bench: $(READY)
 	rm -f benchmarks/results.jsonl
 	for workload in fused operators timeouts boundary subscriptions memory recorder load trace_pipeline bulk connectors summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
 
@@ -145,7 +149,7 @@ bench: .venv/ready
 # whether each is right. A subscription of 8 million records is judged one at a time: four verdicts of a minute and more
 # each, which SCALE="--one 0" leaves out. SCALE="--unit 100000 --runs 3 --run-records 100000 --one 100000" does the same
 # with little.
-scale: .venv/ready
+scale: $(READY)
 	$(BIN)/python benchmarks/scale.py $(SCALE)
 
 # The explorer beside two others. They get an environment of their own; one of them needs Python 3.12 (BENCH_PYTHON=...).
@@ -157,11 +161,11 @@ bench-explore:
 	.venv-bench/bin/python benchmarks/explore.py
 
 # The site, in build/site: every warning is an error. `docs-links` also asks the addresses outside of it.
-docs: .venv/ready
+docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/site
 	@echo "docs: build/site/index.html"
 
-docs-links: .venv/ready
+docs-links: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b linkcheck -d build/doctrees docs build/links
 
 # Writes down the versions that set-up installs. Needs uv 0.7 or newer, which is not installed by set-up.
@@ -171,5 +175,5 @@ lock:
 clean:
 	rm -rf .venv .venv-bench runs build dist
 
-.venv/ready: pyproject.toml requirements.lock .ci/setup
+$(READY): pyproject.toml requirements.lock .ci/setup
 	.ci/setup

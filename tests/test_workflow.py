@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+ROOT = Path.cwd()
 MAKEFILE = Path("Makefile")
 WORKFLOW = Path(".github/workflows/ci.yml").read_text(encoding="utf-8")
 
@@ -56,3 +59,49 @@ def test_a_night_fails_where_the_run_or_the_retention_does_and_is_pruned_anyhow(
     asked = {"--verify", "--fail-on-regression", "runs/summary.md", "runs/stress.xml", "runs/report.html"}
     assert asked <= set(first.split())
     assert last == "prune runs --nights 3 --verdicts 365"
+
+
+def planned(tmp_path: Path, marker: str, *arguments: str) -> str:
+    """What make would run in a checkout whose set-up has left `marker`."""
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", ".ci/setup"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / marker).touch()
+    above = {"GROUP", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"}  # of a make that runs this test
+    environment = {name: value for name, value in os.environ.items() if name not in above}
+    command = ["make", "--dry-run", *arguments]
+    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("marker", "arguments", "sets_up"),
+    [
+        ("ready", (), False),
+        ("ready", ("GROUP=test",), True),
+        ("ready-test", ("GROUP=test",), False),
+        ("ready-test", (), True),
+    ],
+)
+def test_a_set_up_of_a_group_is_not_taken_for_the_whole(
+    marker: str, arguments: tuple[str, ...], sets_up: bool, tmp_path: Path
+) -> None:
+    assert (".ci/setup" in planned(tmp_path, marker, *arguments, "test-core")) is sets_up
+
+
+@pytest.mark.parametrize(("target", "needs"), [("check", False), ("test", True), ("run", True), ("test-spark", True)])
+def test_only_what_runs_spark_asks_for_java(target: str, needs: bool, tmp_path: Path) -> None:
+    assert (".ci/java" in planned(tmp_path, "ready", target)) is needs
+
+
+def test_a_missing_java_is_one_line(tmp_path: Path) -> None:
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    done = subprocess.run([ROOT / ".ci/java"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout + done.stderr == (
+        "set-up: Spark needs Java 17 or newer (found: none); install it, or point JAVA_HOME at it\n"
+    )
+
+
+def test_check_asks_the_type_checkers_about_the_docs(tmp_path: Path) -> None:
+    assert "tests/test_docs.py -k type_checkers" in planned(tmp_path, "ready", "check")
