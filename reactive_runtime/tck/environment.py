@@ -296,8 +296,7 @@ class TestEnvironment:
             raise failure from outside(error)
         if inspect.iscoroutine(result):
             result.close()
-            seen = f"{text} returned a coroutine, and nothing awaits it: define it with def, not async def"
-            raise self.failure(seen, rule, observed=observed)
+            raise self.failure(f"{text} {COROUTINE}", rule, observed=observed)
         if rule == FACTORY and _is_called_on_instances(result):
             raise self.failure(f"{text} returned a class, {shown(result)}, where an instance of it is needed", rule)
         return result
@@ -435,6 +434,9 @@ def outside(error: E) -> E:
 def shown(value: object) -> str:
     """`value` in a few characters; never raises."""
     return _texts.shown(value, 60, BaseException)
+
+
+COROUTINE = "returned a coroutine, and nothing awaits it: define it with def, not async def"
 
 
 def described(error: BaseException) -> str:

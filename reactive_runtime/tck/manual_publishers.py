@@ -78,10 +78,10 @@ class ManualPublisher(Generic[T]):
             with self.env.lock:
                 self.ending.discard(thread)
 
-    def expect_request(self, why: str = "") -> int:
-        """Wait for one more `request`, and return its n."""
+    def expect_request(self, why: str = "", rule: str = "") -> int:
+        """Wait for one more `request`, and return its n; `rule` demands it, or else the check's own."""
         came = self.env.happens(lambda: len(self.requests) > self.taken)
-        self.env.due(came, f"no request came{why and f': {why}'}")
+        self.env.due(came, f"no request came{why and f': {why}'}", rule)
         self.taken += 1
         return self.requests[self.taken - 1]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import os
 import sys
 import threading
@@ -21,7 +22,7 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from reactive_runtime.tck.environment import KIT
+from reactive_runtime.tck.environment import COROUTINE, KIT, described
 
 __all__ = ["HeldCall"]
 
@@ -48,7 +49,8 @@ class HeldCall:
         # Written by the traced thread before it calls `wake`, read by the thread that was woken:
         self.reached: bool = False
         self.ended: bool = False
-        self.error: BaseException | None = None
+        self.wrong: str | None = None
+        """What it did in place of returning normally."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -72,9 +74,12 @@ class HeldCall:
     def _run(self) -> None:
         try:
             with contextlib.nullcontext() if self._at is None else _stepping(self._before):
-                self._function()
+                result = self._function()
+            if inspect.iscoroutine(result):
+                result.close()
+                self.wrong = COROUTINE
         except BaseException as error:
-            self.error = error
+            self.wrong = f"raised {described(error)}"
         finally:
             self.ended = True
             self._wake()

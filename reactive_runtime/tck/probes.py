@@ -64,6 +64,7 @@ class ManualSubscriber(Generic[T]):
         self.completions: int = 0
         self.demand: int = 0  # all that was ever requested
         self.cancelled_after: int | None = None  # how many elements had come
+        self.asked_after_cancel: bool = False  # something was requested since
         self.inside: list[int] = []  # the threads that are inside a signal, once for each
         self.deep: list[int] = []  # those that are inside on_next
         self.threads: set[int] = set()  # those that were
@@ -177,7 +178,8 @@ class ManualSubscriber(Generic[T]):
             self.errors.append(error)
             self._only_one_end()
             if not self.may_fail:
-                self.env.fault(f"an unexpected {text}", must=False)
+                left = self.cancelled_after is not None and not self.asked_after_cancel  # else it may answer a request
+                self.env.fault(f"an unexpected {text}", "1.8" if left else "", must=False)
             self.env.wake()
 
     def on_complete(self) -> None:
@@ -241,6 +243,7 @@ class ManualSubscriber(Generic[T]):
         with self.env.lock:
             self.env.note(f"{self.name}: request({n}) ->")
             self.demand = min(self.demand + max(n, 0), MAX_DEMAND)
+            self.asked_after_cancel = self.cancelled_after is not None
 
     def _cancelling(self) -> None:
         with self.env.lock:
@@ -299,7 +302,9 @@ class ManualSubscriber(Generic[T]):
         surplus = self.taken + 1
         self.env.happens(lambda: self.ends or len(self.elements) >= surplus)
         self.env.check(
-            len(self.elements) < surplus, f"an element more than expected: {shown(self.elements[self.taken :][:1])}"
+            len(self.elements) < surplus,
+            f"an element more than expected: {shown(self.elements[self.taken :][:1])}",
+            "1.5",
         )
         self.env.due(self.completions, f"no on_complete came{self._end()}")
 
@@ -308,7 +313,7 @@ class ManualSubscriber(Generic[T]):
         self.env.happens(lambda: self.ends)
         self.env.due(self.errors, f"no on_error came{self._end()}", rule)
         error = self.errors[0]
-        self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due")
+        self.env.check(isinstance(error, kind), f"on_error({shown(error)}), where a {kind.__name__} is due", rule)
         return error
 
     def expect_none(self, what: str = "nothing was due") -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.tck.environment import LONG_ENOUGH, NotVerified, TestEnvironment, described, shown
+from reactive_runtime.tck.environment import LONG_ENOUGH, NotVerified, TestEnvironment, shown
 from reactive_runtime.tck.factories import MIN_ELEMENTS, STEPS, PublisherFactory
 from reactive_runtime.tck.preemption import HeldCall
 from reactive_runtime.tck.probes import ManualSubscriber
@@ -230,7 +230,8 @@ class ExtraPublisherChecks(PublisherFactory[T]):
 
         def race(item: _Race[T]) -> bool:
             item.first.start()
-            item.env.happens(lambda: item.subscriber.elements)
+            item.env.happens(lambda: item.subscriber.elements or item.first.wrong)
+            item.kept()
             item.env.check(item.subscriber.elements, "an element was due")
             item.held.start()
             item.wait(lambda: item.held.reached or item.held.ended)
@@ -300,9 +301,7 @@ class ExtraPublisherChecks(PublisherFactory[T]):
                 item.held.release()
             env.happens(item.returned, env.settings.call_timeout)
             env.check(item.held.ended and item.first.ended, f"request(1) did not return; one was held at step {step}")
-            for call in (item.first, item.held):
-                if call.error is not None:
-                    env.fail(f"request(1) raised {described(call.error)}", "3.16")
+            item.kept()
             env.happens(item.delivered)
             came = len(subscriber.elements)
             env.due(
@@ -399,6 +398,7 @@ class _Race(Generic[T]):
         self, env: TestEnvironment, subscriber: ManualSubscriber[T], gate: threading.Event, step: int, first: int
     ) -> None:
         request = _held(subscriber).request
+        self.asks = first
         self.due = subscriber.demand = first + 1
         self.env = env
         self.subscriber = subscriber
@@ -409,6 +409,12 @@ class _Race(Generic[T]):
     def wait(self, condition: Callable[[], object]) -> None:
         """Wait for what happens soon, if nothing is in its way: the thread that is held may hold a lock."""
         self.env.happens(condition, self.env.settings.default_poll_timeout)
+
+    def kept(self) -> None:
+        """Fail where a request that has ended did not return normally: what was due then does not come."""
+        for call, n in ((self.first, self.asks), (self.held, 1)):
+            if call.wrong is not None:
+                self.env.fail(f"request({n}) {call.wrong}", "3.16")
 
     def settled(self, call: HeldCall) -> bool:
         """Whether it has ended, or is inside a signal, and will move no further."""
