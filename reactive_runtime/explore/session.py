@@ -113,7 +113,9 @@ class Session:
         scenario = list(modules_of(roots))
         self.modules: list[ModuleType] = list(_watched(scenario, self._named))
         """What is looked into."""
-        self._names = frozenset(item.__name__ for item in [*self.modules, *scenario])
+        package = reactive_runtime.__name__
+        apart = [item for item in scenario if not _in_room(item.__name__, package)]
+        self._names = frozenset(item.__name__ for item in [*self.modules, *apart])
         classes = [part for part in parts if isinstance(part, type)]  # a function is made anew in each run
         functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
