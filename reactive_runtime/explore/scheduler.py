@@ -106,21 +106,21 @@ class Scheduler(TaskStates):
         super().__init__()
         self.excepthook: Any = None  # `threading.excepthook`, as it was before the run
         self.carriers: ThreadCarriers = carriers or ThreadCarriers()
-        self.limit = limit
+        self.limit: int = limit
         self.hooked: frozenset[str] = frozenset()  # files whose loops call `came_round` themselves
-        self.due = 0  # the step from which on `_checked` is called: for all that follows
-        self.look_at = 0  # the step at which it looks for threads that starve
-        self.starving = STARVED  # steps between two such looks,
-        self.looked = 0  # and where in the schedule the last was
+        self.due: int = 0  # the step from which on `_checked` is called: for all that follows
+        self.look_at: int = 0  # the step at which it looks for threads that starve
+        self.starving: int = STARVED  # steps between two such looks,
+        self.looked: int = 0  # and where in the schedule the last was
         self.choose: Callable[[list[Task], Task], Task] = lambda ready, me: ready[0]
         self.always: Callable[[], object] | None = None
         self.step_log: Any = None  # gets every step, when a run is to be shown
         self.watching: bool = False  # whether accesses are looked at for races: in the actors' phase
-        self.races = False  # whether vector clocks are kept
-        self.tracking = False  # whether chains are kept, for partial-order reduction
-        self.tried = False  # a thread has tried a lock without waiting:
-        self.releases = False  # from the next run on, releasing a lock is a point
-        self.version = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
+        self.races: bool = False  # whether vector clocks are kept
+        self.tracking: bool = False  # whether chains are kept, for partial-order reduction
+        self.tried: bool = False  # a thread has tried a lock without waiting:
+        self.releases: bool = False  # from the next run on, releasing a lock is a point
+        self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
         self.settling: bool = False  # the main thread waits for the others to come to rest
@@ -142,7 +142,7 @@ class Scheduler(TaskStates):
     def begin(self) -> None:
         """Begin a run, on the calling thread, as its task thread 0."""
         self.run += 1
-        self.steps = 0
+        self.steps: int = 0
         self.made = self.streak = 0
         self.starving, self.looked = STARVED, 0
         self.due, self.look_at = 0, STARVED

@@ -92,7 +92,7 @@ class Session:
             self.notes.append("nothing is asserted: a schedule fails only where a thread raises, or none can go on")
         self.accesses: list[tuple[int, bool, int]] = []
         """Of the run that was shown last: which thread, whether it was a point, and the site."""
-        self.observations = Observations(expected_in(program.roots()))
+        self.observations: Observations = Observations(expected_in(program.roots()))
         """What the runs have shown."""
         self._hang = hang
         self._engine = engine

@@ -96,7 +96,8 @@ class Watcher:
         self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
         self._blind: set[int] = set()  # where what raced was handed to code that is not looked into
         self._pending: set[int] = set()  # sites that are points from the next run on
-        self.last = self.turns = 0  # how often a loop has gone round since that step
+        self.last: int = 0
+        self.turns: int = 0  # how often a loop has gone round since that step
         self._by_site: dict[int, _Location] = {}  # where a load was last
         self._raced: set[_Location] = set()  # seen in this run
         self.entered: _Location | None = None  # the generator that is about to go on

@@ -129,7 +129,7 @@ class TestEnvironment:
         self._here = threading.local()  # in_vain: how long the last wait of this thread took, if it was in vain
         self.hung: dict[str, str] = {}  # why factories that hung are not called again, by name; the verification's own
         self.when = "in an earlier check"  # as later checks say where one hung; set before the trial begins
-        self.factory_timeout = FACTORY_TIMES * settings.call_timeout  # likewise
+        self.factory_timeout: float = FACTORY_TIMES * settings.call_timeout  # likewise
         self._endless = False  # whether a call signalled without end, and what it signals next is to end its thread
         self._loop_of = ""  # the thread that waits for the trial, if it runs an event loop; set before the trial begins
 

@@ -25,13 +25,13 @@ class ManualPublisher(Generic[T]):
         self.requests: list[int] = []
         self.taken: int = 0  # how many of the requests a check has looked at
         self.cancels = 0
-        self.sent = 0  # how many elements
+        self.sent: int = 0  # how many elements
         self.answers = False  # an invalid request, which a processor may pass on
-        self.answered = False
+        self.answered: bool = False
         self.ending: set[int] = set()  # threads inside a terminal signal, which may not call back (2.3)
-        self.hold = 0.0  # seconds that each call is kept inside, to see whether another one comes meanwhile (2.7)
-        self.last_sent = 0.0  # when the last signal was sent
-        self.longest = 0.0  # seconds that the subscriber took at most from a signal to a call
+        self.hold: float = 0.0  # seconds that each call is kept inside, to see whether another comes meanwhile (2.7)
+        self.last_sent: float = 0.0  # when the last signal was sent
+        self.longest: float = 0.0  # seconds that the subscriber took at most from a signal to a call
         self.calling: list[int] = []  # the threads that are inside a call, once for each
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:

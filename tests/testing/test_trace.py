@@ -739,4 +739,5 @@ def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
     recorder.flush()
     rows = [tuple(row) for chunk in chunks for row in json.loads(json.dumps(rows_of(chunk)))]
     assert [record.signal for record in (recorder.record_of(0, row) for row in rows) if record.none] == ["on_next"]
-    assert sum(module._columns([Chunk(0, rows)])["none"].to_pylist()) == 1
+    none: list[Any] = module._columns([Chunk(0, rows)])["none"].to_pylist()
+    assert sum(none) == 1
