@@ -78,7 +78,7 @@ class Failure:
     gil: bool = True
     """Whether it can happen on an interpreter with a GIL; else only where there is none."""
     where: str = ""
-    """The line that raised, as `file:line`, where something was raised."""
+    """File and line that raised, where something was raised."""
     traceback: str = ""
     """The traceback of what was raised, without the explorer's frames."""
     error: BaseException | None = field(default=None, compare=False, repr=False)

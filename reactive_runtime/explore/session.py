@@ -114,8 +114,9 @@ class Session:
         self.modules: list[ModuleType] = list(_watched(scenario, self._named))
         """What is looked into."""
         package = reactive_runtime.__name__
-        apart = [item for item in scenario if not _in_room(item.__name__, package)]
-        self._names = frozenset(item.__name__ for item in [*self.modules, *apart])
+        further = [item for item in scenario if not _in_room(item.__name__, package)]
+        own = {name for root in self._program.roots() if type(name := getattr(root, "__module__", None)) is str}
+        self._names = frozenset(item.__name__ for item in [*self.modules, *further]) | own
         classes = [part for part in parts if isinstance(part, type)]  # a function is made anew in each run
         functions = code_patcher.functions_in([*self.modules, *self._program.roots(), *classes], self._names)
         self._functions = [function for function in functions if not function.__code__.co_filename.startswith(_HERE)]
