@@ -299,7 +299,7 @@ def test_a_container_that_is_returned_is_kept_as_it_was() -> None:
     lock = {"write": (VALUES,)}
     scenario = operations_scenario(Log, Log, [[invoke("write", 1), invoke("write", 2)]])
     explore(scenario).assert_holds()
-    assert check_linearizable(Log, lock, Log, threads=2, calls=1).schedules
+    assert check_linearizable(Log, lock, Log, threads=2, calls=1, programs=10).schedules
 
 
 # -- the three consistencies ----------------------------------------------------------------------------------
