@@ -233,7 +233,9 @@ def _search(
             continue
         complete += 1
         if stop is not None:
+            observed = list(session.observations.outcomes)  # what is made small is no schedule of the search
             failure = _found(session, program, stop, strategy, seed, complete, shrink)
+            session.observations.outcomes = observed
             break
     seconds = _seconds() - began
     verdict = Verdict("sampled", complete)

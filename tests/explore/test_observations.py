@@ -79,6 +79,7 @@ def test_an_outcome_that_is_not_listed_is_forbidden_and_fails() -> None:
     assert result.failure is not None
     assert result.failure.message == "the outcome (0, 0) is forbidden"
     assert len(result.failure.program) == 2
+    assert sum(item.schedules for item in result.outcomes) == result.schedules  # none of those that made it small
     with pytest.raises(ScheduleFailed, match=r"the outcome \(0, 0\) is forbidden"):
         result.assert_holds()
     again = replay(LoadsFirst, result.failure.token).failure
