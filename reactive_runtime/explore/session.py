@@ -155,12 +155,7 @@ class Session:
         except Aborted:  # the first run says why
             return []
         finally:
-            scheduler.end()
-            threads.put_back(hook)
-            if state is not None:
-                program.tear_down(state)
-            self._watchdog.complain()
-            self._interrupts.raise_kept()
+            self._wind_up(program, state, hook)
 
     def _open(self) -> None:
         if not _exploring.acquire(blocking=False):
@@ -251,16 +246,20 @@ class Session:
                 raise
         finally:
             scheduler.always = None
-            scheduler.end()
-            threads.put_back(hook)
-            if state is not None:
-                program.tear_down(state)
-            self._watchdog.complain()
-            self._interrupts.raise_kept()
+            self._wind_up(program, state, hook)
         stop = scheduler.stop
         if stop is not None and isinstance(stop.error, ForeignThreadError | ExploreError):
             raise ExploreError(f"{program.name}, actor {stop.thread.name if stop.thread else 'main'}: {stop.error}")
         return stop
+
+    def _wind_up(self, program: Scenario[Any], state: Any, hook: Any) -> None:
+        """After a run, however it ended."""
+        self.scheduler.end()
+        threads.put_back(hook)
+        if state is not None:
+            program.tear_down(state)
+        self._watchdog.complain()
+        self._interrupts.raise_kept()
 
     def _set_up(self, program: Scenario[Any]) -> Any:
         try:
