@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -144,6 +144,10 @@ workflows:
 bench: $(READY)
 	rm -f benchmarks/results.jsonl
 	for workload in fused operators timeouts boundary subscriptions memory recorder load trace_pipeline bulk connectors summary; do $(BIN)/python benchmarks/$$workload.py || exit 1; done
+
+# The package beside itself as it was: REV=main, or any commit. Each work in turn, ratios now / then.
+bench-against: $(READY)
+	$(BIN)/python benchmarks/against.py $(or $(REV),$(error bench-against: name a revision: make bench-against REV=HEAD~1))
 
 # What the verdict costs on 10, 20, 40 million records, on 100 skewed runs, and on a cluster of two workers here; and
 # whether each is right. A subscription of 8 million records is judged one at a time: four verdicts of a minute and more

@@ -205,8 +205,8 @@ class Revived(Sound):
         return self.idle()
 
 
-class SubscriberLetGo(Sound):
-    """Cancel lets go of the subscriber, which the drain still calls."""
+class SubscriberDropped(Sound):
+    """Cancel drops the subscriber, which the drain still calls."""
 
     rules: ClassVar = {"3.16"}
 

@@ -33,7 +33,8 @@ from reactive_runtime.spec import MAX_DEMAND
 from reactive_runtime.tck.settings import Settings
 
 __all__ = [
-    "FACTORY", "KIT", "ConformanceError", "NotVerified", "Over", "TestEnvironment", "described", "outside", "shown",
+    "FACTORY", "KIT", "ConformanceError", "FactoryError", "NotVerified", "Over", "TestEnvironment", "described",
+    "outside", "shown",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -61,6 +62,10 @@ FACTORY_TIMES = 5
 
 ENDLESS_TIMES = 5
 """So many times `default_timeout` and `call_timeout` a call may signal a stream without end that no check is to see."""
+
+
+class FactoryError(Exception):
+    """A factory of which another one is made did not do what it has to; the text names it, and says what it did."""
 
 
 class ConformanceError(AssertionError):
@@ -291,6 +296,8 @@ class TestEnvironment:
                 result = function(*arguments)
         except (ConformanceError, SkipTest, Over):
             raise
+        except FactoryError as error:
+            raise self.failure(str(error), rule, observed=observed) from error.__cause__
         except BaseException as error:
             failure = self.failure(f"{text} raised {described(error)}", rule, observed=observed)
             raise failure from outside(error)

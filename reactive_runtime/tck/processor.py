@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime.spec import MAX_DEMAND, Processor, Publisher, Subscriber, Subscription
-from reactive_runtime.tck.environment import FACTORY, NotVerified, TestEnvironment, shown
+from reactive_runtime.tck.environment import FACTORY, FactoryError, NotVerified, TestEnvironment, described, shown
 from reactive_runtime.tck.helper import HelperPublisher
 from reactive_runtime.tck.manual_publishers import ManualPublisher, SubscriberPuppet, WhiteboxSubscriberProbe
 from reactive_runtime.tck.probes import ManualSubscriber
@@ -71,13 +71,16 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         return processor
 
     def _processor(self) -> Processor[T, T]:
-        processor: Any = self.create_identity_processor(self.processor_buffer_size)
+        made_by = f"create_identity_processor({self.processor_buffer_size})"
+        try:
+            processor: Any = self.create_identity_processor(self.processor_buffer_size)
+        except Exception as error:
+            raise FactoryError(f"{made_by} raised {described(error)}") from error
         methods = ("subscribe", "on_subscribe", "on_next", "on_error", "on_complete")
         missing = [name for name in methods if not callable(getattr(processor, name, None))]
         if missing:
-            raise TypeError(
-                f"create_identity_processor({self.processor_buffer_size}) returned {shown(processor)},"
-                f" which is no Processor: it has no {', '.join(missing)}"
+            raise FactoryError(
+                f"{made_by} returned {shown(processor)}, which is no Processor: it has no {', '.join(missing)}"
             )
         made: Processor[T, T] = processor
         return made

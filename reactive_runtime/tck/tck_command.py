@@ -59,20 +59,24 @@ def judged(target: Target) -> Iterator[Begun | Outcome]:
 
     Raises TargetError where nothing can be judged: the name leads nowhere, or importing it ended the process.
     """
-    first = 0
-    while first is not None:
-        first = yield from _heard(target, first)
+    begin: tuple[int, bool] | None = (0, True)
+    while begin is not None:
+        begin = yield from _heard(target, *begin)
 
 
-def _heard(target: Target, first: int) -> Any:
-    """What one child says, from check `first` on; returns the next check, if there is one to go on with."""
+def _heard(target: Target, first: int, measures: bool) -> Any:
+    """What one child says, from check `first` on; returns how to go on, in another child, where there is more.
+
+    That is the next check, and whether the pace is measured before it.
+    """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_run, args=(theirs, target, first), name="tck")
+    child = context.Process(target=_run, args=(theirs, target, first, measures), name="tck")
     child.start()
     theirs.close()
     check: Any = None  # the one that it is in
     number, patience = first - 1, SILENT
+    measuring = False
     try:
         while True:
             try:
@@ -81,17 +85,20 @@ def _heard(target: Target, first: int) -> Any:
                 kind, said = ours.recv()
             except (EOFError, OSError):
                 ended = _ended(child)
+                if measuring:
+                    return first, False  # the checks will meet it too, and name a rule
                 if check is None and first:
                     return None  # the check that ended the child before has failed: that is a verdict
                 if check is None:
                     raise TargetError(f"{target.name}: {ended} before the first check") from None
                 why = f"rule {check.rule}\n  seen: {ended} inside of this check"
                 yield Outcome(check, "failed", why, check.rule)
-                return number + 1
+                return number + 1, measures
             if kind == "unable":
                 if first:
                     return None  # as above
                 raise TargetError(said)
+            measuring = kind == "measures"
             if kind == "begun":
                 patience = SILENT + said[1]
                 if not first:
@@ -100,7 +107,7 @@ def _heard(target: Target, first: int) -> Any:
                 number, check = said
             elif kind == "outcome":
                 yield said
-            else:
+            elif kind != "measures":
                 return None
     finally:
         with contextlib.suppress(Exception):
@@ -147,13 +154,17 @@ class _Interrupts:
         return outcome
 
 
-def _run(parent: Connection, target: Target, first: int) -> None:
+def _run(parent: Connection, target: Target, first: int, measures: bool) -> None:
     """The child: run each check, and say what became of it; end without waiting for threads that are left."""
     with contextlib.suppress(OSError):
         os.dup2(2, 1)  # what the code under test prints is no part of the verdict
     try:
         interrupts = _Interrupts()
         verification = verification_of(target.name, failed=target.failed, **target.settings)
+        if measures:
+            parent.send(("measures", None))
+        else:
+            verification.unmeasured()
         settings = verification.settings()
         begun = Begun(verification.pace(), verification.seconds())
         parent.send(("begun", (begun, _most(settings) + 3 * begun.seconds)))
@@ -193,7 +204,7 @@ def verification_of(target: str, *, failed: str | None = None, **settings: Any) 
         )
     given = {name: value for name, value in settings.items() if value is not None}
     try:
-        verification.configure(**given).settings()  # a bad number is reported before anything runs
+        verification.configure(**given).given()  # a bad number is reported before anything runs
     except (TypeError, ValueError) as error:
         raise TargetError(f"{target}: {error}") from error
     return verification

@@ -189,6 +189,9 @@ class Verification:
         """Seconds that a signal of the implementation takes; 0 where it was not measured."""
         return 0.0
 
+    def unmeasured(self) -> None:
+        """Take the implementation for a quick one; the pace is not measured any more."""
+
     def seconds(self) -> float:
         """About how long all checks take, where nothing fails."""
         return 0.0
@@ -202,6 +205,12 @@ class Verification:
             self._hung = {}
         return self._hung
 
+    def given(self) -> dict[str, Any]:
+        """What the attributes say of the timeouts; ValueError where one is no number above 0. Nothing is run."""
+        given = {name: getattr(self, name) for name in TIMEOUTS}
+        Settings.of(given)
+        return given
+
     def settings(self) -> Settings:
         """The timeouts in force.
 
@@ -211,8 +220,7 @@ class Verification:
         Raises:
             ValueError: An attribute or an environment variable is no number above 0.
         """
-        given = {name: getattr(self, name) for name in TIMEOUTS}
-        Settings.of(given)  # a wrong one is named before anything runs
+        given = self.given()
         timed = given["default_timeout"] is not None or VARIABLES["default_timeout"] in os.environ
         return Settings.of(given, pace=0.0 if timed else self.pace())
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from reactive_runtime._core import primitives
 from reactive_runtime._core.naming import kind_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscriber, Subscription
-from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, meeting, shown
+from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, is_valid, meeting, not_awaited, shown
 
 __all__ = ["Probe"]
 
@@ -117,8 +116,7 @@ class Probe(Generic[T]):
             self._publisher.subscribe(subscriber)  # type: ignore[unreachable]  # of callers without types
             return
         between = _Between(self, subscriber)
-        with between.noting("1.9", "subscribe"):
-            self._publisher.subscribe(between)
+        between.watched("1.9", "subscribe", partial(self._publisher.subscribe, between))
 
     def _found(self, violation: str) -> None:
         with self._lock:
@@ -139,15 +137,17 @@ class _Between(Generic[T]):
         self._check = SubscriptionCheck()
         self._raised = primitives.ThreadLocal()  # what the subscriber has raised on this thread: it is no publisher's
 
-    @contextmanager
-    def noting(self, rule: str, what: str) -> Iterator[None]:
-        """What the publisher raises from such a call breaks the rule. It goes on up."""
+    def watched(self, rule: str, what: str, call: Callable[[], object]) -> None:
+        """What the publisher raises from such a call breaks the rule, and goes on up. A coroutine breaks it too."""
         try:
-            yield
+            answer = call()
         except Exception as error:
             if error is not getattr(self._raised, "error", None):
                 self._breaks(Breach(rule, f"{what} raised {shown(error)}"))
             raise
+        breach = not_awaited(rule, what, answer)
+        if breach is not None:
+            self._breaks(breach)
 
     def _breaks(self, breach: Breach) -> None:
         self._probe._found(f"{breach}; {self._check.history()}")
@@ -203,11 +203,9 @@ class _Subscription:
         with self._probe._lock:
             self._probe._requests.append(n)
         self._between.asked(n)
-        with self._between.noting("3.16", f"request({shown(n)})"):
-            self._subscription.request(n)
+        self._between.watched("3.16", f"request({shown(n)})", partial(self._subscription.request, n))
 
     def cancel(self) -> None:
         with self._probe._lock:
             self._probe._cancelled += 1
-        with self._between.noting("3.15", "cancel"):
-            self._subscription.cancel()
+        self._between.watched("3.15", "cancel", self._subscription.cancel)

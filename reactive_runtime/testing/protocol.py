@@ -6,6 +6,7 @@ nothing that comes later takes it back. Rules that accuse of what is missing are
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -14,13 +15,16 @@ from reactive_runtime import _texts, rules
 from reactive_runtime._core import primitives
 from reactive_runtime.spec import MAX_DEMAND
 
-__all__ = ["Breach", "SubscriptionCheck", "described", "is_valid", "meeting", "shown"]
+__all__ = ["NOT_AWAITED", "Breach", "SubscriptionCheck", "described", "is_valid", "meeting", "not_awaited", "shown"]
 
 HISTORY: Final = 100
 """Signals that are kept to be shown, the last of all."""
 
 TEXT: Final = 200
 """Characters that are shown of a value."""
+
+
+NOT_AWAITED: Final = "nothing awaits it; define it with def, not async def"
 
 
 class Breach(NamedTuple):
@@ -47,6 +51,14 @@ def described(signal: str, value: object) -> str:
 def is_valid(n: object) -> TypeGuard[int]:
     """Whether a request asks for something: its argument is an int, no bool, from 1 (3.9)."""
     return isinstance(n, int) and not isinstance(n, bool) and n > 0
+
+
+def not_awaited(rule: str, text: str, answer: object) -> Breach | None:
+    """The breach where a call of the publisher's returned a coroutine, which is closed: nothing has happened."""
+    if not inspect.iscoroutine(answer):
+        return None
+    answer.close()
+    return Breach(rule, f"{text} returned a coroutine: {NOT_AWAITED}")
 
 
 def meeting(subscriber: Any, both: primitives.Barrier) -> Callable[[Any], object]:

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Final, Generic, Self, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime._core.arguments import at_least, check_callable, seconds_of
+from reactive_runtime._core.arguments import at_least, check_callable, is_coroutine_function, seconds_of
 from reactive_runtime.errors import ReactiveError
 from reactive_runtime.executors import VirtualTimeExecutor, clock_of
 from reactive_runtime.spec import MAX_DEMAND, Publisher, Subscription
-from reactive_runtime.testing.protocol import Breach, SubscriptionCheck, described, shown
+from reactive_runtime.testing.protocol import NOT_AWAITED, Breach, SubscriptionCheck, described, not_awaited, shown
 
 __all__ = ["StepVerifier"]
 
@@ -107,6 +107,8 @@ class StepVerifier(Generic[T]):
     ) -> None:
         if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"StepVerifier: a publisher is needed, not {shown(publisher)}")
+        if is_coroutine_function(publisher.subscribe):
+            raise TypeError(f"StepVerifier: {shown(publisher)}.subscribe is a coroutine function: {NOT_AWAITED}")
         if clock is not None and (isinstance(clock, type) or not callable(getattr(clock, "advance", None))):
             raise TypeError(f"StepVerifier: clock must be a VirtualTimeExecutor, not {shown(clock)}")
         self._publisher = publisher
@@ -123,6 +125,8 @@ class StepVerifier(Generic[T]):
         act: Callable[[_Run], object] | None = None,
         cancels: bool = False,
     ) -> Self:
+        if match is not None and any(step.cancels for step in self._steps):
+            raise ValueError(f"{text} after then_cancel(): nothing is expected there; what still comes is dropped")
         self._steps.append(_Step(text, match, count, act, cancels))
         return self
 
@@ -249,8 +253,9 @@ class StepVerifier(Generic[T]):
     def then_cancel(self) -> Self:
         """Cancel; what came and was not expected by then is dropped, and nothing is expected after that.
 
-        It may stand anywhere. Right behind `expect_next` it cancels from inside that signal, where the signal comes on
-        the thread that verifies; at first, inside `on_subscribe`, before anything is requested.
+        It may stand anywhere; no step that expects a signal may follow. Right behind `expect_next` it cancels from
+        inside that signal, where the signal comes on the thread that verifies; at first, inside `on_subscribe`, before
+        anything is requested.
 
         Returns:
             This verifier.
@@ -311,6 +316,8 @@ def _matching(predicate: Callable[[Any], object] | None, came: str, what: Any) -
 def _failure(kind: type[BaseException], match: str, came: str, what: Any) -> str | None:
     if came != "on_error":
         return f"{described(came, what)} came"
+    if not isinstance(what, BaseException):
+        return f"{described(came, what)} came, whose argument is no exception"
     if not isinstance(what, kind):
         return f"{shown(what)} came"
     return None if match in str(what) else f"{match!r} is not in {shown(what)}"
@@ -349,9 +356,11 @@ class _Run:
         """Subscribe, and take the steps; returns what failed."""
         try:
             try:
-                publisher.subscribe(_Noting(self))
+                answer: object = publisher.subscribe(_Noting(self))
             except Exception as error:
                 self._breaks(Breach("1.9", f"subscribe raised {shown(error)}"), error)
+            else:
+                self._plain("1.9", "subscribe", answer)
             while not self._failed() and self._at < len(self._steps):
                 self._next_step()
             self._conclude()
@@ -449,10 +458,13 @@ class _Run:
     def request(self, n: Any) -> None:
         subscription = self._subscribed()
         self._check.request(n)
+        text = f"request({shown(n)})"
         try:
-            subscription.request(n)
+            answer: object = subscription.request(n)
         except Exception as error:
-            self._breaks(Breach("3.16", f"request({shown(n)}) raised {shown(error)}"), error)
+            self._breaks(Breach("3.16", f"{text} raised {shown(error)}"), error)
+        else:
+            self._plain("3.16", text, answer)
 
     def cancel_now(self) -> None:
         subscription = self._subscribed()
@@ -513,9 +525,17 @@ class _Run:
 
     def _cancel(self, subscription: Subscription) -> None:
         try:
-            subscription.cancel()
+            answer: object = subscription.cancel()
         except Exception as error:
             self._breaks(Breach("3.15", f"cancel raised {shown(error)}"), error)
+        else:
+            self._plain("3.15", "cancel", answer)
+
+    def _plain(self, rule: str, text: str, answer: object) -> None:
+        """A call has returned: where it was one of a coroutine function, nothing has happened."""
+        breach = not_awaited(rule, text, answer)
+        if breach is not None:
+            self._breaks(breach)
 
     def _breaks(self, breach: Breach, cause: BaseException | None = None) -> None:
         failure = AssertionError(f"{self._where()}: {breach}; {self._check.history()}")

@@ -510,6 +510,18 @@ class DeafTheSecondTime(_Counts):
             subscriber.on_subscribe(Subscription(self, subscriber))
 
 
+@breaks("extra_spec110_subscribe_must_keep_its_rules_however_often_it_is_called")
+class DeafTheSixtiethTime(_Counts):
+    """Has nothing for its sixtieth subscriber, and no end either."""
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        self.first(subscriber)
+        if len(self.remembered) != 60:
+            super().subscribe(subscriber)
+        else:
+            subscriber.on_subscribe(Subscription(self, subscriber))
+
+
 @breaks("extra_spec110_the_same_subscriber_twice_must_not_break_its_first_subscription")
 class OneSubscriptionEach(_Remembers):
     """Keeps one subscription for each subscriber: the second one cancels the first."""
@@ -865,6 +877,23 @@ class TooMuchTogether(Subscription):
     def wake(self) -> None:
         if self.asked >= MAX_DEMAND or self.asked < MAX_DEMAND // 2 or self.fault or self.cancelled:
             super().wake()
+
+
+@breaks("extra_spec317_a_request_of_the_most_must_add_up_with_others")
+class DemandOf32Bits(Subscription):
+    """Keeps the lower 32 bits of a request."""
+
+    def add(self, n: int) -> None:
+        super().add(n if n >= MAX_DEMAND - 1 else n & 0xFFFF_FFFF)
+
+
+@breaks("extra_spec317_a_request_of_the_most_must_add_up_with_others")
+class SignedDemandOf32Bits(Subscription):
+    """Takes a request for an int of 32 bits, whose first bit is the sign."""
+
+    def add(self, n: int) -> None:
+        if n >= MAX_DEMAND - 1 or n & 0x8000_0000 == 0:
+            super().add(n)
 
 
 @breaks("required_spec317_must_not_signal_on_error_when_pending_above_long_max_value")

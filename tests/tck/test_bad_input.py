@@ -239,6 +239,13 @@ def test_a_bad_factory_of_processors_is_named() -> None:
         def create_identity_processor(self, buffer_size: int) -> Any:
             return Publisher(3)
 
+    class Raises(IdentityProcessorVerification[Any]):
+        def create_identity_processor(self, buffer_size: int) -> Any:
+            raise OSError("none left")
+
+    assert "seen: create_identity_processor(16) raised OSError: none left" in outcome(Raises(), FIRST).why
+    said = "seen: create_identity_processor(16) returned"
+    assert said in outcome(Bad(), FIRST).why
     said = "which is no Processor: it has no on_subscribe, on_next, on_error, on_complete"
     assert said in outcome(Bad(), FIRST).why
     assert said in outcome(Bad(), "required_spec201_must_signal_demand_via_subscription_request").why

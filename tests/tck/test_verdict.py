@@ -41,6 +41,9 @@ def ends_the_process(elements):
         os._exit(0)
     return Flow.range(elements)
 
+def ends_its_process_in_subscribe(elements):
+    return Leaves(elements, lambda: os._exit(0)) if elements in (3, 20) else Flow.range(elements)
+
 def is_killed(elements):
     if elements == 20:
         os.kill(os.getpid(), 9)
@@ -109,6 +112,7 @@ def folder(tmp_path: Path) -> Path:
     [
         ("exits", 1, "subscribe(subscriber) raised SystemExit: 0"),
         ("ends_the_process", 1, "seen: the process was ended (status 0) inside of this check"),
+        ("ends_its_process_in_subscribe", 1, "seen: the process was ended (status 0) inside of this check"),
         ("is_killed", 1, "seen: the process was ended by signal 9 inside of this check"),
         ("interrupts", 2, "seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),
         ("interrupts_always", 2, "the code under test interrupted the main thread (_thread.interrupt_main or SIGINT)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import subprocess
 import sys
 import threading
@@ -305,6 +306,61 @@ def test_only_the_last_signals_are_shown() -> None:
     assert len(str(raised.value)) < 1_000
 
 
+# -- coroutines, of which nothing is awaited ------------------------------------------------------------------------
+
+
+class AsyncSubscribe:
+    async def subscribe(self, subscriber: Any, /) -> None: ...
+
+
+class HandsOut:
+    """Gives its subscriber the subscription; a call of an attribute of it, in place of a method, is one of these."""
+
+    def __init__(self, subscription: Any) -> None:
+        self.subscription = subscription
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(self.subscription)
+
+
+class AsyncRequest:
+    async def request(self, n: int, /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class AsyncCancel:
+    def request(self, n: int, /) -> None: ...
+
+    async def cancel(self) -> None: ...
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("subscription", "text"),
+    [
+        (AsyncRequest(), "rule 3.16: request(3) returned a coroutine: nothing awaits it"),
+        (AsyncCancel(), "rule 3.15: cancel returned a coroutine: nothing awaits it"),
+    ],
+)
+def test_a_method_that_returns_a_coroutine_is_a_breach(subscription: Any, text: str) -> None:
+    with pytest.raises(AssertionError, match=re.escape(text)):
+        StepVerifier[int](HandsOut(subscription), demand=3).expect_no_event(0).then_cancel().verify()
+    probe = Probe[int](HandsOut(subscription))
+    StepVerifier(probe, demand=3).expect_no_event(0).then_cancel().verify()
+    assert [text in violation for violation in probe.violations] == [True]
+
+
+def test_an_error_that_is_no_exception_is_named() -> None:
+    class Says:
+        def subscribe(self, subscriber: Any, /) -> None:
+            subscriber.on_subscribe(AsyncCancel())
+            subscriber.on_error("x")
+
+    with pytest.raises(AssertionError, match=r"on_error\('x'\) came, whose argument is no exception"):
+        StepVerifier(Says()).expect_error().verify()
+
+
 # -- the arguments ------------------------------------------------------------------------------------------------
 
 
@@ -316,6 +372,17 @@ def test_only_the_last_signals_are_shown() -> None:
         (lambda: StepVerifier(Flow.never(), clock=3), TypeError, "clock must be a VirtualTimeExecutor, not 3"),  # type: ignore[arg-type]
         (lambda: StepVerifier(Flow.never()).expect_error(3), TypeError, "kind must be a class of exceptions, not 3"),  # type: ignore[arg-type]
         (lambda: StepVerifier(Flow.never()).expect_error(match=3), TypeError, "match must be a str, not int"),  # type: ignore[arg-type]
+        (lambda: StepVerifier(AsyncSubscribe()), TypeError, "subscribe is a coroutine function: nothing awaits it"),  # type: ignore[arg-type]
+        (
+            lambda: StepVerifier(Flow.range(1)).then_cancel().expect_next(0),
+            ValueError,
+            r"expect_next\(0\) after then_cancel\(\)",
+        ),
+        (
+            lambda: StepVerifier(Flow.range(1)).then_cancel().then_cancel().expect_complete(),
+            ValueError,
+            r"expect_complete\(\) after then_cancel\(\)",
+        ),
         (lambda: StepVerifier(Flow.never()).verify(timeout=-1), ValueError, "verify: timeout must be"),
         (lambda: Probe(3), TypeError, "Probe: a publisher is needed, not 3"),  # type: ignore[arg-type]
     ],
