@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-free-threaded test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -68,6 +68,14 @@ test-core: $(READY)
 THREADS := core connections models operators tck explore exits testing
 test-threads: $(READY)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) --ignore tests/operators/test_typing.py
+
+# The same on a Python without a GIL, which is looked for and, where that is possible, built: .ci/free-threaded.
+FREE := .venv-free-threaded
+$(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
+	python=$$(.ci/free-threaded) && VENV=$(FREE) GROUP=test PYTHON=$$python .ci/setup
+
+test-free-threaded: $(FREE)/ready-test
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) tests/stress --ignore tests/operators/test_typing.py
 
 test-spark: $(READY) java
 	$(BIN)/python -m pytest tests/spark tests/stress tests/judging

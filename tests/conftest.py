@@ -34,11 +34,17 @@ APART = {
 """Of the folder spark: what mostly waits for sessions and processes of its own, in two groups beside the others."""
 
 
+MADE_ONCE = ("test_browser", "test_pytest_variants", "test_stream_publisher", "test_wheel")
+"""Modules, of other folders, that make something dear for all of their tests: each on one worker."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> int:
         folder = Path(item.path).relative_to(Path(__file__).parent).parts[0]
         if folder not in TOGETHER:
+            if item.path.stem in MADE_ONCE:
+                item.add_marker(pytest.mark.xdist_group(item.path.stem))
             return len(TOGETHER)
         apart = APART.get(item.path.stem) if folder == "spark" else None
         item.add_marker(pytest.mark.xdist_group(f"{folder}, {apart}" if apart else folder))
