@@ -108,7 +108,7 @@ class Flow(Sources, CreatingSources, Operators[T_co], TerminalOperators[T_co], S
         return drawing(self._parts())
 
     def __str__(self) -> str:
-        return " | ".join(part.text for part in self._parts())
+        return " | ".join(part.text for part in self._parts()).rstrip()
 
     def __repr__(self) -> str:
         return f"<Flow {self}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -19,7 +19,7 @@ from reactive_runtime._core.flow_source import (
     flow_of,
     foreign,
 )
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.naming import instead, is_publisher, no_publisher
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
@@ -178,6 +178,8 @@ class Sources:
             `error` of Rx.
         """
         if not isinstance(failure, BaseException):
+            if not callable(failure):
+                raise TypeError(f"error: an exception, or a function that makes one, is needed, not {instead(failure)}")
             check_callable("error", "failure", failure)
         title = type(failure).__name__ if isinstance(failure, BaseException) else describe(failure)
         return flow_of(PublisherSource(f"error({title})", _Failing(failure, assembly_location())))
@@ -219,10 +221,10 @@ class Sources:
 
         Returns:
             A flow of the elements. It fails with the error that `__iter__` or `__next__` raises, and with TypeError
-            where `iterable` cannot be iterated, or has None in it (2.13).
+            where `__iter__` returns no iterator, or None is among the elements (2.13).
 
         Raises:
-            TypeError: `iterable` is None.
+            TypeError: `iterable` cannot be iterated.
 
         Demand:
             The iterator is pulled by demand. Of a list, tuple, range, str, bytes or dict, the last element completes
@@ -243,8 +245,9 @@ class Sources:
         Origin:
             `fromIterable` of RxJava and Reactor.
         """
-        if iterable is None:
-            raise TypeError("from_iterable: an iterable is needed, not None")
+        if not any(getattr(type(iterable), name, None) for name in ("__iter__", "__getitem__")):
+            asynchronous = " (Flow.from_async takes it)" if isinstance(iterable, AsyncIterable) else ""
+            raise TypeError(f"from_iterable: an iterable is needed, not {instead(iterable)}{asynchronous}")
         synchronous = type(iterable) in _AT_HAND
         return flow_of(
             IterableSource(
@@ -330,8 +333,8 @@ class Sources:
         Origin:
             `fromPublisher` of RxJava, `from` of Reactor.
         """
-        if not callable(getattr(publisher, "subscribe", None)):
-            raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {kind_of(publisher)}")
+        if not is_publisher(publisher):
+            raise TypeError(f"from_publisher: an object with `subscribe` is needed, not {no_publisher(publisher)}")
         return foreign(publisher)
 
     @staticmethod
@@ -614,8 +617,8 @@ class _Defer(Combinator):
     def made(self, *arguments: Any) -> InnerSubscription:
         """Subscribe to what the function returns."""
         publisher = self.call(self.fn, *arguments)
-        if not callable(getattr(publisher, "subscribe", None)):
-            kind = kind_of(publisher)
+        if not is_publisher(publisher):
+            kind = no_publisher(publisher)
             raise self.fault(TypeError(f"{self.title}: the function must return a publisher, not {kind}"))
         return self.inner(as_flow(self.title, "the result", publisher))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import at_least, check_executor, not_none
@@ -56,6 +56,12 @@ class BaseSubscriber(Generic[T]):
         self._upstream: Upstream | None = None  # _lock; set once
         self._early = 0  # _lock; requested before there was a subscription
         self._over = False  # _lock; final: cancelled, failed or completed
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            forgotten = ": its __init__ has to call super().__init__()" if name == "_lock" else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{forgotten}")
 
     # -- to override -------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
+from reactive_runtime._core.naming import instead
 from reactive_runtime._texts import shown
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "not_none",
     "one_of",
     "seconds_of",
+    "works_apart",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +50,7 @@ When = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Excepti
 def check_callable(operator: str, argument: str, value: F, *, awaited: bool = False) -> F:
     """`value`, or TypeError where it can't be called, or is a coroutine function, unless those are `awaited`."""
     if not callable(value):
-        raise TypeError(f"{operator}: {argument} must be callable, not {type(value).__name__}")
+        raise TypeError(f"{operator}: {argument} must be callable, not {instead(value)}")
     if not awaited and is_coroutine_function(value):
         raise TypeError(
             f"{operator}: {argument} is a coroutine function, which {operator} does not await:"
@@ -93,17 +95,27 @@ def failures(operator: str, when: When) -> Callable[[Exception], object]:
     return check_callable(operator, "when", when)
 
 
-def check_executor(operator: str, value: E) -> E:
-    """`value`, or TypeError where it has no `submit`."""
+def works_apart(executor: object) -> bool:
+    """Whether it pickles what it is given, for a process or an interpreter of its own."""
+    kinds = {kind.__name__ for kind in type(executor).__mro__}
+    return bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})
+
+
+def check_executor(operator: str, value: E, *, apart: bool = False) -> E:
+    """`value`, or TypeError where it has no `submit`, or works apart, unless that may be (`apart`)."""
     if isinstance(value, type) or not callable(getattr(value, "submit", None)):
-        raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {_what(value)}")
+        raise TypeError(f"{operator}: a concurrent.futures.Executor is needed, not {instead(value)}")
+    if not apart and works_apart(value):
+        raise TypeError(
+            f"{operator}: an executor whose threads share memory is needed, not {instead(value)}: map_parallel takes it"
+        )
     return value
 
 
 def at_least(operator: str, argument: str, least: int, value: int) -> int:
     """`value`, or TypeError where it is no int, or ValueError where it is below `least`."""
     if type(value) is not int:
-        raise TypeError(f"{operator}: {argument} must be an int, not {type(value).__name__}")
+        raise TypeError(f"{operator}: {argument} must be an int, not {instead(value)}")
     if value < least:
         raise ValueError(f"{operator}: {argument} must be at least {least}, not {value}")
     return value
@@ -112,7 +124,7 @@ def at_least(operator: str, argument: str, least: int, value: int) -> int:
 def seconds_of(operator: str, argument: str, value: float, *, positive: bool = False) -> float:
     """`value`, or TypeError where it is no number, or ValueError where it is below 0 or not finite (0: `positive`)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{operator}: {argument} must be a number of seconds, not {type(value).__name__}")
+        raise TypeError(f"{operator}: {argument} must be a number of seconds, not {instead(value)}")
     if not (0 <= value < math.inf) or (positive and not value):
         least = "above 0" if positive else "from 0"
         raise ValueError(f"{operator}: {argument} must be a number of seconds {least}, not {value}")
@@ -127,13 +139,9 @@ def check_clock(operator: str, value: C) -> C:
     if not (made and callable(getattr(value, "schedule", None)) and callable(getattr(value, "now", None))):
         raise TypeError(
             f"{operator}: an executor with a clock is needed (ScheduledExecutor, VirtualTimeExecutor),"
-            f" not {_what(value)}"
+            f" not {instead(value)}"
         )
     return value
-
-
-def _what(value: object) -> str:
-    return f"the class {value.__name__}: call it" if isinstance(value, type) else type(value).__name__
 
 
 def one_of(operator: str, argument: str, choices: tuple[str, ...], value: S) -> S:

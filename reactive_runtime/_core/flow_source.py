@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import Combinator
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.naming import is_publisher, kind_of, no_publisher
 from reactive_runtime._core.pollable import IterablePollable, Pollable
 from reactive_runtime._core.prefetch_queue import PrefetchQueue
 from reactive_runtime._core.step import Step
@@ -411,8 +411,8 @@ def as_flow(operator: str, argument: str, publisher: Publisher[T]) -> Flow[T]:
     """A publisher as a flow, itself if it is one; TypeError where it is no publisher."""
     if isinstance(publisher, _flow_type[0]):
         return publisher
-    if not callable(getattr(publisher, "subscribe", None)):
-        raise TypeError(f"{operator}: {argument} must be a publisher, not {kind_of(publisher)}")
+    if not is_publisher(publisher):
+        raise TypeError(f"{operator}: {argument} must be a publisher, not {no_publisher(publisher)}")
     return foreign(publisher)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterable, Coroutine, Iterable
 from typing import Any, Final
 
-__all__ = ["a_kind", "at_home", "executor_name", "kind_of"]
+__all__ = ["a_kind", "at_home", "executor_name", "instead", "is_publisher", "kind_of", "no_publisher"]
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
@@ -25,6 +26,33 @@ def a_kind(item: object) -> str:
     """`kind_of`, as "a Signals" or "an Echo"."""
     kind = kind_of(item)
     return f"{'an' if kind[0] in 'aeioAEIO' else 'a'} {kind}"
+
+
+def instead(item: object) -> str:
+    """What was given in place of what is needed; of a class, what to do."""
+    if isinstance(item, type):
+        return f"the class {item.__name__}: call it"
+    return "None" if item is None else kind_of(item)
+
+
+def is_publisher(item: object) -> bool:
+    """Whether it has `subscribe`, and is no class."""
+    return callable(getattr(item, "subscribe", None)) and not isinstance(item, type)
+
+
+def no_publisher(item: object) -> str:
+    """`instead`, where a publisher is needed, and what makes one of it."""
+    if item is None or isinstance(item, type):
+        return instead(item)
+    if isinstance(item, Coroutine):
+        return f"{kind_of(item)} (flat_map awaits where it is given the coroutine function itself)"
+    if isinstance(item, AsyncIterable):
+        source = "from_async"
+    elif isinstance(item, Iterable) and not isinstance(item, str | bytes):
+        source = "from_iterable"
+    else:
+        source = "just"
+    return f"{kind_of(item)} (Flow.{source} makes one of it)"
 
 
 def _is_private(kind: type) -> bool:

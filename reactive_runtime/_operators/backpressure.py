@@ -27,6 +27,7 @@ from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import contained, each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
+from reactive_runtime._core.naming import instead
 from reactive_runtime._core.prefetch_queue import Overflow
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime.executors import clock_in
@@ -238,7 +239,7 @@ class BackpressureOperators(FlowBase[T_co]):
             `valve` of the RxJava extensions.
         """
         if not isinstance(valve, Valve):
-            raise TypeError(f"pausable: a Valve is needed, not {type(valve).__name__}")
+            raise TypeError(f"pausable: a Valve is needed, not {instead(valve)}")
         return combinator_flow("pausable()", lambda: _Pausable(self, valve), self)
 
     def kill_switch(self, switch: KillSwitch) -> Flow[T_co]:
@@ -279,7 +280,7 @@ class BackpressureOperators(FlowBase[T_co]):
             `KillSwitches` of Akka and Pekko Streams.
         """
         if not isinstance(switch, KillSwitch):
-            raise TypeError(f"kill_switch: a KillSwitch is needed, not {type(switch).__name__}")
+            raise TypeError(f"kill_switch: a KillSwitch is needed, not {instead(switch)}")
         return combinator_flow("kill_switch()", lambda: _Switched(self, switch), self)
 
     def serialize(self) -> Flow[T_co]:
@@ -627,13 +628,13 @@ class ParallelFlow(Generic[T, R]):
         """Each rail works on `executor`, in tasks of its own.
 
         Args:
-            executor: A `concurrent.futures.Executor`. A later one takes the place of an earlier one.
+            executor: A `concurrent.futures.Executor` of threads. A later one takes the place of an earlier one.
 
         Returns:
             The same rails, on that executor.
 
         Raises:
-            TypeError: `executor` is no executor.
+            TypeError: `executor` is no executor, or one of processes.
         """
         check_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)

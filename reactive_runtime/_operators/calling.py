@@ -10,7 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core import eventloop
-from reactive_runtime._core.arguments import at_least, check_callable, check_executor, is_coroutine_function
+from reactive_runtime._core.arguments import (
+    at_least,
+    check_callable,
+    check_executor,
+    is_coroutine_function,
+    works_apart,
+)
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.combinator import END, PENDING, InnerSubscription
 from reactive_runtime._core.exits import contained, interrupts, submitted
@@ -127,7 +133,7 @@ class TaskOperators(FlowBase[T_co]):
             return combinator_flow(
                 title, lambda: Coroutines(self, fn, concurrency, ordered=ordered), self, uses=(eventloop.OURS,)
             )
-        check_executor("map_parallel", executor)
+        check_executor("map_parallel", executor, apart=True)
         assert executor is not None
         return combinator_flow(
             title,
@@ -154,8 +160,7 @@ class _Calls(Tasks):
         self.workers = executor
         self.chunk = chunk
         self.combinator_flow: list[Any] = []
-        kinds = {kind.__name__ for kind in type(executor).__mro__}
-        self.far = bool(kinds & {"ProcessPoolExecutor", "InterpreterPoolExecutor"})  # what it is given is pickled
+        self.far = works_apart(executor)
 
     def where(self) -> str:
         return executor_name(self.workers)

@@ -19,6 +19,7 @@ from reactive_runtime._core.failure import Failure
 from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.multicaster import EmitResult
+from reactive_runtime._core.naming import instead
 from reactive_runtime._core.step import describe
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._texts import shown
@@ -156,8 +157,8 @@ class CreatingSources:
         Origin:
             `fromFuture` of Rx.
         """
-        if not callable(getattr(future, "add_done_callback", None)):
-            raise TypeError(f"from_future: a future is needed, not {type(future).__name__}")
+        if isinstance(future, type) or not callable(getattr(future, "add_done_callback", None)):
+            raise TypeError(f"from_future: a future is needed, not {instead(future)}")
         get_loop = getattr(future, "get_loop", None)
         loop = None if get_loop is None else get_loop()
         return combinator_flow(
@@ -180,7 +181,7 @@ class CreatingSources:
             where `source()` is no async iterable, or None is among the elements (2.13).
 
         Raises:
-            TypeError: `source` is neither, or `prefetch` is not an int.
+            TypeError: `source` is neither, or a coroutine function, or `prefetch` is not an int.
             ValueError: `prefetch` is below 1.
 
         Demand:
@@ -204,9 +205,10 @@ class CreatingSources:
         Origin:
             The async iterables of Python.
         """
-        if not callable(getattr(source, "__aiter__", source)):
-            raise TypeError(f"from_async: an async iterable, or a function, is needed, not {type(source).__name__}")
-        supplier: Callable[[], AsyncIterable[T]] = source if callable(source) else lambda: source
+        if not (callable(source) or isinstance(source, AsyncIterable)):
+            raise TypeError(f"from_async: an async iterable, or a function, is needed, not {instead(source)}")
+        supplier: Callable[[], AsyncIterable[T]]
+        supplier = check_callable("from_async", "source", source) if callable(source) else lambda: source
         at_least("from_async", "prefetch", 1, prefetch)
         title = describe(source) if callable(source) else type(source).__name__
         return combinator_flow(f"from_async({title})", lambda: _OfAsync(supplier, prefetch), uses=(eventloop.OURS,))

@@ -18,7 +18,7 @@ from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, E
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.naming import is_publisher, no_publisher
 from reactive_runtime._core.step import describe
 from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher
@@ -429,8 +429,8 @@ class _Again(Combinator):
     def publisher_from(self, fn: Callable[..., Publisher[Any]], *arguments: Any) -> Flow[Any]:
         """What a user's function returns, as a flow."""
         publisher = self.asked(fn, *arguments)
-        if not callable(getattr(publisher, "subscribe", None)):
-            kind = kind_of(publisher)
+        if not is_publisher(publisher):
+            kind = no_publisher(publisher)
             raise self.fault(TypeError(f"{self.title}: {describe(fn)} must return a publisher, not {kind}"))
         return as_flow(self.title, "the result", publisher)
 

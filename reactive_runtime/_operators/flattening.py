@@ -17,7 +17,7 @@ from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable,
 from reactive_runtime._core.combinator import END, PENDING, Elements, InnerSubscription, ReadySet
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
-from reactive_runtime._core.naming import kind_of
+from reactive_runtime._core.naming import is_publisher, no_publisher
 from reactive_runtime._core.step import describe
 from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime._operators._coroutines import Coroutines
@@ -349,10 +349,10 @@ class _OfPublishers(Bounded):
     def inner_of(self, element: Any) -> InnerSubscription:
         """Subscribe to the publisher that the function returns for `element`."""
         publisher = self.call(self.fn, element)
-        if not callable(getattr(publisher, "subscribe", None)):
+        if not is_publisher(publisher):
             raise self.fault(
                 TypeError(
-                    f"{self.title}: {describe(self.fn)} must return a publisher, not {kind_of(publisher)},"
+                    f"{self.title}: {describe(self.fn)} must return a publisher, not {no_publisher(publisher)},"
                     f" for {shown(element)}"
                 )
             )

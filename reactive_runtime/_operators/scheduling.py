@@ -28,7 +28,7 @@ class SchedulingOperators(FlowBase[T_co]):
         What had arrived before an error or the end is delivered first. Signals stay serial on any pool (1.3).
 
         Args:
-            executor: Any `concurrent.futures.Executor`.
+            executor: Any `concurrent.futures.Executor` of threads; one of processes is for `map_parallel`.
             prefetch: How many elements may wait in the boundary, 1 or more.
 
         Returns:
@@ -36,7 +36,7 @@ class SchedulingOperators(FlowBase[T_co]):
             full or was shut down.
 
         Raises:
-            TypeError: `executor` is no executor, or `prefetch` is not an int.
+            TypeError: `executor` is no executor, or one of processes, or `prefetch` is not an int.
             ValueError: `prefetch` is below 1.
 
         Demand:
@@ -75,13 +75,13 @@ class SchedulingOperators(FlowBase[T_co]):
         It does not matter where in the flow this stands. Where it stands twice, the one nearest to the source counts.
 
         Args:
-            executor: Any `concurrent.futures.Executor`.
+            executor: Any `concurrent.futures.Executor` of threads; one of processes is for `map_parallel`.
 
         Returns:
             A flow of the same signals. It fails with RejectedError where the executor is full or was shut down.
 
         Raises:
-            TypeError: `executor` is no executor.
+            TypeError: `executor` is no executor, or one of processes.
 
         Demand:
             Passes through, from any thread.

@@ -17,6 +17,7 @@ from reactive_runtime._core.assembly import AssemblyLocation, assembly_location
 from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
+from reactive_runtime._core.naming import instead
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Subscriber, Subscription
@@ -74,7 +75,7 @@ class SideEffectOperators(FlowBase[T_co]):
             `tap` of Reactor.
         """
         if not isinstance(listener, Listener):
-            raise TypeError(f"tap: a Listener is needed, not {type(listener).__name__}")
+            raise TypeError(f"tap: a Listener is needed, not {instead(listener)}")
         return _tapped("tap()", self, listener)
 
     def do_on_subscribe(self, fn: Callable[[], object]) -> Flow[T_co]:
@@ -512,7 +513,7 @@ class SideEffectOperators(FlowBase[T_co]):
             `metrics` of Reactor.
         """
         if not isinstance(counts, Metrics):
-            raise TypeError(f"metrics: a Metrics is needed, not {type(counts).__name__}")
+            raise TypeError(f"metrics: a Metrics is needed, not {instead(counts)}")
         return _tapped("metrics()", self, counts)
 
     def progress(self, report: Callable[[int], object], *, every: int = 1000) -> Flow[T_co]:

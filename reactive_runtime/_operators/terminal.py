@@ -19,7 +19,7 @@ from reactive_runtime._core.exits import contained, goes_up
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
-from reactive_runtime._core.naming import a_kind, executor_name, kind_of
+from reactive_runtime._core.naming import a_kind, executor_name, instead
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import let_go
 from reactive_runtime._core.waited_for import waited_for
@@ -103,6 +103,8 @@ class TerminalOperators(FlowBase[T_co]):
                     "subscribe: on_error, on_complete and demand are for functions;"
                     f" {a_kind(on_next)} is a Subscriber, which has its own signals, and asks for itself"
                 )
+            if isinstance(on_next, type):
+                raise _no_subscriber(on_next)
             return Disposable(self._run(on_next))
         if not callable(on_next):
             raise _no_subscriber(on_next)
@@ -377,8 +379,8 @@ class TerminalOperators(FlowBase[T_co]):
         Origin:
             `Sink.queue` of Akka and Pekko Streams, with the queues of Python.
         """
-        if not callable(getattr(queue, "put", None)):
-            raise TypeError(f"to_queue: a queue is needed, not {type(queue).__name__}")
+        if isinstance(queue, type) or not callable(getattr(queue, "put", None)):
+            raise TypeError(f"to_queue: a queue is needed, not {instead(queue)}")
         putting = _Putting(queue, end)
         self._run(putting)
         return putting.future
@@ -423,7 +425,8 @@ class Disposable:
 def _no_subscriber(item: object) -> TypeError:
     missing = [name for name in ("on_subscribe", "on_next", "on_error", "on_complete") if not hasattr(item, name)]
     return TypeError(
-        f"subscribe: a Subscriber or a function is needed, not {kind_of(item)} (1.9); it has no {', '.join(missing)}"
+        f"subscribe: a Subscriber or a function is needed, not {instead(item)} (1.9)"
+        + (f"; it has no {', '.join(missing)}" if missing else "")
     )
 
 

@@ -537,7 +537,7 @@ def test_an_invariant_that_returns_false_does_not_hold() -> None:
         ("late_signals", 16, ValueError, "must be at most 15, not 16"),
         ("late_signals", -1, ValueError, "must be at least 0, not -1"),
         ("late_signals", True, TypeError, "must be an int, not bool"),
-        ("late_signals", None, TypeError, "must be an int, not NoneType"),
+        ("late_signals", None, TypeError, "must be an int, not None"),
         ("elements", -1, ValueError, "must be at least 0, not -1"),
         ("elements", "3", TypeError, "must be an int, not str"),
     ],

@@ -5,22 +5,30 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from queue import Queue
 from typing import Any
 
 import pytest
 
-from reactive_runtime import Flow
+from reactive_runtime import Flow, KillSwitch, Listener, Metrics, Valve
 from reactive_runtime.executors import VirtualTimeExecutor
 from reactive_runtime.hot import PublishProcessor, ReplayProcessor, SubmissionPublisher
-from reactive_runtime.subscribers import AsyncSubscriber, BufferedSubscriber
+from reactive_runtime.subscribers import AsyncSubscriber, BaseSubscriber, BufferedSubscriber
 from reactive_runtime.testing import StepVerifier, TestPublisher
 
 F: Any = Flow.range(3)
 POOL = ThreadPoolExecutor(1)
 T = VirtualTimeExecutor()
 NO: Any = 3
+SOURCES: Any = Flow  # without its types
+
+
+class Elsewhere:
+    def __aiter__(self) -> Any:
+        raise NotImplementedError
+
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.take(-1), ValueError, "take: n must be at least 0, not -1"),
@@ -30,7 +38,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.map(NO), TypeError, "map: fn must be callable, not int"),
     (lambda: F.starmap(NO), TypeError, "starmap: fn must be callable"),
     (lambda: F.handle(NO), TypeError, "handle: fn must be callable"),
-    (lambda: F.filter(None), TypeError, "filter: predicate must be callable, not NoneType"),
+    (lambda: F.filter(None), TypeError, "filter: predicate must be callable, not None"),
     (lambda: F.scan(NO, 0), TypeError, "scan: fn must be callable"),
     (lambda: F.reduce(NO), TypeError, "reduce: fn must be callable"),
     (lambda: F.element_at(-1), ValueError, "element_at: index must be at least 0"),
@@ -38,7 +46,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.flat_map(Flow.just, concurrency=0), ValueError, "flat_map: concurrency must be at least 1, not 0"),
     (lambda: F.flat_map(Flow.just, prefetch=0), ValueError, "flat_map: prefetch must be at least 1"),
     (lambda: F.switch_map(Flow.just, prefetch=0), ValueError, "switch_map: prefetch must be at least 1"),
-    (lambda: F.map_parallel(str), TypeError, "map_parallel: a concurrent.futures.Executor is needed, not NoneType"),
+    (lambda: F.map_parallel(str), TypeError, "map_parallel: a concurrent.futures.Executor is needed, not None"),
     (lambda: F.map_parallel(str, POOL, concurrency=True), TypeError, "map_parallel: concurrency must be an int, not"),
     (lambda: F.map_parallel(str, POOL, chunk=0), ValueError, "map_parallel: chunk must be at least 1"),
     (lambda: F.publish_on(POOL, prefetch=0), ValueError, "publish_on: prefetch must be at least 1"),
@@ -73,6 +81,22 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: F.end_with(None), TypeError, "end_with: None is not an element"),
     (lambda: F.default_if_empty(None), TypeError, "default_if_empty: None is not an element"),
     (lambda: F.to_queue(NO), TypeError, "to_queue: a queue is needed"),
+    (
+        lambda: F.merge_with([3]),
+        TypeError,
+        "other 1 must be a publisher, not list (Flow.from_iterable makes one of it)",
+    ),
+    (lambda: SOURCES.zip(F, "ab"), TypeError, "source 2 must be a publisher, not str (Flow.just makes one of it)"),
+    (lambda: F.merge_with(Elsewhere()), TypeError, "other 1 must be a publisher, not Elsewhere (Flow.from_async makes"),
+    (
+        lambda: SOURCES.from_publisher([3]),
+        TypeError,
+        "`subscribe` is needed, not list (Flow.from_iterable makes one of it)",
+    ),
+    (lambda: SOURCES.error("no"), TypeError, "error: an exception, or a function that makes one, is needed, not str"),
+    (lambda: SOURCES.from_iterable(NO), TypeError, "from_iterable: an iterable is needed, not int"),
+    (lambda: SOURCES.from_iterable(None), TypeError, "from_iterable: an iterable is needed, not None"),
+    (lambda: SOURCES.from_iterable(Elsewhere()), TypeError, "not Elsewhere (Flow.from_async takes it)"),
     (lambda: Flow.interval(0, clock=T), ValueError, "interval: seconds must be a number of seconds above 0"),
     (
         lambda: Flow.interval(1, clock=T, overflow="any"),  # type: ignore[arg-type]
@@ -100,6 +124,75 @@ def test_a_wrong_argument_is_named_where_the_flow_is_assembled(
     with pytest.raises(kind) as raised:
         make()
     assert text in str(raised.value)
+
+
+class Doer(BaseSubscriber[int]):
+    """Given as it is, without a call."""
+
+
+CLASSES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: F.subscribe(Doer), "subscribe: a Subscriber or a function is needed, not the class Doer"),
+    (lambda: F.merge_with(PublishProcessor), "merge_with: other 1 must be a publisher, not the class PublishProcessor"),
+    (lambda: SOURCES.from_publisher(Flow), "from_publisher: an object with `subscribe` is needed, not the class Flow"),
+    (lambda: SOURCES.from_iterable(list), "from_iterable: an iterable is needed, not the class list"),
+    (lambda: SOURCES.from_future(Future), "from_future: a future is needed, not the class Future"),
+    (lambda: F.publish_on(ThreadPoolExecutor), "a concurrent.futures.Executor is needed, not the class Thread"),
+    (lambda: F.timeout(1, clock=VirtualTimeExecutor), "VirtualTimeExecutor), not the class VirtualTimeExecutor"),
+    (lambda: F.kill_switch(KillSwitch), "kill_switch: a KillSwitch is needed, not the class KillSwitch"),
+    (lambda: F.pausable(Valve), "pausable: a Valve is needed, not the class Valve"),
+    (lambda: F.tap(Listener), "tap: a Listener is needed, not the class Listener"),
+    (lambda: F.metrics(Metrics), "metrics: a Metrics is needed, not the class Metrics"),
+    (lambda: F.to_queue(Queue), "to_queue: a queue is needed, not the class Queue"),
+]
+
+
+@pytest.mark.parametrize(("make", "text"), CLASSES, ids=[text.partition(":")[0] for _, text in CLASSES])
+def test_a_class_in_place_of_an_object_has_to_be_called(make: Callable[[], Any], text: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        make()
+    assert text in str(raised.value)
+    assert ": call it" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [F.publish_on, F.subscribe_on, F.parallel(2).run_on, SubmissionPublisher, AsyncSubscriber],
+    ids=["publish_on", "subscribe_on", "run_on", "SubmissionPublisher", "AsyncSubscriber"],
+)
+def test_processes_are_refused_where_threads_are_needed(run: Callable[[Any], Any]) -> None:
+    with (
+        ProcessPoolExecutor(1) as processes,
+        pytest.raises(
+            TypeError, match="threads share memory is needed, not ProcessPoolExecutor: map_parallel takes it"
+        ),
+    ):
+        run(processes)
+
+
+def test_a_function_that_returns_no_publisher_hears_how_to_make_one() -> None:
+    with pytest.raises(
+        TypeError, match=r"must return a publisher, not list \(Flow.from_iterable makes one of it\), for 0"
+    ):
+        F.flat_map(lambda n: [n]).block()
+    begun = coroutine(3)
+    with pytest.raises(
+        TypeError, match=r"not coroutine .flat_map awaits where it is given the coroutine function itself"
+    ):
+        F.flat_map(lambda n: begun).block()
+    begun.close()
+
+
+def test_a_subscriber_whose_init_forgets_that_of_the_class_it_extends_hears_of_it() -> None:
+    class Forgetful(BaseSubscriber[int]):
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+
+    with pytest.raises(
+        AttributeError, match="'Forgetful' object has no attribute '_lock': its __init__ has to call super"
+    ):
+        Forgetful().request(1)
+    with pytest.raises(AttributeError, match=r"'Doer' object has no attribute 'wrong'$"):
+        _ = Doer().wrong  # type: ignore[attr-defined]
 
 
 async def coroutine(n: int) -> int:
@@ -145,7 +238,7 @@ def test_what_is_no_function_is_named_by_the_operator_that_got_it(name: str, arg
         called(name, argument, NO)
 
 
-AWAITED = {("flat_map", "fn"), ("map_parallel", "fn"), ("from_async", "source")}
+AWAITED = {("flat_map", "fn"), ("map_parallel", "fn")}
 
 
 @pytest.mark.parametrize(
