@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -543,3 +544,7 @@ def test_help_says_what_a_command_does(command: tuple[str, ...]) -> None:
     done = call(*command, "--help")
     assert done.returncode == 0
     assert "Usage:" in done.stdout
+    description = done.stdout.partition("Usage:")[2].partition("╭")[0].splitlines()[1:]
+    for line, following in itertools.pairwise(description):
+        word = following.split()[:1]
+        assert not line.strip() or not word or len(f"{line.rstrip()} {word[0]}") > len(line) - 1  # filled to the edge
