@@ -282,3 +282,8 @@ def test_and_where_it_is_put_into_a_flow(method: str) -> None:
     setattr(step, method, lambda *_: iter([7]))
     with pytest.raises(TypeError, match=rf"Plain: `{method}` was assigned to an instance"):
         Flow.range(3)._then(step)
+
+
+def test_a_flow_that_ends_at_a_boundary_is_drawn_without_a_blank_behind_it() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert str(Flow.just(0).publish_on(pool)) == "just(0) |"
