@@ -41,7 +41,7 @@ class Lesson:
         print(failure.diagram())
         print(f"\n{_paragraph('The fix: ' + self.fix)}")
         result = self.survives().assert_holds()
-        print(f"Fixed, under the same exploration: it holds, {result.verdict}.\n")
+        print(f"Fixed, under the same exploration: {result.verdict}.\n")
 
 
 def _paragraph(text: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reactive_runtime.cli.console import BROKEN, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out
 from reactive_runtime.cli.missing import check_installed
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore import Result
 
 
 @app.command()
@@ -34,7 +37,8 @@ def explore(
 ) -> None:
     """Run a program of threads under many schedules, one thread at a time, until it fails; draw the schedule.
 
-    Exit status 1 says that it failed, 0 that it held under as many schedules as is printed.
+    The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. Exit status 1 says that it failed or
+    showed too little, 2 that it does not do the same each time or can't be explored, 0 that no schedule failed.
     """
     from reactive_runtime.explore.explore_command import Asked, explored, replayed, saved
 
@@ -57,9 +61,7 @@ def explore(
         )
         failure = result.failure
         if failure is None:
-            out.print(f"HOLDS    {result.verdict}", style="green")
-            for call in result.not_looked_into:
-                out.print(f"note     held, but not looked into: {call}", soft_wrap=True)
+            _print_without_a_failure(result)
             return
         out.print(f"\n{failure.diagram()}\n", soft_wrap=True)
         if save is not None:
@@ -72,7 +74,24 @@ def explore(
         least = ", the fewest there are" if failure.minimal else ""
         out.print(f"again    {again}", soft_wrap=True)
         out.print(
-            f"FAILS    found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
+            f"FAILED   found by schedule {failure.found_after}, {failure.preemptions} preemption(s){least}",
             style="bold red",
         )
+        raise typer.Exit(BROKEN)
+
+
+def _print_without_a_failure(result: Result) -> None:
+    """Print the verdict, and why it is no more than that."""
+    for call in result.not_looked_into:
+        out.print(f"note     not looked into: {call}", soft_wrap=True)
+    for what in result.never:
+        out.print(f"note     {what}", soft_wrap=True)
+    if result.uncontrolled:
+        out.print(f"note     it {result.uncontrolled}", soft_wrap=True)
+    word, _, rest = str(result.verdict).partition(" ")
+    style = "green" if result.holds else "bold red"
+    out.print(f"{word.upper():8} {rest.removeprefix('(').removesuffix(')')}".rstrip(), style=style, soft_wrap=True)
+    if result.uncontrolled:
+        raise typer.Exit(UNABLE)
+    if result.never:
         raise typer.Exit(BROKEN)

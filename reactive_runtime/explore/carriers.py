@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Carrier", "GreenletCarriers", "Pinned", "ThreadCarriers", "made"]
 
+start_new_thread: Callable[..., int] = _thread.start_new_thread
+"""The real one, whatever stands in for it meanwhile."""
+
 real_ident: Callable[[], int] = _thread.get_ident
 """Of the OS thread, whatever stands in for the threads of a program meanwhile."""
 
@@ -72,7 +75,7 @@ class ThreadCarriers:
             up.release()
             self._live(carrier, scheduler)
 
-        _thread.start_new_thread(live, ())
+        start_new_thread(live, ())
         up.acquire()
         return carrier
 

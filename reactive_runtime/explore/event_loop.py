@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 import inspect
-import linecache
 import os
 import sys
 import warnings
@@ -141,14 +140,16 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             me.location, me.writes, me.what = self._handed, True, "wait for an event"
             scheduler.wait(me, self._scheduled[0].when() if self._scheduled else None)
             self._asleep = None
-            _shown_as(scheduler, "wakes", None)
+            if scheduler.step_log is not None:
+                scheduler.step_log.shown_as("wakes", None)
             self._due()
         instrumented.met(scheduler, me, self._handed)
         for _ in range(len(self._ready)):
             if not self._ready:
                 break
             instrumented.point(scheduler, me, self._handed, "next callback")
-            _shown_as(scheduler, "callback", None)
+            if scheduler.step_log is not None:
+                scheduler.step_log.shown_as("callback", None)
             instrumented.met(scheduler, me, self._handed)
             handle = self._next(scheduler, me)
             me.acts += 1
@@ -202,7 +203,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             scheduler.schedule.append(chosen.index)
             if scheduler.step_log is not None:
                 scheduler.step_log.step(chosen)
-                _shown_as(scheduler, "goes on", _frame_of(_task_of(ready[at])))
+                scheduler.step_log.shown_as("goes on", _frame_of(_task_of(ready[at])))
             if scheduler.tracking:
                 me.chain = hash((me.chain, chosen.index))
         handle = ready[at]
@@ -255,16 +256,6 @@ class _NoCarrier:
         raise AssertionError("a task of asyncio was given the turn of a thread")
 
     wait = go
-
-
-def _shown_as(scheduler: Scheduler, what: str, frame: FrameType | None) -> None:
-    """In the log of steps the last one is not where the loop was begun: it is at the line where that frame waits."""
-    if scheduler.step_log is not None:
-        step = scheduler.step_log.steps[-1]
-        step.what = what
-        step.line = 0 if frame is None else frame.f_lineno
-        step.filename = "" if frame is None else frame.f_code.co_filename
-        step.source = linecache.getline(step.filename, step.line).strip()
 
 
 def _frame_of(task: asyncio.Task[Any] | None) -> FrameType | None:

@@ -17,13 +17,22 @@ from types import ModuleType
 from typing import Any, Final, Literal, get_args
 
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
+from reactive_runtime.explore.coverage import Coverage
+from reactive_runtime.explore.determinism import (
+    NOT_THE_SAME,
+    REPLAYS,
+    NotTheSameError,
+    Run,
+    difference,
+    is_checked,
+    located,
+)
 from reactive_runtime.explore.observations import Outcome, equal, expectation
 from reactive_runtime.explore.results import Failure, Result, Verdict
 from reactive_runtime.explore.scenario import Scenario, scenario_of
-from reactive_runtime.explore.session import NOT_THE_SAME, Points, Session
-from reactive_runtime.explore.shrinking import shrunk
+from reactive_runtime.explore.session import Points, Session
+from reactive_runtime.explore.shrinking import ENDLESS, shrunk
 from reactive_runtime.explore.step_log import Step
 from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Replayed, Strategy
 from reactive_runtime.explore.task import CUT, Stop
@@ -167,7 +176,7 @@ def replay(
         )
         return Result(
             program.name,
-            Verdict("sampled", 1),
+            Verdict("held" if failure is None else "failed", 1),
             1,
             seconds,
             "replay",
@@ -215,16 +224,23 @@ def _search(
 ) -> Result:
     began = _seconds()
     bounded = next((item for item in searching if isinstance(item, Bounded)), None)
+    coverage = Coverage()
     count = complete = 0
     failure = None
+    uncontrolled = ""
     turn = 0
-    while complete < schedules and count < 4 * schedules:
+    while complete < schedules and count < 4 * schedules and not uncontrolled:
         strategy = searching[turn % len(searching)]
         turn += 1
-        session.tracks(strategy is bounded)
+        session.tracks(True)
         if not strategy.begin(session.scheduler):
             break  # the search has seen all there is
-        stop = session.run(program, strategy)
+        ran = None
+        if is_checked(complete + 1):
+            ran = session.recorded(program, strategy)
+            stop = ran.stop
+        else:
+            stop = session.run(program, strategy)
         strategy.end(session.scheduler)
         count += 1
         if count % _SWEEP == 0:
@@ -232,22 +248,35 @@ def _search(
         if stop is not None and stop.kind == CUT:
             continue
         complete += 1
+        if strategy is not bounded:
+            coverage.add(session.fingerprint(program), session.scheduler.version)
         if stop is not None:
             observed = list(session.observations.outcomes)  # what is made small is no schedule of the search
-            failure = _found(session, program, stop, strategy, seed, complete, shrink)
+            try:
+                failure = _found(session, program, stop, strategy, seed, complete, shrink)
+            except NotTheSameError as error:
+                uncontrolled = error.what
             session.observations.outcomes = observed
             break
+        if ran is not None:
+            uncontrolled = _checked(session, program, ran, complete)
     seconds = _seconds() - began
-    verdict = Verdict("sampled", complete)
-    if bounded is not None and bounded.exhausted:
-        verdict = Verdict("exhausted")
-    elif bounded is not None and bounded.complete is not None and len(searching) == 1:
-        verdict = Verdict("bounded", bounded.complete)
+    if failure is None and session.scheduler.escaped:
+        uncontrolled = f"shares what it accesses with a thread that is not controlled: {session.scheduler.escaped[0]}"
     unseen = session.watcher.not_looked_into()
-    if unseen:
+    verdict = Verdict("held", complete, coverage=coverage.estimate())
+    if failure is not None:
+        verdict = Verdict("failed", complete)
+    elif uncontrolled or unseen:
         verdict = Verdict("incomplete", complete)
+    elif bounded is not None and bounded.exhausted:
+        verdict = Verdict("exhausted", complete)
+    elif bounded is not None and bounded.complete is not None and len(searching) == 1:
+        verdict = Verdict("exhausted", complete, bounded.complete)
     seen = session.observations
-    never = [] if failure is not None else seen.never(complete, all_of_them=verdict.kind == "exhausted")
+    never = []
+    if failure is None and not uncontrolled:
+        never = seen.never(complete, all_of_them=verdict.kind == "exhausted" and verdict.bound is None)
     outcomes = list(_outcomes(session, program, name, seed))
     return Result(
         program.name,
@@ -262,7 +291,25 @@ def _search(
         never,
         outcomes,
         unseen,
+        uncontrolled,
     )
+
+
+def _checked(session: Session, program: Scenario[Any], ran: Run, number: int) -> str:
+    """Run a schedule that held once more; what is to be said where it does something else, time and again."""
+    schedule = list(session.scheduler.schedule)
+    again = session.again(program, schedule)
+    if ran.same_as(again):
+        return ""
+    found = located(session, program, schedule)
+    if found is not None:
+        return f"{NOT_THE_SAME}: {found}"
+    differs = difference(ran, again)
+    session.notes.append(
+        f"schedule {number} did something else when it was run again, and the same from then on: {differs}; state"
+        " outlives a run (a cache?), and is explored as it was left"
+    )
+    return ""
 
 
 def _outcomes(session: Session, program: Scenario[Any], strategy: str, seed: int) -> Iterator[Outcome]:
@@ -288,7 +335,10 @@ def _token_of(
     if session.run(program, again) is not None or not equal(session.observations.last, outcome):
         return None
     schedule = list(session.scheduler.schedule)
-    steps, _ = session.show(program, schedule)
+    try:
+        steps, _ = session.show(program, schedule)
+    except NotTheSameError:  # the verdict says so
+        return None
     return session.token(program, program.program, schedule, steps, strategy, seed, 0)
 
 
@@ -296,19 +346,41 @@ def _found(
     session: Session, program: Scenario[Any], stop: Stop, strategy: Strategy, seed: int, index: int, shrink: bool
 ) -> Failure:
     schedule = list(session.scheduler.schedule)
-    if stop.kind == "diverged":
-        raise ExploreError(f"{program.name} {NOT_THE_SAME}: {stop.what}")
-    minimal = False
     session.watcher.frozen = True  # what the schedule says holds for the points there are
+    _fails_again(session, program, stop, schedule, 1)
+    minimal = False
     calls = program.program
     if shrink:
         calls, schedule, minimal = shrunk(session, program, stop, schedule)
     reduced = program.reduced(calls)
     steps, again = session.show(reduced, schedule)
     if again is None or (again.kind != stop.kind and again.kind != "livelock"):
+        raise _not_the_same(session, reduced, schedule, stop, again)
+    failure = _failure(session, reduced, calls, again, steps, strategy.name, seed, index, minimal)
+    _fails_again(session, reduced, again, schedule, REPLAYS)
+    return failure
+
+
+def _fails_again(session: Session, program: Scenario[Any], stop: Stop, schedule: list[int], times: int) -> None:
+    """NotTheSameError where a schedule that failed does not fail again, so many times, with the same steps."""
+    first: Run | None = None
+    for _ in range(times):
+        run = session.again(program, schedule)
+        first = first or run
+        alike = run.stop is not None and (run.stop.kind == stop.kind or {run.stop.kind, stop.kind} <= ENDLESS)
+        if not alike or len(run.steps) != len(schedule) or not run.same_as(first):
+            raise _not_the_same(session, program, schedule, stop, run.stop)
+
+
+def _not_the_same(
+    session: Session, program: Scenario[Any], schedule: list[int], stop: Stop, again: Stop | None
+) -> NotTheSameError:
+    where = stop.what if stop.kind == "diverged" else None
+    where = located(session, program, schedule) or where
+    if where is None:
         was = "nothing failed" if again is None else again.what
-        raise ExploreError(f"{program.name} {NOT_THE_SAME}: {stop.what}; and the second time, {was}")
-    return _failure(session, reduced, calls, again, steps, strategy.name, seed, index, minimal)
+        where = f"a schedule failed ({stop.kind}: {stop.what}), and the next time {was}"
+    return NotTheSameError(program.name, where)
 
 
 def _frames(stack: traceback.StackSummary) -> list[traceback.FrameSummary]:

@@ -49,12 +49,25 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     if failed:
         return failed[0]
     unseen = list(dict.fromkeys(call for result in results for call in result.not_looked_into))
-    if not unseen and any(result.verdict.kind == "exhausted" for result in results):
+    uncontrolled = next((result.uncontrolled for result in results if result.uncontrolled), "")
+    if not unseen and not uncontrolled and any(result.verdict.kind == "exhausted" for result in results):
         return next(result for result in results if result.verdict.kind == "exhausted")
     schedules = sum(result.schedules for result in results)
     longest = max(result.seconds for result in results)
-    verdict = Verdict("incomplete" if unseen else "sampled", schedules)
-    return replace(results[0], schedules=schedules, seconds=longest, verdict=verdict, not_looked_into=unseen)
+    estimates = [item for result in results if (item := result.verdict.coverage) is not None]
+    # The mean: all together have seen at least what each of them has.
+    coverage = sum(estimates) / len(estimates) if len(estimates) == len(results) else None
+    verdict = Verdict("held", schedules, coverage=coverage)
+    if unseen or uncontrolled:
+        verdict = Verdict("incomplete", schedules)
+    return replace(
+        results[0],
+        schedules=schedules,
+        seconds=longest,
+        verdict=verdict,
+        not_looked_into=unseen,
+        uncontrolled=uncontrolled,
+    )
 
 
 def _run(asked: Asked) -> Result:

@@ -158,8 +158,9 @@ class Lock(Location):
         self.owner = me
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)
-        if scheduler.tracking:
-            scheduler.note(me, self, True)
+        if scheduler.tracking:  # `Scheduler.note`, written out
+            self.w = me.chain = hash((me.chain, self.w, self.r))
+            self.r = 0
         return True
 
     __enter__ = acquire
@@ -184,8 +185,9 @@ class Lock(Location):
                 scheduler.hold_back(item)
         if scheduler.races and self.left_by != me.index and self.vc:
             scheduler.join(me, self.vc)
-        if scheduler.tracking:
-            scheduler.note(me, self, True)
+        if scheduler.tracking:  # `Scheduler.note`, written out
+            self.w = me.chain = hash((me.chain, self.w, self.r))
+            self.r = 0
 
     def _try(self, scheduler: Scheduler, me: Task, blocking: bool, timeout: float) -> bool:
         scheduler.tried = True
@@ -247,8 +249,9 @@ class Lock(Location):
             self.vc = vc = me.vc
             me.vc = vc = vc.copy()
             vc[index] += 1
-        if scheduler.tracking:
-            scheduler.note(me, self, True)
+        if scheduler.tracking:  # `Scheduler.note`, written out
+            self.w = me.chain = hash((me.chain, self.w, self.r))
+            self.r = 0
 
     def locked(self) -> bool:
         """As `threading.Lock.locked`: a point of choice."""

@@ -18,7 +18,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ExploreError, MissingDependencyError, ScenarioError
+from reactive_runtime.errors import MissingDependencyError, ScenarioError
+from reactive_runtime.explore.determinism import NOT_THE_SAME
 from reactive_runtime.explore.exploration import explore
 from reactive_runtime.explore.histories import (
     CONSISTENCIES,
@@ -32,7 +33,7 @@ from reactive_runtime.explore.histories import (
 )
 from reactive_runtime.explore.results import Result, Verdict
 from reactive_runtime.explore.scenario import Scenario
-from reactive_runtime.explore.session import NOT_THE_SAME, Points
+from reactive_runtime.explore.session import Points
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -292,7 +293,7 @@ def _searched(
     @hypothesis.given(program)
     def each(drawn_program: Any) -> None:
         nonlocal total, failing, last, stopped
-        if stopped is not None:  # nothing more can be said
+        if stopped is not None or (last is not None and last.uncontrolled):  # nothing more can be said
             return
         try:
             last = explored(drawn_program, False)[1]
@@ -316,14 +317,16 @@ def _searched(
     if failing is not None:
         name, last = explored(failing, True)
         total += last.schedules
-        if last.failure is None:
-            raise ExploreError(f"{name} {NOT_THE_SAME}: it failed, and the second time nothing did")
+        if last.failure is None and not last.uncontrolled:
+            again = f"{NOT_THE_SAME}: a program failed, and the second time it did not ({name})"
+            last = replace(last, uncontrolled=again)
+    kind: Any = "held" if last.failure is None else "failed"
     return replace(
         last,
         scenario=name,
         schedules=total,
         seconds=_seconds() - began,
-        verdict=Verdict("incomplete" if unseen else "sampled", total),
+        verdict=Verdict("incomplete" if last.uncontrolled or (unseen and kind == "held") else kind, total),
         not_looked_into=list(unseen),
     )
 

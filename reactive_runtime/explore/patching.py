@@ -9,6 +9,7 @@ the classes that derive from it.
 
 from __future__ import annotations
 
+import _thread
 import concurrent.futures
 import concurrent.futures._base
 import concurrent.futures.process
@@ -54,6 +55,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield threading, "BoundedSemaphore", conditions.bounded
     yield threading, "_allocate_lock", _for_waiting
     yield threading, "_time", threads.standing
+    yield _thread, "start_new_thread", threads.start_new_thread
     yield threading, "current_thread", threads.current_thread
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
@@ -196,7 +198,7 @@ def installed(scheduler: Scheduler, modules: Sequence[ModuleType]) -> Iterator[N
 
 
 def _is_api(owner: Any) -> bool:
-    return owner in (threading, time, datetime, concurrent.futures) or owner is queue
+    return owner in (threading, _thread, time, datetime, concurrent.futures) or owner is queue
 
 
 def _lasting(scheduler: Scheduler, lock: instrumented.Lock) -> instrumented.Lock:

@@ -408,7 +408,7 @@ def explore_publisher(
         >>> actors = [request(1), request(2)]
         >>> result = explore_publisher(lambda: Flow.range(3), actors, elements=3, strategy="bounded", bound=2)
         >>> str(result.assert_holds().verdict)
-        'bounded(2)'
+        'exhausted within 2 preemptions'
     """
     _in_range("explore_publisher", elements, late_signals)
     scenario = publisher_scenario(

@@ -37,6 +37,8 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
     result = explore(scenario, **marker.kwargs)
     if result.failure is None:
         file.unlink(missing_ok=True)
+        if not result.holds:
+            pytest.fail(str(result), pytrace=False)
         return
     if isinstance(error := result.failure.error, pytest.skip.Exception | pytest.fail.Exception):
         raise error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.observations import NeverObserved, Outcome, table_of
 from reactive_runtime.explore.schedule_diagram import text_of
 from reactive_runtime.explore.step_log import Step
@@ -40,14 +42,27 @@ class ScheduleFailed(AssertionError):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How much was looked at; never more than that."""
+    """What an exploration has shown, in one of four words; docs/guarantees.md says what each promises."""
 
-    kind: Literal["exhausted", "bounded", "sampled", "incomplete"]
-    n: int = 0
-    """bounded: all schedules with up to so many preemptions; sampled, incomplete: so many schedules."""
+    kind: Literal["failed", "exhausted", "held", "incomplete"]
+    """failed: a schedule fails, and failed again 10 of 10 times. exhausted: every schedule was looked at. held: so many
+    schedules were. incomplete: not all that they did was controlled."""
+    schedules: int = 0
+    """So many were run to their end."""
+    bound: int | None = None
+    """exhausted: every schedule with at most so many preemptions; None: every schedule."""
+    coverage: float | None = None
+    """held: the estimated chance that a further schedule does what one of these has done already; None: unknown."""
 
     def __str__(self) -> str:
-        return self.kind if self.kind == "exhausted" else f"{self.kind}({self.n})"
+        times = f"{self.schedules:,} schedule{'s'[self.schedules == 1 :]}"
+        if self.kind == "held" and self.coverage is not None:
+            return f"held ({times}, estimated coverage {math.floor(self.coverage * 1_000) / 10:g}%)"
+        if self.kind in ("held", "incomplete"):
+            return f"{self.kind} ({times})"
+        if self.kind == "exhausted" and self.bound is not None:
+            return f"exhausted within {self.bound} preemption{'s'[self.bound == 1 :]}"
+        return self.kind
 
 
 @dataclass(frozen=True)
@@ -151,11 +166,13 @@ class Result:
 
     not_looked_into: list[str] = field(default_factory=list)
     """Calls of code that is not looked into, with what other threads access meanwhile: each was taken as one step."""
+    uncontrolled: str = ""
+    """What makes the program do something else when the same schedule is run again: what differed first."""
 
     @property
     def holds(self) -> bool:
-        """Whether no schedule failed, of those that `verdict` says were looked at, and nothing was never seen."""
-        return self.failure is None and not self.never
+        """Whether no schedule failed, nothing was never seen, and what was run again did the same."""
+        return self.failure is None and not self.never and not self.uncontrolled
 
     def table(self) -> str:
         """The outcomes as text: a line each, with the number of schedules and what was expected.
@@ -174,18 +191,23 @@ class Result:
         Raises:
             ScheduleFailed: A schedule failed; the message shows it.
             NeverObserved: No schedule has shown what `sometimes` or `reachable` asks for.
+            ExploreError: The program does not do the same each time: what differed is in `uncontrolled`.
         """
         if self.failure is not None:
             raise ScheduleFailed(self.failure)
+        if self.uncontrolled:
+            raise ExploreError(str(self))
         if self.never:
             raise NeverObserved(str(self))
         return self
 
     def __str__(self) -> str:
         rate = f"{self.schedules} schedules, {self.strategy}, points {self.points}, seed {self.seed}"
+        if self.uncontrolled:
+            return f"{self.scenario} is {self.verdict}: it {self.uncontrolled} ({rate})"
         if self.failure is None and self.never:
             return f"{self.scenario} shows too little: {'; '.join(self.never)} ({rate})"
         if self.failure is None:
             but = f"; held, but not looked into: {', '.join(self.not_looked_into)}" if self.not_looked_into else ""
-            return f"{self.scenario} holds: {self.verdict} ({rate}){but}"
+            return f"{self.scenario}: {self.verdict} ({rate}){but}"
         return f"{self.scenario} fails after {self.failure.found_after} ({rate}): {self.failure.message}"

@@ -76,6 +76,7 @@ class Scheduler(TaskStates):
         "clock",
         "current",
         "due",
+        "escaped",
         "excepthook",
         "hooked",
         "horizon",
@@ -131,6 +132,7 @@ class Scheduler(TaskStates):
         self.schedule: list[int] = []  # which thread did each step: the schedule
         self.streak: int = 0  # steps in a row of the current thread, while others could go on
         self.made: int = 0  # conditions
+        self.escaped: list[str] = []  # what threads that are not controlled have accessed; they append, for all runs
         self.lasting: list[Any] = []  # stand-ins that outlive a run: locks at the top of modules
         self.clock: float = 0.0
         self.horizon: float = 0.0
@@ -261,10 +263,18 @@ class Scheduler(TaskStates):
             except BaseException as error:
                 if not self.aborting:
                     self.stop = self.stop or Stop(
-                        "raised", f"{me.name} raised {type(error).__name__}: {error}", me, error
+                        "raised", f"{me.name} raised {type(error).__name__}: {self.text_of(error)}", me, error
                     )
                     self.aborting = True
         return self._after(me)
+
+    def text_of(self, error: BaseException) -> str:
+        """What an exception says, which may be code of the program: nothing of it is a point."""
+        with self.undisturbed():
+            try:
+                return str(error)
+            except Exception as second:
+                return f"(its __str__ raised {type(second).__name__})"
 
     def _after(self, me: Task) -> Task:
         if self.aborting:
@@ -540,7 +550,7 @@ class Scheduler(TaskStates):
             with self.undisturbed():
                 self.always()
         except Exception as error:
-            self.stop = self.stop or Stop("invariant", str(error) or type(error).__name__, me, error)
+            self.stop = self.stop or Stop("invariant", self.text_of(error) or type(error).__name__, me, error)
             self.aborting = True
             if not ended:
                 raise Aborted from None

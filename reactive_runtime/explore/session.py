@@ -16,6 +16,7 @@ from reactive_runtime._core import fuse, primitives
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import carriers, code_patcher, rewriting, threads, tracing
+from reactive_runtime.explore.determinism import NotTheSameError, Run, StepRecorder
 from reactive_runtime.explore.gil import happens_under_a_gil, lets_in
 from reactive_runtime.explore.instrumented import ForeignThreadError
 from reactive_runtime.explore.interrupts import Interrupts
@@ -38,15 +39,9 @@ from reactive_runtime.explore.tokens import Token, source_hash
 from reactive_runtime.explore.watchdog import Watchdog
 from reactive_runtime.explore.watching import Watcher
 
-__all__ = ["NOT_THE_SAME", "Points", "Session"]
+__all__ = ["Points", "Session"]
 
 Points = Literal["sync", "shared", "line", "opcode"]
-
-NOT_THE_SAME: Final = (
-    "does not do the same each time the schedule is the same; look for random numbers, for clocks other than `time`'s,"
-    " for the order of a set (PYTHONHASHSEED), or for state that outlives a run"
-)
-"""What is to be said of a scenario that does something else the second time."""
 
 _exploring: Final = primitives.Lock()
 """Held by the one exploration that this process may have; with it go `SITES`, and the stand-ins' scheduler."""
@@ -279,7 +274,7 @@ class Session:
         except ScenarioError:
             raise
         except Exception as error:
-            scheduler.stop = Stop("invariant", str(error) or type(error).__name__, None, error)
+            scheduler.stop = Stop("invariant", scheduler.text_of(error) or type(error).__name__, None, error)
 
     def _ended(self, program: Scenario[Any], outcome: Any) -> None:
         self.observations.ended(outcome, self.scheduler.schedule)
@@ -307,8 +302,37 @@ class Session:
         where = step_log.diverged or strategy.diverged
         if where is not None or (len(scheduler.schedule) != len(schedule) and schedule):
             where = where or f"{len(scheduler.schedule)} steps instead of {len(schedule)}"
-            raise ExploreError(f"{program.name} {NOT_THE_SAME}: {where}")
+            raise NotTheSameError(program.name, where)
         return step_log.steps, stop
+
+    def recorded(self, program: Scenario[Any], strategy: Strategy) -> Run:
+        """One schedule, with what its steps were."""
+        scheduler = self.scheduler
+        scheduler.step_log = recorder = StepRecorder(self._files, self._codes())
+        try:
+            stop = self.run(program, strategy)
+        finally:
+            scheduler.step_log = None
+        return Run(recorder.taken, stop, {task.index: task.name for task in scheduler.threads})
+
+    def again(self, program: Scenario[Any], schedule: Sequence[int]) -> Run:
+        """Run one schedule again, with the points that it had. What it shows is not counted."""
+        observed, frozen = list(self.observations.outcomes), self.watcher.frozen
+        strategy = Replayed(schedule)
+        strategy.begin(self.scheduler)
+        self.watcher.frozen = True
+        try:
+            return self.recorded(program, strategy)
+        finally:
+            self.watcher.frozen = frozen
+            self.observations.outcomes = observed
+
+    def fingerprint(self, program: Scenario[Any]) -> int:
+        """A number for what the last run did: the same where each operation came after the same others."""
+        scheduler = self.scheduler
+        if not scheduler.tracking or program.at_each_step is not None:
+            return hash(tuple(scheduler.schedule))
+        return sum(task.chain for task in scheduler.threads)
 
     def token(
         self,

@@ -20,7 +20,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.bounded import Bounded
 from reactive_runtime.explore.scenario import Scenario
 from reactive_runtime.explore.strategies import Random, Replayed
@@ -29,9 +28,10 @@ from reactive_runtime.explore.task import CUT, Stop
 if TYPE_CHECKING:
     from reactive_runtime.explore.session import Session
 
-__all__ = ["shrunk"]
+__all__ = ["ENDLESS", "shrunk"]
 
-_ENDLESS: Final = frozenset({"limit", "livelock"})
+ENDLESS: Final = frozenset({"limit", "livelock"})
+"""Kinds of failures of which one may turn out to be the other."""
 
 SECONDS: Final = 0.9
 """For all of it."""
@@ -83,7 +83,7 @@ class _Shrinking:
     def _same(self, stop: Stop | None) -> bool:
         return (
             stop is not None
-            and (stop.kind == self._stop.kind or {stop.kind, self._stop.kind} <= _ENDLESS)
+            and (stop.kind == self._stop.kind or {stop.kind, self._stop.kind} <= ENDLESS)
             and getattr(stop.error, "rule", None) == getattr(self._stop.error, "rule", None)
             and type(stop.error) is type(self._stop.error)
         )
@@ -123,13 +123,13 @@ class _Shrinking:
             return False
         self._session.show(self._program, self.schedule)
         accesses = self._session.accesses
+        before = watcher.points()
         watcher.learn()
         steps = [thread for thread, point, site in accesses if point or (site >= 0 and watcher.racing[site])]
         found = self._try(self._program, steps)
-        if found is None:
-            raise ExploreError(
-                f"{self._whole.name} does not do the same each time: a schedule failed, and does not again"
-            )
+        if found is None:  # a loop's turn became a point, say, and the schedule has no step for it
+            watcher.go_back(before)
+            return False
         self._keep(found)
         return True
 

@@ -151,6 +151,14 @@ class StepLog:
         if held is not None:
             self._pending = (step, held[0], held[1], held[2])
 
+    def shown_as(self, what: str, frame: FrameType | None) -> None:
+        """The last step is not where an event loop was begun: it is this, at the line where that frame waits."""
+        step = self.steps[-1]
+        step.what = what
+        step.line = 0 if frame is None else frame.f_lineno
+        step.filename = "" if frame is None else frame.f_code.co_filename
+        step.source = linecache.getline(step.filename, step.line).strip()
+
     def access(self, me: Task, item: Any, name: str, site: int, writes: bool, value: Any) -> None:
         """An access that is no point takes place."""
         self._settle()

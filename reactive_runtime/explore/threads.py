@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, Final
 
 from reactive_runtime._core import primitives
-from reactive_runtime.explore import instrumented
+from reactive_runtime.explore import carriers, instrumented
 from reactive_runtime.explore.carriers import real_ident
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Aborted, Task
@@ -36,6 +36,7 @@ __all__ = [
     "pause",
     "sleep",
     "standing",
+    "start_new_thread",
     "time_of_day",
     "time_of_day_ns",
 ]
@@ -63,6 +64,20 @@ def _scheduler() -> Scheduler | None:
 
 
 # -- threads --------------------------------------------------------------------------------------------------
+
+
+def start_new_thread(function: Callable[..., object], args: tuple[Any, ...], kwargs: Any = None) -> int:
+    """`_thread.start_new_thread`: a task thread. No thread can join it, and none waits for its end."""
+    scheduler = _scheduler()
+    if scheduler is None or not scheduler.active or scheduler.quiet or real_ident() != scheduler.current.ident:
+        return carriers.start_new_thread(function, args, kwargs or {})
+    me = scheduler.current
+    if scheduler.aborting:
+        raise Aborted
+    thread = scheduler.spawn("Thread-", lambda: function(*args, **(kwargs or {})), daemon=True)
+    if scheduler.tracking:
+        me.chain = hash((me.chain, 2))
+    return thread.ident
 
 
 def start(self: primitives.Thread) -> None:

@@ -9,7 +9,7 @@ from types import FrameType
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import watching
-from reactive_runtime.explore.carriers import ThreadCarriers
+from reactive_runtime.explore.carriers import ThreadCarriers, start_new_thread
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Stop
 
@@ -28,7 +28,7 @@ class Watchdog:
         self._complaint: str | None = None  # written before the main thread is woken, read by it
 
     def __enter__(self) -> Watchdog:
-        _thread.start_new_thread(self._watch, ())
+        start_new_thread(self._watch, ())
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -31,10 +31,12 @@ from types import (
 )
 from typing import Any, Final
 
+from reactive_runtime.explore.carriers import real_ident
 from reactive_runtime.explore.kinds import BUILTIN, FILES, OPAQUE, OUTSIDE, PLAIN, STEPPING, VIEW, Kinds
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import CUT, Stop, Task
+from reactive_runtime.explore.threads import real_current_thread
 
 __all__ = ["Watcher", "kept"]
 
@@ -155,6 +157,18 @@ class Watcher:
         self.found += len(self._new)
         self._new.clear()
 
+    def points(self) -> tuple[bytes, frozenset[str], int]:
+        """What is a point, for `go_back`."""
+        return bytes(self.racing), frozenset(self._written), self.found
+
+    def go_back(self, points: tuple[bytes, frozenset[str], int]) -> None:
+        """What has become a point since is none. What is to be learned is forgotten."""
+        racing, written, self.found = points
+        self.racing[: len(racing)] = racing
+        self._written.intersection_update(written)
+        self._pending.clear()
+        self._new.clear()
+
     def write(self, name: str) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
         self._new.add(name)
@@ -194,11 +208,12 @@ class Watcher:
                 location.sites.add(site)
             me = scheduler.current
             if racing[site]:
-                if scheduler.step_log is None:  # `reached`, written out
+                if scheduler.step_log is None and real_ident() == me.ident:  # `reached`, written out
                     me.location, me.writes, me.what = location, False, site
                     scheduler.step(me)
-                    if scheduler.tracking:
-                        scheduler.note(me, location, False)
+                    if scheduler.tracking:  # `Scheduler.note`, written out
+                        me.chain = chain = hash((me.chain, location.w))
+                        location.r = (location.r + chain) & 0xFFFF_FFFF_FFFF_FFFF
                 else:
                     reached(location, site, False, entry, name)
             index = me.index
@@ -484,6 +499,8 @@ class Watcher:
             if not scheduler.watching:
                 return
             me = scheduler.current
+            if real_ident() != me.ident:
+                return
             if racing[site] and racing[site] != SHOWN:
                 me.location, me.writes, me.what = None, False, site
                 scheduler.pause(me, site, sys._getframe(1))
@@ -531,6 +548,9 @@ class Watcher:
         """A point, before a racing access."""
         scheduler = self._scheduler
         me = scheduler.current
+        if real_ident() != me.ident:
+            self._intruded(location, site)
+            return
         if self.racing[site] == SHOWN:
             scheduler.step_log.access(me, entry, name, site, writes, value)
             return
@@ -540,6 +560,14 @@ class Watcher:
         scheduler.step(me)
         if scheduler.tracking:
             scheduler.note(me, location, writes)
+
+    def _intruded(self, location: _Location, site: int) -> None:
+        """On a thread from outside: if the program has accessed this, the run is not what the schedule says."""
+        if location.stored_by >= 0 or location.looked:
+            where = SITES[site]
+            note = f"{real_current_thread().name} came to `{where.what}` at {_base(where.filename)}:{where.line}"
+            if note not in self._scheduler.escaped:
+                self._scheduler.escaped.append(note)
 
     def _touched(self, location: _Location, writes: bool) -> None:
         """An access takes place: is it in order with those before?"""

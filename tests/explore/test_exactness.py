@@ -66,17 +66,24 @@ def test_equivalent_schedules_run_once(program: Any) -> None:
 
 def test_a_verdict_is_exhausted_when_there_is_no_schedule_left() -> None:
     result = explore(classics.FixedBluetooth, strategy="bounded")
-    assert result.verdict == Verdict("exhausted")
+    assert result.verdict == Verdict("exhausted", result.schedules)
     assert str(result.verdict) == "exhausted"
 
 
-def test_a_verdict_is_bounded_when_there_are_schedules_with_more_preemptions() -> None:
-    assert str(explore(classics.PolitePhilosophers, strategy="bounded", bound=1).verdict) == "bounded(1)"
+def test_a_verdict_is_exhausted_within_a_bound_when_there_are_schedules_with_more_preemptions() -> None:
+    assert (
+        str(explore(classics.PolitePhilosophers, strategy="bounded", bound=1).verdict)
+        == "exhausted within 1 preemption"
+    )
 
 
-def test_a_verdict_is_sampled_when_a_budget_ran_out() -> None:
-    assert str(explore(classics.PolitePhilosophers, strategy="random", schedules=10).verdict) == "sampled(10)"
-    assert str(explore(classics.PolitePhilosophers, strategy="brute-force", schedules=8).verdict) == "bounded(0)"
+def test_a_verdict_is_held_when_a_budget_ran_out() -> None:
+    verdict = explore(classics.PolitePhilosophers, strategy="random", schedules=10).verdict
+    assert (verdict.kind, verdict.schedules) == ("held", 10)
+    within = explore(classics.PolitePhilosophers, strategy="brute-force", schedules=8).verdict
+    assert within == Verdict("exhausted", 8, 0)
+    assert str(within) == "exhausted within 0 preemptions"
+    assert str(explore(classics.PolitePhilosophers, strategy="bounded", schedules=1).verdict) == "held (1 schedule)"
 
 
 def test_an_invariant_of_every_step_is_looked_at_in_every_schedule() -> None:
@@ -127,4 +134,7 @@ def test_a_lock_that_is_tried_makes_points_of_releases_before_the_search_goes_on
                 self.other.release()
 
     assert str(explore(Tried, strategy="bounded", schedules=20_000).assert_holds().verdict) == "exhausted"
-    assert str(explore(Tried, strategy="brute-force", bound=1, schedules=20_000).assert_holds().verdict) == "bounded(1)"
+    assert (
+        str(explore(Tried, strategy="brute-force", bound=1, schedules=20_000).assert_holds().verdict)
+        == "exhausted within 1 preemption"
+    )

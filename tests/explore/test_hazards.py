@@ -28,7 +28,7 @@ def test_all_lessons_are_told_one_after_the_other() -> None:
     for number, name in enumerate(COURSE, start=1):
         assert f"{number}. {lesson(name).title}\n" in done.stdout
     assert done.stdout.count("✗") == len(COURSE)
-    assert done.stdout.count("Fixed, under the same exploration: it holds") == len(COURSE)
+    assert done.stdout.count("Fixed, under the same exploration: ") == len(COURSE)
 
 
 @pytest.mark.parametrize("name", COURSE)

@@ -26,7 +26,7 @@ def test_the_last_version_of_the_textbook_runs_two_loops_at_once() -> None:
 
 
 def test_with_one_preemption_it_holds_which_is_why_no_kit_breaks_it() -> None:
-    assert str(explore(step_8_capped.SCENARIO, strategy="bounded", bound=1).assert_holds().verdict) == "bounded(1)"
+    assert explore(step_8_capped.SCENARIO, strategy="bounded", bound=1).assert_holds().verdict.bound == 1
 
 
 @pytest.mark.parametrize("step", [step_6_demand, step_7_get_and_add], ids=lambda item: item.__name__.rpartition(".")[2])
@@ -50,4 +50,4 @@ def test_demand_that_wraps_is_found_before_that(step: Any) -> None:
 )
 def test_the_step_after_it_holds_in_every_schedule_with_two_preemptions(actors: list[Any]) -> None:
     result = explored(step_9_one_drain, actors, strategy="bounded", bound=2, schedules=20_000).assert_holds()
-    assert str(result.verdict) in ("bounded(2)", "exhausted")
+    assert (result.verdict.kind, result.verdict.bound) in (("exhausted", 2), ("exhausted", None))
