@@ -1,8 +1,10 @@
 """The plugin of pytest: `@pytest.mark.explore`, under which a test runs under many schedules.
 
-The test's function starts threads, or submits to pools; every schedule runs it anew, as the first of the threads. What
-fixtures gave it is the same each time: make what threads share inside of the test. A schedule that fails is written to
-`__schedules__/` beside the test, and tried first the next time; when the test holds, it is taken away.
+The test's function starts threads, or submits to pools; every schedule runs it anew, as the first of the threads.
+Its fixtures of function scope are set up and torn down for each schedule; those of a wider scope, and pytest's own,
+once.
+A schedule that fails is written to `__schedules__/` beside the test, and tried first the next time; when the test
+holds, it is taken away.
 
 Where the marker could do nothing, it is refused. The other hooks refuse what a verification of the kit can't be
 combined with, where pytest would run no check of it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import linecache
 from collections.abc import Callable, Iterable, Iterator
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site, compiled, hook_name
+from reactive_runtime.explore.rewriting import ASSERTIONS, IN_PLACE, SITES, Site, compiled, hook_name
 
-__all__ = ["CodePatcher", "functions_in", "sites_of", "source_of"]
+__all__ = ["CodePatcher", "assertions_explained", "functions_in", "sites_of", "source_of"]
 
 
 def _store(value: Any, item: Any, name: str, site: int) -> None:
@@ -48,6 +49,7 @@ PLAIN: Final[dict[str, Any]] = {
     "delete_item": _delete_item,
     "at": lambda key, site, writes: None,
     "turn": lambda site: None,
+    "undisturbed": contextlib.nullcontext,
     "first": lambda one, other: one,
     "second": lambda one, other: other,
     **IN_PLACE,
@@ -79,20 +81,36 @@ class _File:
     sites: range
 
 
-_files: dict[str, _File] = {}
-"""Rewritten once in a process; written by the one exploration that runs."""
+_files: dict[tuple[str, bool], _File] = {}
+"""Rewritten once in a process, and once more with assertions of pytest; written by the one exploration that runs."""
+
+_asserting: list[bool] = []
+"""Not empty while a marked test is explored, of which a process has one at a time."""
 
 
-def _file(filename: str, source: str) -> _File:
-    known = _files.get(filename)
+@contextlib.contextmanager
+def assertions_explained() -> Iterator[None]:
+    """While the block runs, `assert` says what it says in pytest, in modules that pytest has rewritten.
+
+    Sites have other numbers then: a token that was made in such a block is replayed in one.
+    """
+    _asserting.append(True)
+    try:
+        yield
+    finally:
+        _asserting.pop()
+
+
+def _file(filename: str, source: str, asserting: bool) -> _File:
+    known = _files.get((filename, asserting))
     if known is not None and known.source == source:
         return known
     first = len(SITES)
     table: dict[tuple[Any, ...], CodeType | None] = {}
-    for code in _codes(compiled(source, filename)):
+    for code in _codes(compiled(source, filename, asserting=asserting)):
         key = _key(code)
         table[key] = None if key in table else code
-    _files[filename] = known = _File(source, table, range(first, len(SITES)))
+    _files[filename, asserting] = known = _File(source, table, range(first, len(SITES)))
     return known
 
 
@@ -106,7 +124,8 @@ def source_of(filename: str) -> str:
 
 def sites_of(filename: str) -> range:
     """The numbers of the sites of a rewritten file."""
-    return _files[filename].sites if filename in _files else range(0)
+    known = _files.get((filename, bool(_asserting))) or _files.get((filename, False))
+    return range(0) if known is None else known.sites
 
 
 def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[FunctionType]:
@@ -183,7 +202,8 @@ class CodePatcher:
             name = code.co_filename
             if name not in files and name not in unreadable:
                 try:
-                    files[name] = _file(name, source_of(name))
+                    asserting = bool(_asserting) and ASSERTIONS in function.__globals__
+                    files[name] = _file(name, source_of(name), asserting)
                 except (SyntaxError, OSError):
                     unreadable.add(name)
             new = files[name].table.get(_key(code)) if name in files else None

@@ -14,6 +14,7 @@ import pytest
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, explore, replay
+from reactive_runtime.explore.code_patcher import assertions_explained
 from reactive_runtime.explore.explore_command import saved, token_in
 
 __all__ = ["explore_test"]
@@ -24,13 +25,24 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
     if marker.args:
         raise ValueError("the marker explore takes keywords only, those of reactive_runtime.explore.explore")
     function = pyfuncitem.obj
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    fixtures = _Fixtures(pyfuncitem)
 
-    def test(_: object) -> None:
+    def test(arguments: dict[str, Any]) -> None:
         function(**arguments)
 
-    scenario: Scenario[Any] = Scenario(lambda: None, {"test": [test]}, name=pyfuncitem.name, parts=[function])
+    scenario: Scenario[Any] = Scenario(
+        fixtures.set_up,
+        {"test": [test]},
+        tear_down=fixtures.tear_down,
+        name=pyfuncitem.name,
+        parts=[function, *fixtures.functions],
+    )
     file = _file(pyfuncitem)
+    with assertions_explained():
+        _explore(scenario, file, marker)
+
+
+def _explore(scenario: Scenario[Any], file: Path, marker: pytest.Mark) -> None:
     before = _again(scenario, file)
     if before is not None and before.failure is not None:
         pytest.fail(f"fails again, under the schedule of {file}:\n{_why(before)}", pytrace=False)
@@ -44,6 +56,46 @@ def explore_test(pyfuncitem: pytest.Function, marker: pytest.Mark) -> None:
         raise error
     saved(result, file)
     pytest.fail(f"fails under a schedule that was written to {file}:\n{_why(result)}", pytrace=False)
+
+
+class _Fixtures:
+    """The fixtures of a test, those of function scope anew for each schedule.
+
+    Those of a wider scope, and pytest's own (`tmp_path`, `monkeypatch`), are set up once.
+    """
+
+    def __init__(self, item: pytest.Function) -> None:
+        self._item: Any = item
+        info = self._item._fixtureinfo
+        self._anew: list[Any] = [
+            definition
+            for name in info.names_closure
+            for definition in info.name2fixturedefs.get(name, ())
+            if definition.scope == "function" and (not _is_pytests(definition.func) or name.startswith("_xunit_"))
+        ]
+
+    @property
+    def functions(self) -> list[Any]:
+        """Those of the program: they are looked into."""
+        return [definition.func for definition in self._anew if not _is_pytests(definition.func)]
+
+    def set_up(self) -> dict[str, Any]:
+        """The arguments of the test."""
+        item = self._item
+        if self._anew:
+            self.tear_down(None)  # pytest has set them up once, before the first schedule
+            item._initrequest()
+            item._request._fillfixtures()
+        return {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+
+    def tear_down(self, _: object) -> None:
+        """After a schedule. What is torn down already has nothing left to do."""
+        for definition in reversed(self._anew):
+            definition.finish(self._item._request)
+
+
+def _is_pytests(function: Any) -> bool:
+    return (getattr(function, "__module__", None) or "").partition(".")[0] in ("_pytest", "pytest")
 
 
 def _again(scenario: Scenario[Any], file: Path) -> Result | None:

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-__all__ = ["IN_PLACE", "SITES", "Site", "compiled", "hook_name"]
+__all__ = ["ASSERTIONS", "IN_PLACE", "SITES", "Site", "compiled", "hook_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ _OPERATORS: Final = "iadd isub imul itruediv ifloordiv imod ipow ilshift irshift
 IN_PLACE: Final = {name: getattr(operator, name) for name in _OPERATORS.split()}
 """What an assignment with an operator does to the value."""
 
+
+ASSERTIONS: Final = "@pytest_ar"
+"""A name in the modules whose assertions pytest has rewritten."""
 
 _OF_THE_FRAME: Final = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec"})
 """Functions that look at the frame they are called from."""
@@ -414,6 +418,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> Any:
         node.test = self._looked(node.test)
+        if _explains(node):  # what pytest says of the values of an `assert` is no access of the program
+            name = self._at(ast.Name(hook_name("undisturbed"), ast.Load()), node)
+            item = ast.withitem(self._at(ast.Call(name, [], []), node))
+            node.body = [self._at(ast.With([item], node.body), node)]
+            return node
         node.body = self._block(node.body)
         node.orelse = self._block(node.orelse)
         return node
@@ -505,9 +514,23 @@ def _many(statements: Any) -> list[ast.stmt]:
     return statements if isinstance(statements, list) else [statements]
 
 
-def compiled(source: str, filename: str) -> CodeType:
-    """`source`, compiled with its accesses as calls. Raises SyntaxError as `compile` does."""
+def _explains(node: ast.If) -> bool:
+    """Whether it is what pytest has made of an `assert`: the raising part."""
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and any(
+        isinstance(item, ast.Name) and item.id == ASSERTIONS for item in ast.walk(last)
+    )
+
+
+def compiled(source: str, filename: str, *, asserting: bool = False) -> CodeType:
+    """`source`, compiled with its accesses as calls; `asserting`: after pytest has rewritten each `assert`.
+
+    Raises SyntaxError as `compile` does.
+    """
     tree = ast.parse(source, filename)
+    pytest: Any = sys.modules.get("_pytest.assertion.rewrite") if asserting else None
+    if pytest is not None:
+        pytest.rewrite_asserts(tree, source.encode(), filename)
     tree = _Rewriter(filename, source, tree).visit(tree)
     code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
     return code

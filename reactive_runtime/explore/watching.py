@@ -527,6 +527,7 @@ class Watcher:
             "call": call,
             "function": function,
             "turn": turn,
+            "undisturbed": scheduler.undisturbed,
             "use": use,
             "look": look,
             "changing": changing,

@@ -196,6 +196,111 @@ def test_a_marker_that_could_do_nothing_is_refused(pytester: pytest.Pytester) ->
     assert sum(result.parseoutcomes().get(name, 0) for name in ("failed", "error", "errors")) == 3
 
 
+DETAILS = """
+import threading
+import pytest
+
+class Account:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.balance = 0
+
+    def __repr__(self):
+        with self.lock:
+            return f"<an account with {self.balance}>"
+
+    def pay_in(self):
+        self.balance += 1
+
+@pytest.mark.explore(seed=3)
+def test_balance():
+    account = Account()
+    threads = [threading.Thread(target=account.pay_in) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert account.balance == len([1, 2]) and account
+"""
+
+
+def test_an_assertion_has_its_details(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_details=DETAILS)
+    for told in ("*fails under a schedule that was written to*", "*fails again, under the schedule of*"):
+        result = pytester.runpytest_subprocess()
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(
+            [told, "*assert (1 == 2)", "*where 1 = <an account with 1>.balance", "*and   2 = len(*1, 2*"]
+        )
+        assert "return f" not in result.stdout.str()  # its own steps are not among those of the program
+
+
+FIXTURES = """
+import threading
+import pytest
+
+log = []
+
+@pytest.fixture(scope="module")
+def wide():
+    log.append("wide")
+    yield []
+    assert log.count("made") == log.count("gone") > 20
+    assert log.count("wide") == 1
+
+@pytest.fixture
+def lock():
+    return threading.Lock()
+
+@pytest.fixture(params=[1, 2])
+def items(request, lock, wide, tmp_path, monkeypatch):
+    assert isinstance(wide, list)
+    log.append("made")
+    yield [request.param]
+    log.append("gone")
+
+class TestInAClass:
+    def setup_method(self):
+        self.own = []
+
+    @pytest.mark.explore(schedules=30, strategy="random")
+    @pytest.mark.parametrize("other", ["a"])
+    def test_fresh(self, items, lock, other):
+        def add():
+            with lock:  # a real one would be waited for in earnest
+                items.append(3)
+                self.own.append(3)
+
+        threads = [threading.Thread(target=add) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert items[0] in (1, 2)
+        assert items[1:] == self.own == [3, 3]
+
+@pytest.fixture
+def unable():
+    if log.count("tried") == 3:
+        raise OSError("no disk")
+    log.append("tried")
+
+@pytest.mark.explore(schedules=30)
+def test_unable(unable):
+    pass
+
+def test_the_next_one_is_as_ever(items):
+    assert items in ([1], [2])
+"""
+
+
+def test_fixtures_of_function_scope_are_set_up_for_each_schedule(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_fixtures=FIXTURES)
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["*the set-up of test_unable raised OSError: no disk*"])
+
+
 DICE = """
 import random
 import pytest
