@@ -155,15 +155,8 @@ OTHERS: dict[str, set[str]] = {
         *("_getframe", "_current_frames", "_exit", "_get_running_loop", "_fields", "_replace", "_asdict"),
         *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_callback", "_log_destroy_pending"),
     },
-    "of pytest, py4j and PySpark": {
-        "_fixtureinfo",
-        "_request",
-        "_initrequest",
-        "_fillfixtures",
-        "_jdf",
-        "_jsc",
-        "_jvm",
-    },
+    "of pytest": {"_fixtureinfo", "_request", "_initrequest", "_fillfixtures"},
+    "of py4j and PySpark": {"_jdf", "_jsc", "_jvm"},
     "of a flow, whose names without an underscore are its users'": {
         *("_source", "_steps", "_run", "_on", "_then", "_parts"),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,9 +10,11 @@ import typer
 
 from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out
 from reactive_runtime.cli.missing import check_installed
+from reactive_runtime.cli.watch import watched
 
 if TYPE_CHECKING:
     from reactive_runtime.explore import Result
+    from reactive_runtime.explore.explore_command import Asked
 
 
 @app.command()
@@ -31,6 +34,10 @@ def explore(
     limit: Annotated[int, typer.Option(min=1, help="Steps of a schedule, at most.")] = 20_000,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, each with a seed and a core of its own.")] = 1,
     engine: Annotated[str, typer.Option(help="threads, or greenlets.")] = "threads",
+    gil: Annotated[
+        str, typer.Option(help="any, or assumed: only schedules that an interpreter with a GIL allows.")
+    ] = "any",
+    hang: Annotated[float, typer.Option(help="Seconds that a thread may run without coming to a point.")] = 10.0,
     replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
     save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
@@ -40,16 +47,28 @@ def explore(
     The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. Exit status 1 says that it failed or
     showed too little, 2 that it does not do the same each time or can't be explored, 0 that no schedule failed.
     """
-    from reactive_runtime.explore.explore_command import Asked, explored, replayed, saved
+    from reactive_runtime.explore.explore_command import Asked
 
+    asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
+    watched(
+        lambda: _explored_here(asked, jobs, replay, save, svg),
+        "the exploration",
+        "where it ended in C code, the stacks of its threads are above",
+    )
+
+
+def _explored_here(asked: Asked, jobs: int, replay: Path | None, save: Path | None, svg: Path | None) -> None:
+    """What the command does, in the process that is watched over."""
+    from reactive_runtime.explore.explore_command import explored, replayed, saved
+
+    if hasattr(signal, "SIGTERM"):  # from the process that watches: as Ctrl-C
+        signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     with one_line_errors():
         if svg is not None:
             check_installed("jinja2")
-        modules = tuple(module or ())
         if replay is not None:
-            result = replayed(target, replay, modules)
+            result = replayed(asked.target, replay, asked.modules, asked.hang)
         else:
-            asked = Asked(target, schedules, seed, strategy, points, modules, bound, limit, engine)
             result = explored(asked, jobs)
         for note in result.notes:
             out.print(f"note     {note}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A process that watches over `stress`: whichever way the load ends, its status and its verdict are not left to chance.
+"""A process that watches over `stress` and `explore`: however these end, status and verdict are not left to chance.
 
 The load runs what is not ours: a scenario may call `os._exit(0)`, crash, or be killed for its memory. So it runs in a
 process of its own, which says its exit status through a pipe as the last thing it does. Where that has not been said,
@@ -26,6 +26,8 @@ from reactive_runtime._core import primitives
 from reactive_runtime.cli.console import UNABLE
 
 __all__ = ["Stop", "watched"]
+
+_LOAD: Final = "what was recorded can be judged by `reactive-runtime verify`"
 
 _AGAIN: Final = 0.5
 """Seconds within which two signals are one: a terminal and the process that watches may both send it."""
@@ -62,8 +64,11 @@ class Stop:
         self._then()
 
 
-def watched(work: Callable[[], object]) -> None:
-    """Do the work in a process that is watched over, and leave with its status. Before any thread has been started."""
+def watched(work: Callable[[], object], what: str = "the load", then: str = _LOAD) -> None:
+    """Do the work in a process that is watched over, and leave with its status. Before any thread has been started.
+
+    `what` did not come to its end, and `then` is what can be done, where its process has not said its status.
+    """
     if not hasattr(os, "fork"):
         work()
         return
@@ -74,7 +79,7 @@ def watched(work: Callable[[], object]) -> None:
     child = os.fork()
     if child:
         os.close(said)
-        raise typer.Exit(_watch(child, heard))
+        raise typer.Exit(_watch(child, heard, what, then))
     os.close(heard)
     _die_with(parent)
     status = UNABLE
@@ -88,7 +93,7 @@ def watched(work: Callable[[], object]) -> None:
         os.write(said, bytes([status]))
 
 
-def _watch(child: int, heard: int) -> int:
+def _watch(child: int, heard: int, what: str, then: str) -> int:
     def pass_on(number: int, frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGTERM)
@@ -108,8 +113,7 @@ def _watch(child: int, heard: int) -> int:
     if received:
         return received[0]
     how = f"signal {os.WTERMSIG(ended)}" if os.WIFSIGNALED(ended) else f"status {os.WEXITSTATUS(ended)}"
-    why = "what was recorded can be judged by `reactive-runtime verify`"
-    print(f"reactive-runtime: the load did not come to its end, its process ended with {how}; {why}", file=sys.stderr)
+    print(f"reactive-runtime: {what} did not come to its end, its process ended with {how}; {then}", file=sys.stderr)
     return UNABLE
 
 

@@ -6,15 +6,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.exploration import explore, replay
 from reactive_runtime.explore.results import Result, Verdict
 from reactive_runtime.explore.tokens import Token
+from reactive_runtime.explore.watchdog import ends_where_no_thread_runs
 from reactive_runtime.targets import import_string
 
 __all__ = ["Asked", "explored", "replayed", "saved", "token_in"]
+
+_HOLDING: Final = 3
+"""Times that a thread may be blocked no thread may have run, before the process is ended."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Asked:
     bound: int | None
     limit: int
     engine: str
+    gil: str
+    hang: float
     job: int | None = None
 
 
@@ -72,12 +78,14 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
 
 def _run(asked: Asked) -> Result:
     options: dict[str, Any] = {name: value for name, value in vars(asked).items() if name != "target"}
-    return explore(import_string(asked.target), **options)
+    with ends_where_no_thread_runs(_HOLDING * asked.hang):
+        return explore(import_string(asked.target), **options)
 
 
-def replayed(target: str, file: Path, modules: tuple[str, ...] = ()) -> Result:
+def replayed(target: str, file: Path, modules: tuple[str, ...] = (), hang: float = 10.0) -> Result:
     """Run the schedule that was saved to `file`."""
-    return replay(import_string(target), token_in(file), modules=modules)
+    with ends_where_no_thread_runs(_HOLDING * hang):
+        return replay(import_string(target), token_in(file), modules=modules, hang=hang)
 
 
 def token_in(file: Path) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
+import faulthandler
 import sys
 import traceback
+from collections.abc import Iterator
 from types import FrameType
 
 from reactive_runtime.errors import ExploreError
@@ -13,7 +16,7 @@ from reactive_runtime.explore.carriers import ThreadCarriers, start_new_thread
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Stop
 
-__all__ = ["Watchdog"]
+__all__ = ["Watchdog", "ends_where_no_thread_runs"]
 
 
 class Watchdog:
@@ -67,6 +70,33 @@ class Watchdog:
         """On the main thread, after a run."""
         if self._complaint is not None:
             raise ExploreError(self._complaint)
+
+
+@contextlib.contextmanager
+def ends_where_no_thread_runs(seconds: float) -> Iterator[None]:
+    """End the process where for so long no thread of it could run: one is in a loop in C, and keeps the GIL.
+
+    No thread can do anything about it then, the one of `Watchdog` neither. So a timer in C, which this thread sets
+    again as long as it runs, writes the stacks of all threads to standard error, and ends the process with status 1.
+    """
+    over = _thread.allocate_lock()  # held as long as the timer is to be set again
+    ended = _thread.allocate_lock()  # held as long as the thread may set it
+    over.acquire()
+    ended.acquire()
+
+    def set_again() -> None:
+        while not over.acquire(timeout=seconds / 4):
+            faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+        ended.release()
+
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    start_new_thread(set_again, ())
+    try:
+        yield
+    finally:
+        over.release()
+        ended.acquire()
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _stack(frame: FrameType | None) -> list[traceback.FrameSummary]:

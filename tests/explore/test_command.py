@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,9 @@ KEPT = "examples.hazards.lost_demand:AddedAtOnce"
 pytest_plugins = ["pytester"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reactive_runtime", "explore", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=env)
 
 
 def test_a_failure_is_drawn_saved_and_had_again(tmp_path: Path) -> None:
@@ -318,3 +319,45 @@ def test_a_marked_test_that_is_not_the_same_each_time_fails(pytester: pytest.Pyt
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*incomplete (1 schedule): it does not do the same each time*test_dice.py:*"])
+
+
+def test_only_schedules_of_an_interpreter_with_a_gil_can_be_asked_for() -> None:
+    lesson = "examples.hazards.lost_update:Counter"
+    assert "needs a build without a GIL" in run(lesson).stdout
+    assumed = run(lesson, "--gil", "assumed")
+    assert assumed.returncode == 0, assumed.stderr
+    assert run(lesson, "--gil", "none").returncode == 2
+
+
+STUCK = """
+import itertools
+
+class Stuck:
+    def actor_a(self):
+        sum(itertools.repeat(0))  # no other thread can run, and none is asked to stop
+"""
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "2"]], ids=["here", "jobs"])
+def test_an_endless_loop_in_c_ends_the_command_with_the_stacks(tmp_path: Path, jobs: list[str]) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    done = run("stuck:Stuck", "--hang", "0.5", *jobs, env={**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
+    assert done.returncode == 2
+    assert 'stuck.py", line 6 in actor_a' in done.stderr
+    assert jobs or "the exploration did not come to its end, its process ended with status 1" in done.stderr
+
+
+LEAVING = """
+import os
+
+class Leaving:
+    def actor_a(self):
+        os._exit(0)
+"""
+
+
+def test_a_program_that_ends_the_process_has_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    done = run("leaving:Leaving", env={**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
+    assert done.returncode == 2
+    assert "the exploration did not come to its end, its process ended with status 0" in done.stderr
