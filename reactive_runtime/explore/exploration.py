@@ -435,6 +435,7 @@ def _failure(
         minimal=minimal,
         gil=session.under_a_gil(steps),
         where=_where(stop.error),
+        breach=session.breach(stop, steps),
         traceback=_traceback(stop.error),
         error=stop.error,
     )

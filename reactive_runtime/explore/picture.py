@@ -24,6 +24,7 @@ _MARKS: Final = {
     "▶": "the thread above could have gone on",
     "▷": "the thread above had ended, or had to wait",
     "◆": "the thread waits here for ever",
+    "✗": "this line raised",
 }
 
 
@@ -43,7 +44,12 @@ def html_of(failure: Failure) -> str:
     """A figure with a table: a column for each thread."""
     template = _environment().get_template("diagram.html")
     page: str = template.render(
-        title=_title(failure), names=columns_of(failure), rows=rows_of(failure), end=end_of(failure), marks=_MARKS
+        title=_title(failure),
+        names=columns_of(failure),
+        rows=rows_of(failure),
+        end=end_of(failure),
+        marks=_MARKS,
+        traceback=_traceback(failure),
     )
     return page
 
@@ -59,6 +65,7 @@ def svg_of(failure: Failure) -> str:
         starts.append(starts[-1] + size * LETTER + 20)
     width = max(int(starts[-1]), 480)
     end = textwrap.wrap(end_of(failure), int(width / LETTER) - 4)
+    end += [_short(line, int(width / LETTER) - 4) for line in _traceback(failure).splitlines()]
     bottom = 44 + LINE * len(rows)
     template = _environment().get_template("diagram.svg")
     picture: str = template.render(
@@ -86,6 +93,11 @@ def svg_of(failure: Failure) -> str:
 def _short(text: str, most: int) -> str:
     most = max(most, 20)
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _traceback(failure: Failure) -> str:
+    """Of what a thread raised; of an invariant that does not hold, the line says all."""
+    return failure.traceback if failure.kind == "raised" else ""
 
 
 def _title(failure: Failure) -> str:

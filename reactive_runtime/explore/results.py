@@ -94,6 +94,8 @@ class Failure:
     """Whether it can happen on an interpreter with a GIL; else only where there is none."""
     where: str = ""
     """File and line that raised, where something was raised."""
+    breach: tuple[str, int] | None = None
+    """The file, with its folder, and the line at which it failed, in code that is looked into."""
     traceback: str = ""
     """The traceback of what was raised, without the explorer's frames."""
     error: BaseException | None = field(default=None, compare=False, repr=False)

@@ -1,7 +1,7 @@
 """A failing schedule, drawn: a column for each thread, time downwards.
 
     ▶ marks a switch away from a thread that could have gone on, ▷ one from a thread that had ended or had to wait,
-    ◆ where a thread waits for ever.
+    ◆ where a thread waits for ever, ✗ the line that raised.
 
 `rows_of` is what the text, the picture and the page have in common: the lines of the source at which something was done
 that another thread could notice, each with the values that it saw, or changed.
@@ -9,6 +9,7 @@ that another thread could notice, each with the values that it saw, or changed.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -31,7 +32,7 @@ class Row:
 
     column: int
     mark: str
-    """▶, ▷, ◆ or nothing."""
+    """▶, ▷, ◆, ✗ or nothing."""
     line: int
     """The number of the source line; 0 where there is none."""
     source: str
@@ -67,12 +68,64 @@ def rows_of(failure: Failure) -> list[Row]:
             rows.append(Row(numbers.index(step.thread), mark, step.line, source, "waits" if step.waits else step.value))
         before = step
         preempts = False
-    if failure.kind == "livelock":
-        rows = _once(rows)
+    if failure.kind == "raised" and failure.breach is not None:
+        _mark_raised(rows, failure, failure.breach, numbers)
+    rows = _once(rows) if failure.kind == "livelock" else _folded(rows)
     if len(rows) > MOST:
         left = f"… {len(rows) - MOST} lines …"
         rows[MOST // 4 : len(rows) - MOST + MOST // 4] = [Row(rows[MOST // 4].column, "", 0, left, "")]
     return rows
+
+
+def _mark_raised(rows: list[Row], failure: Failure, breach: tuple[str, int], numbers: list[int]) -> None:
+    """Mark the line that raised, in the column of its thread."""
+    thread = next((step.thread for step in reversed(failure.steps) if step.name == failure.thread), 0)
+    if thread not in numbers:
+        return
+    source = linecache.getline(*breach).strip()
+    said = failure.traceback.splitlines()[-1:] or [""]
+    error = said[0].partition(":")[0].rpartition(".")[2]
+    last = rows[-1] if rows else None
+    if last is not None and (last.column, last.line, last.mark) == (numbers.index(thread), breach[1], ""):
+        last.mark, last.values = "✗", _joined(last.values, error)
+    else:
+        rows.append(Row(numbers.index(thread), "✗", breach[1], source, error))
+
+
+LONGEST: Final = 12
+"""Rows that are looked at as a period, at most."""
+REPEATED: Final = 4
+"""How often rows have to come one after the other to be shown twice."""
+
+
+def _folded(rows: list[Row]) -> list[Row]:
+    """The same, where of rows that repeat themselves the first and the last are left."""
+    keys = [(row.column, row.mark, row.line, row.source) for row in rows]
+    left: list[Row] = []
+    at = 0
+    while at < len(rows):
+        length, times = _period(keys, at)
+        if times >= REPEATED:
+            again = f"… {'this line' if length == 1 else f'these {length} lines'} {times - 2} times more …"
+            end = at + length * times
+            left += [*rows[at : at + length], Row(rows[at].column, "", 0, again, ""), *rows[end - length : end]]
+            at = end
+        else:
+            left.append(rows[at])
+            at += 1
+    return left
+
+
+def _period(keys: list[tuple[int, str, int, str]], at: int) -> tuple[int, int]:
+    """How many rows from there on repeat themselves, the fewest, and how often they come."""
+    for length in range(1, LONGEST + 1):
+        first = keys[at : at + length]
+        times = 1
+        while keys[at + length * times : at + length * (times + 1)] == first:
+            times += 1
+        if times >= REPEATED:
+            return length, times
+    return 1, 1
 
 
 def _once(rows: list[Row]) -> list[Row]:

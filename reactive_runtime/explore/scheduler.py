@@ -231,7 +231,8 @@ class Scheduler(TaskStates):
         if self.tracer is not None:
             target = self.tracer.traced(target)
         if name.startswith("Thread-"):  # numbered by a counter that goes on from run to run
-            name = f"thread {len(self.threads)}"
+            first, _, function = name.partition(" ")
+            name = f"{'timer' if first == 'Thread-timer' else 'thread'} {len(self.threads)} {function}".rstrip()
         thread = self._thread(name, target, carrier, daemon)
         parent = self.current
         parent.children += 1

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
@@ -384,6 +385,13 @@ class Session:
     def under_a_gil(self, steps: list[Step]) -> bool:
         """Whether these steps can be done in this order where there is a GIL; at lines and instructions, unknown."""
         return self._code_patcher is None or happens_under_a_gil(steps, self._code_patcher.code_of)
+
+    def breach(self, stop: Stop, steps: list[Step]) -> tuple[str, int] | None:
+        """File and line at which it failed: the innermost that is looked into, else the last that was seen."""
+        frames = [] if stop.error is None else traceback.extract_tb(stop.error.__traceback__)
+        inside = [(frame.filename, frame.lineno) for frame in frames if frame.filename in self._files and frame.lineno]
+        seen = [(step.filename, step.line) for step in steps if step.line]
+        return (inside or seen or [None])[-1]
 
     def resume(self, token: Token) -> None:
         """Make points of what was one when `token` was made."""

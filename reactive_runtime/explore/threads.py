@@ -91,11 +91,19 @@ def start(self: primitives.Thread) -> None:
         raise Aborted
     if "_logical" in self.__dict__:
         raise RuntimeError("threads can only be started once")
-    thread = scheduler.spawn(self.name, lambda: _live(self, scheduler.current), self.daemon)
+    thread = scheduler.spawn(_name(self), lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
     self.__dict__["_logical"] = thread
     if scheduler.tracking:
         me.chain = hash((me.chain, 2))
+
+
+def _name(thread: primitives.Thread) -> str:
+    """The name of a thread, with the function of a timer that has no name of its own."""
+    if isinstance(thread, threading.Timer) and thread.name.startswith("Thread-"):
+        function = getattr(thread.function, "__name__", type(thread.function).__name__)
+        return f"Thread-timer ({function})"
+    return thread.name
 
 
 def _live(thread: primitives.Thread, me: Task) -> None:
@@ -384,6 +392,7 @@ class Pool(ThreadPoolExecutor):
             raise TypeError("initializer must be a callable")
         self._max_workers = max_workers
         self._thread_name_prefix = thread_name_prefix or "pool"
+        self._named = False  # whether no other pool of the run has that name
         self._initializer: Any = initializer
         self._initargs = initargs
         self._at = instrumented.Location()
@@ -416,6 +425,11 @@ class Pool(ThreadPoolExecutor):
         if len(self._busy) < self._max_workers:
             number = next(free for free in itertools.count() if free not in self._busy)
             self._busy.add(number)
+            if not self._named:  # of two pools without a name the second is pool2
+                self._named = True
+                taken = {task.name for task in scheduler.threads}
+                prefixes = (f"{self._thread_name_prefix}{n if n > 1 else ''}" for n in itertools.count(1))
+                self._thread_name_prefix = next(prefix for prefix in prefixes if f"{prefix}-0" not in taken)
             scheduler.spawn(f"{self._thread_name_prefix}-{number}", lambda: self._work(number))
         instrumented.left(scheduler, me, self._at)
         return future

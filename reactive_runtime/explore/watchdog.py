@@ -86,10 +86,10 @@ def ends_where_no_thread_runs(seconds: float) -> Iterator[None]:
 
     def set_again() -> None:
         while not over.acquire(timeout=seconds / 4):
-            faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+            faulthandler.dump_traceback_later(seconds, exit=True, file=2)
         ended.release()
 
-    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=2)
     start_new_thread(set_again, ())
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 
 import pytest
@@ -13,6 +14,9 @@ from examples.hazards.lock_order import Exchange
 from examples.hazards.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from reactive_runtime.explore import Failure, ScheduleFailed, explore
+from reactive_runtime.explore.schedule_diagram import Row, _folded
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def failure_of(program: object) -> Failure:
@@ -119,8 +123,100 @@ def test_a_long_schedule_is_shown_in_part() -> None:
                 self.n += 1
 
     lines = failure_of(Long).diagram().splitlines()
+    assert len(lines) < 30
+    assert any("times more …" in line for line in lines)
+    assert "# 100 → 101" in "\n".join(lines)  # the last turn is shown, with its values
+
+
+def test_a_long_schedule_without_a_period_is_shown_in_part() -> None:
+    class Winding:
+        def __init__(self) -> None:
+            self.items = list(range(400))
+
+        def actor_a(self) -> None:
+            for n in range(400):
+                if n * n % 7 in (1, 2) or n % 11 == 0 or n * n * n % 13 < 5:
+                    self.items[n] = 0
+                else:
+                    self.items.append(n)
+
+        def actor_b(self) -> None:
+            for _ in range(3):
+                self.items.pop()
+            raise ValueError("enough")
+
+    lines = failure_of(Winding).diagram().splitlines()
     assert len(lines) < 100
-    assert any("lines …" in line for line in lines)
+
+
+def test_rows_that_repeat_themselves_are_folded() -> None:
+    rows = [Row(0, "", n % 2, f"line {n % 2}", str(n)) for n in range(20)]
+    folded = [
+        (row.source, row.values) for row in _folded([Row(1, "▶", 9, "first", ""), *rows, Row(1, "▷", 9, "last", "")])
+    ]
+    assert folded == [
+        ("first", ""),
+        *[("line 0", "0"), ("line 1", "1"), ("… these 2 lines 8 times more …", ""), ("line 0", "18"), ("line 1", "19")],
+        ("last", ""),
+    ]
+    assert _folded(rows[:6]) == rows[:6]
+
+
+def test_the_line_that_raised_is_marked_and_the_pictures_have_the_traceback() -> None:
+    class Emptied:
+        def __init__(self) -> None:
+            self.jobs = [1]
+
+        def take(self) -> None:
+            if self.jobs:
+                self.jobs.pop()
+
+        def actor_a(self) -> None:
+            self.take()
+
+        def actor_b(self) -> None:
+            self.take()
+
+    failure = failure_of(Emptied)
+    *_, last, _, end = failure.diagram().splitlines()
+    assert last.startswith("✗")
+    assert "self.jobs.pop()   # IndexError" in last
+    assert end.startswith("✗ raised in thread ")
+    assert failure.breach is not None
+    assert failure.breach[0] == __file__
+    texts = ["".join(item.itertext()) for item in ElementTree.fromstring(failure.svg()).iter(f"{SVG}text")]
+    assert texts[-1] == "IndexError: pop from empty list"
+    assert texts[-3].startswith('  File "')
+    assert "IndexError: pop from empty list</pre>" in failure.html()
+
+
+def test_threads_timers_and_pools_have_names_of_their_own() -> None:
+    class Started:
+        def __init__(self) -> None:
+            self.n = 0
+
+        def add(self) -> None:
+            self.n += 1
+
+        def expire(self) -> None:
+            self.n += 1
+
+        def actor_a(self) -> None:
+            timer, thread = threading.Timer(0, self.expire), threading.Thread(target=self.add)
+            with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+                one.submit(self.add)
+                other.submit(self.add)
+                timer.start()
+                thread.start()
+                timer.join()
+                thread.join()
+
+        def at_end(self) -> None:
+            raise AssertionError(self.n)
+
+    assert {"pool-0", "pool2-0", "timer 4 (expire)", "thread 5 (add)"} <= {
+        step.name for step in failure_of(Started).steps
+    }
 
 
 def test_assert_holds_raises_with_rule_diagram_and_token() -> None:

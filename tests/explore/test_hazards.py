@@ -27,7 +27,7 @@ def test_all_lessons_are_told_one_after_the_other() -> None:
     assert done.returncode == 0, done.stderr
     for number, name in enumerate(COURSE, start=1):
         assert f"{number}. {lesson(name).title}\n" in done.stdout
-    assert done.stdout.count("✗") == len(COURSE)
+    assert done.stdout.count("─\n✗ ") == len(COURSE)
     assert done.stdout.count("Fixed, under the same exploration: ") == len(COURSE)
 
 
@@ -76,7 +76,8 @@ Each has a small program that is broken, and one that is not, in [examples/hazar
 The diagrams are found by the [explorer](explore.md).
 They have a column for each thread, time downwards, and behind each line what it saw or changed.
 The sign ▶ marks a switch away from a thread that could have gone on.
-The sign ▷ marks one from a thread that had ended or had to wait, and ◆ shows where a thread waits for ever.
+The sign ▷ marks one from a thread that had ended or had to wait.
+The sign ◆ shows where a thread waits for ever, and ✗ which line raised.
 
 Three exercises without the answer are in [examples/hazards/exercises](../examples/hazards/exercises).
 """
