@@ -11,6 +11,7 @@ import typer
 from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.watch import watched
+from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
     from reactive_runtime.explore import Result
@@ -39,6 +40,7 @@ def explore(
     ] = "any",
     hang: Annotated[float, typer.Option(help="Seconds that a thread may run without coming to a point.")] = 10.0,
     replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
+    debug: Annotated[bool, typer.Option(help="With --replay: stop in the debugger just before it fails.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
 ) -> None:
@@ -51,13 +53,15 @@ def explore(
 
     asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
     watched(
-        lambda: _explored_here(asked, jobs, replay, save, svg),
+        lambda: _explored_here(asked, jobs, replay, debug, save, svg),
         "the exploration",
         "where it ended in C code, the stacks of its threads are above",
     )
 
 
-def _explored_here(asked: Asked, jobs: int, replay: Path | None, save: Path | None, svg: Path | None) -> None:
+def _explored_here(
+    asked: Asked, jobs: int, replay: Path | None, debug: bool, save: Path | None, svg: Path | None
+) -> None:
     """What the command does, in the process that is watched over."""
     from reactive_runtime.explore.explore_command import explored, replayed, saved
 
@@ -66,8 +70,10 @@ def _explored_here(asked: Asked, jobs: int, replay: Path | None, save: Path | No
     with one_line_errors():
         if svg is not None:
             check_installed("jinja2")
+        if debug and replay is None:
+            raise ReactiveError("--debug goes with --replay: save the schedule with --save first")
         if replay is not None:
-            result = replayed(asked.target, replay, asked.modules, asked.hang)
+            result = replayed(asked.target, replay, asked.modules, asked.hang, debug=debug)
         else:
             result = explored(asked, jobs)
         for note in result.notes:

@@ -11,9 +11,17 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from reactive_runtime.explore.rewriting import ASSERTIONS, IN_PLACE, SITES, Site, compiled, hook_name
+from reactive_runtime.explore.rewriting import (
+    ASSERTIONS,
+    IN_PLACE,
+    SITES,
+    Site,
+    compiled,
+    compiled_with_a_stop,
+    hook_name,
+)
 
-__all__ = ["CodePatcher", "assertions_explained", "functions_in", "sites_of", "source_of"]
+__all__ = ["CodePatcher", "assertions_explained", "functions_in", "sites_of", "source_of", "stopping_before"]
 
 
 def _store(value: Any, item: Any, name: str, site: int) -> None:
@@ -112,6 +120,33 @@ def _file(filename: str, source: str, asserting: bool) -> _File:
         table[key] = None if key in table else code
     _files[filename, asserting] = known = _File(source, table, range(first, len(SITES)))
     return known
+
+
+@contextlib.contextmanager
+def stopping_before(
+    functions: Iterable[FunctionType], where: tuple[str, int], asked: Callable[[], bool], *, rewritten: bool
+) -> Iterator[None]:
+    """While the block runs, those of the functions that stand in a file ask before a line whether to stop there."""
+    filename, line = where
+    there = [function for function in functions if function.__code__.co_filename == filename]
+    before = [(function, function.__code__) for function in there]
+    setattr(builtins, hook_name("breach"), asked)
+    setattr(builtins, hook_name("breakpoint"), breakpoint)
+    try:
+        if there:
+            asserting = (filename, True) in _files and bool(_asserting)
+            first = sites_of(filename).start if rewritten else None
+            code = compiled_with_a_stop(source_of(filename), filename, line, asserting=asserting, first=first)
+            table = {_key(item): item for item in _codes(code)}
+            for function, now in before:
+                new = table.get(_key(now))
+                if new is not None and new.co_freevars == now.co_freevars:
+                    function.__code__ = new
+        yield
+    finally:
+        for function, code in before:
+            function.__code__ = code
+        setattr(builtins, hook_name("breach"), lambda: False)
 
 
 def source_of(filename: str) -> str:

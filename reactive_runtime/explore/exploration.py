@@ -8,6 +8,7 @@ shrink     fewer calls, fewer preemptions, fewer steps                 (`shrinki
 
 from __future__ import annotations
 
+import bdb
 import gc
 import os
 import random
@@ -43,6 +44,9 @@ __all__ = ["explore", "replay"]
 _seconds: Final = primitives.monotonic  # the real one, whatever stands in for it meanwhile
 
 _HERE: Final = os.path.dirname(__file__) + os.sep
+
+FOR_EVER: Final = 1e6
+"""Seconds."""
 
 _SWEEP: Final = 1_000
 """Runs between which garbage is collected: in a run it is not, since what it sets free could come at any point."""
@@ -141,7 +145,12 @@ def explore(
 
 
 def replay(
-    scenario: Any, token: str, *, modules: Sequence[str | ModuleType] | str | ModuleType = (), hang: float = 10.0
+    scenario: Any,
+    token: str,
+    *,
+    modules: Sequence[str | ModuleType] | str | ModuleType = (),
+    hang: float = 10.0,
+    debug: bool = False,
 ) -> Result:
     """Run the one schedule that `token` stands for.
 
@@ -150,6 +159,9 @@ def replay(
         token: The token of its failure.
         modules: Further modules whose code is watched, as they were for `explore`.
         hang: Seconds that a thread may be blocked by something that is not controlled.
+        debug: Where the schedule fails, run it once more, and call `breakpoint()` just before the line at which it
+            fails, in its frame, on its thread: pdb, what PYTHONBREAKPOINT names, or an editor's debugger stops there.
+            The other threads stand where they stood then.
 
     Returns:
         The result of that one schedule; it has no failure where the scenario holds now.
@@ -158,13 +170,15 @@ def replay(
         ScenarioError: `scenario` is none, or fails in its set-up.
         ExploreError: The schedule can't be replayed, from the step that is named: the source has changed, the
             interpreter is another, or the scenario does not do the same each time.
+        BdbQuit: The debugger was told to quit.
     """
     item = Token.parse(token)
-    program = scenario_of(scenario)
-    item.check(program)
+    whole = scenario_of(scenario)
+    item.check(whole)
     calls = [(name, list(numbers)) for name, numbers in item.program]
-    program = program.reduced(calls)
-    with Session(program, item.points, modules, limit=item.limit, hang=hang) as session:  # type: ignore[arg-type]
+    program = whole.reduced(calls)
+    points: Any = item.points
+    with Session(whole, points, modules, limit=item.limit, hang=FOR_EVER if debug else hang) as session:
         session.resume(item)
         began = _seconds()
         steps, stop = session.show(program, item.schedule, item)
@@ -174,6 +188,10 @@ def replay(
             if stop is None
             else _failure(session, program, calls, stop, steps, item.strategy, item.seed, item.index, False)
         )
+        if stop is not None and failure is not None and debug:
+            ended = session.stop_before(program, item.schedule, stop, failure.breach)
+            if ended is not None and isinstance(ended.error, bdb.BdbQuit):
+                raise ended.error
         return Result(
             program.name,
             Verdict("held" if failure is None else "failed", 1),
@@ -438,4 +456,5 @@ def _failure(
         breach=session.breach(stop, steps),
         traceback=_traceback(stop.error),
         error=stop.error,
+        origin=session.origin,
     )

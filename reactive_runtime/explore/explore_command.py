@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -82,10 +83,12 @@ def _run(asked: Asked) -> Result:
         return explore(import_string(asked.target), **options)
 
 
-def replayed(target: str, file: Path, modules: tuple[str, ...] = (), hang: float = 10.0) -> Result:
-    """Run the schedule that was saved to `file`."""
-    with ends_where_no_thread_runs(_HOLDING * hang):
-        return replay(import_string(target), token_in(file), modules=modules, hang=hang)
+def replayed(
+    target: str, file: Path, modules: tuple[str, ...] = (), hang: float = 10.0, *, debug: bool = False
+) -> Result:
+    """Run the schedule that was saved to `file`; `debug`: and stop in the debugger, for as long as that takes."""
+    with contextlib.nullcontext() if debug else ends_where_no_thread_runs(_HOLDING * hang):
+        return replay(import_string(target), token_in(file), modules=modules, hang=hang, debug=debug)
 
 
 def token_in(file: Path) -> str:

@@ -100,6 +100,27 @@ class Failure:
     """The traceback of what was raised, without the explorer's frames."""
     error: BaseException | None = field(default=None, compare=False, repr=False)
     """What was raised, where something was."""
+    origin: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
+    """The scenario and the further modules; None where the failure comes from another process."""
+
+    def replay(self, *, debug: bool = False) -> Result:
+        """Run this schedule again; `replay(scenario, token)` for the same process.
+
+        Args:
+            debug: Stop in the debugger, just before the line at which it fails. See `replay`.
+
+        Returns:
+            The result of that one schedule.
+
+        Raises:
+            ExploreError: The failure comes from another process, or as `replay`.
+        """
+        if self.origin is None:
+            raise ExploreError("this failure comes from another process: replay(scenario, failure.token) runs it")
+        from reactive_runtime.explore.exploration import replay
+
+        scenario, modules = self.origin
+        return replay(scenario, self.token, modules=modules, debug=debug)
 
     def diagram(self) -> str:
         """The schedule as text: a column for each thread, time downwards.
@@ -139,7 +160,7 @@ class Failure:
         return self.html()
 
     def __reduce__(self) -> Any:  # between processes: what was raised may not be fit to travel
-        return _failure_of, ({**vars(self), "error": None},)
+        return _failure_of, ({**vars(self), "error": None, "origin": None},)
 
 
 def _failure_of(fields: dict[str, Any]) -> Failure:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
-__all__ = ["ASSERTIONS", "IN_PLACE", "SITES", "Site", "compiled", "hook_name"]
+__all__ = ["ASSERTIONS", "IN_PLACE", "SITES", "Site", "compiled", "compiled_with_a_stop", "hook_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ def hook_name(hook: str) -> str:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the bodies of functions; the rest of a module has run already."""
 
-    def __init__(self, filename: str, source: str, tree: ast.Module) -> None:
+    def __init__(self, filename: str, source: str, tree: ast.Module, first: int | None = None) -> None:
+        self._again = first  # the number of the next site, where they have numbers already
         self._filename = filename
         self._lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._classes: list[str] = []
@@ -143,6 +144,9 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Constant(self._number(node, verb, called))
 
     def _number(self, node: Any, verb: str, called: Any = None) -> int:
+        if self._again is not None:
+            self._again += 1
+            return self._again - 1
         end = None if called is None else (called.end_lineno, called.end_col_offset)
         what = f"{verb} {self._text(node)}"
         building = self._names[-1] in ("__init__", "__new__", "__post_init__")
@@ -527,10 +531,62 @@ def compiled(source: str, filename: str, *, asserting: bool = False) -> CodeType
 
     Raises SyntaxError as `compile` does.
     """
+    tree = _parsed(source, filename, asserting)
+    return _compiled(_Rewriter(filename, source, tree).visit(tree), filename)
+
+
+def compiled_with_a_stop(source: str, filename: str, line: int, *, asserting: bool, first: int | None) -> CodeType:
+    """The same with a question before a line, and a call of the debugger where the answer is yes.
+
+    `first` is the number of the first site, where the source was compiled before; None: accesses stay what they are.
+    """
+    tree = _parsed(source, filename, asserting)
+    if first is not None:
+        tree = _Rewriter(filename, source, tree, first).visit(tree)
+    _ask_before(tree, line)
+    return _compiled(tree, filename)
+
+
+def _parsed(source: str, filename: str, asserting: bool) -> ast.Module:
     tree = ast.parse(source, filename)
     pytest: Any = sys.modules.get("_pytest.assertion.rewrite") if asserting else None
     if pytest is not None:
         pytest.rewrite_asserts(tree, source.encode(), filename)
-    tree = _Rewriter(filename, source, tree).visit(tree)
+    return tree
+
+
+def _compiled(tree: ast.Module, filename: str) -> CodeType:
     code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
     return code
+
+
+_STOPS_AT_ONCE: Final = sys.version_info >= (3, 13)
+"""Whether pdb stops at the call itself; before, it stops at the next line, which has to be another one then."""
+
+
+def _ask_before(tree: ast.Module, line: int) -> None:
+    """Put the question before the innermost statement of a function that the line belongs to."""
+    found: tuple[int, Any, int, int] | None = None
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                for at, one in enumerate(block if isinstance(block, list) else ()):
+                    last = getattr(one, "end_lineno", None) or one.lineno
+                    if one.lineno <= line <= last and (found is None or last - one.lineno <= found[0]):
+                        found = (last - one.lineno, block, at, function.lineno)
+    if found is None:
+        return
+    _, block, at, beginning = found
+    while at and block[at - 1].lineno == block[at].lineno:  # what pytest makes of an `assert` is several statements
+        at -= 1
+    asked = ast.Call(ast.Name(hook_name("breach"), ast.Load()), [], [])
+    entered = ast.Expr(ast.Call(ast.Name(hook_name("breakpoint"), ast.Load()), [], []))
+    question = ast.If(asked, [entered], [])
+    for node in ast.walk(question):
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = line if _STOPS_AT_ONCE else beginning
+            node.col_offset = node.end_col_offset = 0
+    block.insert(at, question)

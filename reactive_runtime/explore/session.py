@@ -35,7 +35,7 @@ from reactive_runtime.explore.scenario import (
 from reactive_runtime.explore.scheduler import Scheduler, UnderAGil
 from reactive_runtime.explore.step_log import Step, StepLog
 from reactive_runtime.explore.strategies import Replayed, Strategy
-from reactive_runtime.explore.task import Aborted, Stop
+from reactive_runtime.explore.task import Aborted, Stop, Task
 from reactive_runtime.explore.tokens import Token, source_hash
 from reactive_runtime.explore.watchdog import Watchdog
 from reactive_runtime.explore.watching import Watcher
@@ -391,7 +391,54 @@ class Session:
         frames = [] if stop.error is None else traceback.extract_tb(stop.error.__traceback__)
         inside = [(frame.filename, frame.lineno) for frame in frames if frame.filename in self._files and frame.lineno]
         seen = [(step.filename, step.line) for step in steps if step.line]
-        return (inside or seen or [None])[-1]
+        found = inside or seen
+        return found[-1] if found else None
+
+    @property
+    def origin(self) -> tuple[Scenario[Any], Any]:
+        """What is explored, with the further modules: what a replay needs beside the token."""
+        return self._program, self._named
+
+    def stop_before(
+        self, program: Scenario[Any], schedule: Sequence[int], stop: Stop, where: tuple[str, int] | None
+    ) -> Stop | None:
+        """Run one schedule again, and enter the debugger before a line, when a thread is there for the last time."""
+        scheduler = self.scheduler
+        number = None if stop.thread is None else stop.thread.index  # None: any thread
+        visits: list[int] = []
+        stopping: list[int] = []
+
+        def asked() -> bool:
+            """Whether this visit of the line is the one. On the thread that has the turn."""
+            me = scheduler.current
+            if not scheduler.active or scheduler.aborting or number not in (None, me.index):
+                return False
+            visits.append(1)
+            if len(visits) not in stopping:
+                return False
+            if not scheduler.quiet:  # what the others do before its next step they do now
+                scheduler.step(me)
+                scheduler.schedule.pop()
+            return True
+
+        rewritten = self._code_patcher is not None
+        functions = [] if where is None or scheduler.tracer is not None else self._functions
+        with code_patcher.stopping_before(functions, where or ("", 0), asked, rewritten=rewritten):
+            self._followed(program, schedule)
+            if visits:
+                stopping.append(len(visits))
+                visits.clear()
+                return self._followed(program, schedule)
+        scheduler.step_log = _AtTheLast(len(schedule))
+        try:
+            return self._followed(program, schedule)
+        finally:
+            scheduler.step_log = None
+
+    def _followed(self, program: Scenario[Any], schedule: Sequence[int]) -> Stop | None:
+        strategy = Replayed(schedule, exactly=False)  # what is called in the debugger may have steps of its own
+        strategy.begin(self.scheduler)
+        return self.run(program, strategy)
 
     def resume(self, token: Token) -> None:
         """Make points of what was one when `token` was made."""
@@ -406,6 +453,20 @@ class Session:
         for name, sites in token.racing:
             numbers = code_patcher.sites_of(by_name[name])
             self.watcher.mark([numbers[0] + site for site in sites])
+
+
+class _AtTheLast(StepRecorder):
+    """Enters the debugger before the last step, where no line can be found to stop at."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(frozenset(), ())
+        self._length = length
+
+    def step(self, me: Task) -> None:
+        """`me` does its step now."""
+        super().step(me)
+        if len(self.taken) == self._length:
+            breakpoint()  # the program's frame is some steps up
 
 
 def _short(filename: str) -> str:

@@ -15,9 +15,9 @@ KEPT = "examples.hazards.lost_demand:AddedAtOnce"
 pytest_plugins = ["pytester"]
 
 
-def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, env: dict[str, str] | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reactive_runtime", "explore", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=env)
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, env=env, input=given)
 
 
 def test_a_failure_is_drawn_saved_and_had_again(tmp_path: Path) -> None:
@@ -68,6 +68,7 @@ def test_two_jobs_share_the_schedules() -> None:
         ([LOST, "--replay", "/no/such/file"], "can't be read"),
         ([LOST, "--jobs", "2", "--strategy", "bounded"], "has no parts to share"),
         ([LOST, "--module", "no.such"], "no module 'no.such'"),
+        ([LOST, "--debug"], "--debug goes with --replay"),
     ],
 )
 def test_what_it_can_not_do_is_one_line_and_exit_status_2(arguments: list[str], why: str) -> None:
@@ -327,6 +328,15 @@ def test_only_schedules_of_an_interpreter_with_a_gil_can_be_asked_for() -> None:
     assumed = run(lesson, "--gil", "assumed")
     assert assumed.returncode == 0, assumed.stderr
     assert run(lesson, "--gil", "none").returncode == 2
+
+
+def test_a_replay_stops_in_the_debugger(tmp_path: Path) -> None:
+    file = tmp_path / "lost.schedule"
+    run(LOST, "--save", str(file))
+    done = run(LOST, "--replay", str(file), "--debug", given="p self.demand\nc\n")
+    assert done.returncode == 1
+    assert "AtomicInteger(" in done.stdout
+    assert "FAILED" in done.stdout
 
 
 STUCK = """
