@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line_errors, out
+from reactive_runtime.cli.console import BROKEN, UNABLE, app, one_line, one_line_errors, out
 from reactive_runtime.cli.missing import check_installed
 from reactive_runtime.cli.watch import watched
 from reactive_runtime.errors import ReactiveError
 
 if TYPE_CHECKING:
     from reactive_runtime.explore import Result
+    from reactive_runtime.explore.ci_reports import Reports
     from reactive_runtime.explore.explore_command import Asked
 
 
@@ -43,39 +46,56 @@ def explore(
     debug: Annotated[bool, typer.Option(help="With --replay: stop in the debugger just before it fails.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdict, as JUnit's XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Write a failure with its schedule, as SARIF 2.1.0.")] = None,
 ) -> None:
     """Run a program of threads under many schedules, one thread at a time, until it fails; draw the schedule.
 
     The last line begins with the verdict: FAILED, EXHAUSTED, HELD or INCOMPLETE. Exit status 1 says that it failed or
     showed too little, 2 that it does not do the same each time or can't be explored, 0 that no schedule failed.
     """
+    from reactive_runtime.explore.ci_reports import Reports
     from reactive_runtime.explore.explore_command import Asked
 
     asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
     watched(
-        lambda: _explored_here(asked, jobs, replay, debug, save, svg),
+        lambda: _explored_here(asked, jobs, replay, debug, save, svg, Reports(target, junit, sarif)),
         "the exploration",
         "where it ended in C code, the stacks of its threads are above",
     )
 
 
 def _explored_here(
-    asked: Asked, jobs: int, replay: Path | None, debug: bool, save: Path | None, svg: Path | None
+    asked: Asked,
+    jobs: int,
+    replay: Path | None,
+    debug: bool,
+    save: Path | None,
+    svg: Path | None,
+    reports: Reports,
 ) -> None:
     """What the command does, in the process that is watched over."""
     from reactive_runtime.explore.explore_command import explored, replayed, saved
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a program says may have what no encoding has
+        sys.stdout.reconfigure(errors="backslashreplace")
     if hasattr(signal, "SIGTERM"):  # from the process that watches: as Ctrl-C
         signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
     with one_line_errors():
+        reports.unable("the exploration did not come to its end")
         if svg is not None:
             check_installed("jinja2")
         if debug and replay is None:
             raise ReactiveError("--debug goes with --replay: save the schedule with --save first")
-        if replay is not None:
-            result = replayed(asked.target, replay, asked.modules, asked.hang, debug=debug)
-        else:
-            result = explored(asked, jobs)
+        try:
+            if replay is not None:
+                result = replayed(asked.target, replay, asked.modules, asked.hang, debug=debug)
+            else:
+                result = explored(asked, jobs)
+        except Exception as error:
+            reports.unable(one_line(error))
+            raise
+        reports.done(result)
         for note in result.notes:
             out.print(f"note     {note}", soft_wrap=True)
         rate = result.schedules / max(result.seconds, 1e-9)
@@ -92,7 +112,7 @@ def _explored_here(
         if save is not None:
             saved(result, save)
         if svg is not None:
-            svg.write_text(failure.svg())
+            svg.write_text(failure.svg(), encoding="utf-8", errors="backslashreplace")
         again = f"--replay {save}" if save is not None else f"token {failure.token}"
         if not failure.gil:
             out.print("note     this schedule needs a build without a GIL")

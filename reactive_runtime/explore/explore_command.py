@@ -94,7 +94,9 @@ def replayed(
 def token_in(file: Path) -> str:
     """The token in a file: its one line that is no comment. ExploreError where there is none."""
     try:
-        lines = [line for line in file.read_text().splitlines() if line.strip() and not line.startswith("#")]
+        lines = [
+            line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and not line.startswith("#")
+        ]
     except (OSError, UnicodeDecodeError) as error:
         raise ExploreError(f"{file}: can't be read: {error}") from error
     if len(lines) != 1:
@@ -108,4 +110,4 @@ def saved(result: Result, file: Path) -> None:
     assert result.failure is not None
     comment = "".join(f"# {line}\n" for line in str(result).splitlines() + result.failure.diagram().splitlines())
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{comment}{result.failure.token}\n")
+    file.write_text(f"{comment}{result.failure.token}\n", encoding="utf-8", errors="backslashreplace")
