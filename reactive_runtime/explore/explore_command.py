@@ -94,9 +94,8 @@ def replayed(
 def token_in(file: Path) -> str:
     """The token in a file: its one line that is no comment. ExploreError where there is none."""
     try:
-        lines = [
-            line for line in file.read_text(encoding="utf-8").splitlines() if line.strip() and not line.startswith("#")
-        ]
+        text = file.read_text(encoding="utf-8")
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     except (OSError, UnicodeDecodeError) as error:
         raise ExploreError(f"{file}: can't be read: {error}") from error
     if len(lines) != 1:

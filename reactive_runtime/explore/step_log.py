@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from types import (
@@ -37,6 +37,10 @@ _ATOMICS: Final = atomics.__file__
 UNSET: Final = object()
 _PERIOD: Final = 1_000
 """Steps that may go by before a run that repeats itself begins again."""
+_SURE: Final = 60
+"""Steps in which a period has to show, where there are so many; and different ones in a run that repeats itself."""
+_OFTEN: Final = 10
+"""How often each step comes in the last ones of such a run."""
 _LONGEST: Final = 40
 """Characters that are shown of a value."""
 
@@ -226,13 +230,18 @@ class StepLog:
         """Whether the run repeats itself: which threads do the same few steps again and again."""
         last = [(item.thread, item.what, item.line) for item in self.steps if item.point][-3 * _PERIOD :]
         for length in range(1, len(last) // 3 + 1):
-            if last[-length:] == last[-2 * length : -length] == last[-3 * length : -2 * length]:
-                names = {item.thread: item.name for item in self.steps}
-                who = " and ".join(names[entry] for entry in sorted({item for item, _, _ in last[-length:]}))
-                return (
-                    f"{who} repeat{'' if ' and ' in who else 's'} the same {length} step{'s'[: length > 1]} without end"
-                )
+            size = max(3 * length, min(_SURE, len(last)))  # a few steps may be alike by chance
+            if last[-size:-length] == last[length - size :]:
+                return self._without_end(last[-length:], f"{length} step{'s'[: length > 1]}")
+        counts = Counter(last)
+        if len(last) == 3 * _PERIOD and len(counts) <= _SURE and min(counts.values()) >= _OFTEN:
+            return self._without_end(last, f"{len(counts)} steps, in changing order,")
         return None
+
+    def _without_end(self, steps: list[tuple[int, str, int]], what: str) -> str:
+        names = {item.thread: item.name for item in self.steps}
+        who = " and ".join(names[thread] for thread in sorted({thread for thread, _, _ in steps}))
+        return f"{who} repeat{'' if ' and ' in who else 's'} the same {what} without end"
 
     def stuck(self) -> None:
         """No thread can go on: note where each of them waits."""

@@ -20,6 +20,8 @@ import pytest
 from reactive_runtime._core import drain, primitives
 from reactive_runtime.errors import ExploreError, ScenarioError
 from reactive_runtime.explore import Scenario, explore, explore_publisher, publisher_scenario, request
+from reactive_runtime.explore.scheduler import Scheduler
+from reactive_runtime.explore.step_log import Step, StepLog
 
 OUTSIDE = ThreadPoolExecutor(1)
 _dice = itertools.count()
@@ -156,6 +158,46 @@ def test_two_that_wait_for_each_other_in_a_loop_are_a_livelock() -> None:
     assert failure is not None
     assert failure.kind == "livelock"
     assert "a and b repeat" in failure.message
+
+
+def test_two_that_toggle_flags_for_each_other_are_a_livelock_of_both() -> None:
+    """Neither of them comes to rest, and both go round."""
+
+    class Polite:
+        def __init__(self) -> None:
+            self.wants = [True, True]
+
+        def give_way(self, me: int) -> None:
+            while self.wants[1 - me]:
+                self.wants[me] = False
+                self.wants[me] = True
+
+        def actor_a(self) -> None:
+            self.give_way(0)
+
+        def actor_b(self) -> None:
+            self.give_way(1)
+
+    failure = explore(Polite, limit=4_000, shrink=False, strategy="random").failure
+    assert failure is not None
+    assert failure.kind == "livelock"
+    assert "a and b repeat the same" in failure.message
+
+
+def steps_of(order: str) -> StepLog:
+    """The log of a run: a letter for each step."""
+    log = StepLog(Scheduler(), frozenset())
+    log.steps = [Step(ord(who), who, f"does {who}", "", 1, "", "", "", False, 0) for who in order]
+    return log
+
+
+def test_some_steps_alike_at_the_end_are_no_period() -> None:
+    assert steps_of("abcd" * 40).period() == "a and b and c and d repeat the same 4 steps without end"
+    assert steps_of("a" * 70).period() == "a repeats the same 1 step without end"
+    assert steps_of("aaa").period() == "a repeats the same 1 step without end"
+    assert steps_of("".join(random.Random(0).choices("abcdefgh", k=200)) + "aaa").period() is None
+    changing = "".join(random.Random(0).choices("ab", k=4_000))
+    assert steps_of(f"{changing}aaa").period() == "a and b repeat the same 2 steps, in changing order, without end"
 
 
 def test_an_actor_that_raises_is_a_failure_with_its_name() -> None:
