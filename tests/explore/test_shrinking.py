@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,10 @@ from examples.hazards.exercises import merge
 from explore.programs import BROKEN, Named
 from explore.spinning import BothWait
 from reactive_runtime.explore import BrokenRule, Scenario, explore, publisher_scenario, replay, request
+from reactive_runtime.explore.scenario import scenario_of
+from reactive_runtime.explore.session import Session
+from reactive_runtime.explore.shrinking import _Shrinking
+from reactive_runtime.explore.watching import Watcher
 
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:
@@ -164,3 +170,32 @@ def test_of_ten_threads_the_two_are_left_that_matter(seed: int) -> None:
     assert failure.preemptions == 1
     assert failure.minimal
     assert replay(Reordered, failure.token).failure is not None
+
+
+def test_points_under_which_a_schedule_does_not_fail_again_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What raced while a failure was made small becomes a point; the schedule may have no steps for it."""
+    tried = _Shrinking._try
+
+    def not_while_learning(self: Any, program: Any, schedule: Any) -> Any:
+        return None if sys._getframe(1).f_code.co_name == "learn" else tried(self, program, schedule)
+
+    monkeypatch.setattr(Watcher, "has_more", True)
+    monkeypatch.setattr(_Shrinking, "_try", not_while_learning)
+    result = explore(BROKEN[2].program)
+    assert result.verdict.kind == "failed"
+    assert result.failure is not None
+    assert replay(BROKEN[2].program, result.failure.token).failure is not None
+
+
+def test_points_can_be_gone_back_to() -> None:
+    with Session(scenario_of(BROKEN[2].program), "shared", (), limit=5_000, hang=10) as session:
+        watcher = session.watcher
+        watcher.begin()
+        before = watcher.points()
+        watcher.write("a name")
+        watcher.mark([0, 1, 2])
+        watcher.learn()
+        assert watcher.points() != before
+        watcher.go_back(before)
+        assert watcher.points() == before
+        assert not watcher.has_more
