@@ -23,6 +23,7 @@ from types import (
     BuiltinMethodType,
     FunctionType,
     GeneratorType,
+    GetSetDescriptorType,
     MappingProxyType,
     MethodType,
     MethodWrapperType,
@@ -31,7 +32,7 @@ from types import (
 )
 from typing import Any, Final
 
-__all__ = ["BUILTIN", "CONTAINER", "FILES", "OPAQUE", "OUTSIDE", "PLAIN", "STEPPING", "VIEW", "Kinds"]
+__all__ = ["BUILTIN", "CONTAINER", "FILES", "OPAQUE", "OUTSIDE", "PLAIN", "STEPPING", "VIEW", "Kinds", "attributes_of"]
 
 PLAIN: Final = 0
 """Nothing to see from outside."""
@@ -263,6 +264,17 @@ class Kinds:
     @staticmethod
     def _is_trusted(module: str) -> bool:
         return module.partition(".")[0] in _TRUSTED or module.startswith(_TRUSTED_INNER)
+
+
+def attributes_of(item: Any, kind: type) -> dict[str, Any]:
+    """The attributes that an object has of its own; nothing of the program runs for it."""
+    for base in _mro(kind)[:-1]:
+        names = type.__dict__["__dict__"].__get__(base)
+        if "__dict__" in names:
+            place = names["__dict__"]
+            found = place.__get__(item) if type(place) is GetSetDescriptorType else None
+            return found if type(found) is dict else {}
+    return {}
 
 
 def _module_of(cls: type) -> str:

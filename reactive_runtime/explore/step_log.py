@@ -13,7 +13,6 @@ from types import (
     CodeType,
     FrameType,
     FunctionType,
-    GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from reactive_runtime import atomics
+from reactive_runtime.explore.kinds import attributes_of
 from reactive_runtime.explore.rewriting import SITES
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Task
@@ -366,7 +366,7 @@ def peeked(item: Any, name: str) -> Any:
     elif issubclass(kind, ModuleType):
         held = ModuleType.__getattribute__(item, "__dict__").get(name, UNSET)
     else:
-        held = _instance(item, kind).get(name, UNSET)
+        held = attributes_of(item, kind).get(name, UNSET)
     if held is UNSET:
         held = of_class
     if held is not UNSET and held is of_class and _found(type(held), "__get__") is not UNSET:
@@ -378,12 +378,3 @@ def peeked(item: Any, name: str) -> Any:
 
 def _found(cls: type, name: str) -> Any:
     return next((_dict_of(base)[name] for base in _mro(cls) if name in _dict_of(base)), UNSET)
-
-
-def _instance(item: Any, kind: type) -> dict[str, Any]:
-    """The attributes that an object has of its own."""
-    place = next((_dict_of(base)["__dict__"] for base in _mro(kind)[:-1] if "__dict__" in _dict_of(base)), None)
-    if type(place) is not GetSetDescriptorType:
-        return {}
-    found = place.__get__(item)
-    return found if type(found) is dict else {}

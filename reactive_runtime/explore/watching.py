@@ -32,7 +32,7 @@ from types import (
 from typing import Any, Final
 
 from reactive_runtime.explore.carriers import real_ident
-from reactive_runtime.explore.kinds import BUILTIN, FILES, OPAQUE, OUTSIDE, PLAIN, STEPPING, VIEW, Kinds
+from reactive_runtime.explore.kinds import BUILTIN, FILES, OPAQUE, OUTSIDE, PLAIN, STEPPING, VIEW, Kinds, attributes_of
 from reactive_runtime.explore.rewriting import IN_PLACE, SITES, Site
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import CUT, Stop, Task
@@ -252,7 +252,7 @@ class Watcher:
                 if kinds.of(kind) is not PLAIN and method is not None:
                     value = getattr(entry, name)
                     return value if kinds.shows(getattr(value, "__func__", value)) else handing(value, site, entry)
-                if type(method) is FunctionType and name not in getattr(entry, "__dict__", ()) and kinds.known(method):
+                if type(method) is FunctionType and kinds.known(method) and name not in attributes_of(entry, kind):
                     methods[site] = kind
                     return getattr(entry, name)
             return function(load(entry, name, site), site)

@@ -198,3 +198,37 @@ def test_a_value_is_shown_without_asking_it(kind: Any) -> None:
     assert failure is not None
     assert "self.held = value" in failure.diagram()
     assert _Told.asked == []
+
+
+class _Slotted:
+    """Looks for what it does not have by a method of its own."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return self._made_up(name)
+
+    def _made_up(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def add(self) -> None:
+        self.count += 1
+
+
+def test_a_method_is_called_without_asking_its_object_for_anything_else() -> None:
+    class Called(_Base):
+        def __init__(self) -> None:
+            self.held = _Slotted()
+
+        def actor_a(self) -> None:
+            self.held.add()
+
+        def at_end(self) -> None:
+            assert self.held.count == 2
+
+    failure = explore(Called).failure
+    assert failure is not None
+    assert failure.kind == "invariant"
