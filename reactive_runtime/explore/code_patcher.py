@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
+from reactive_runtime.explore.kinds import home_of
 from reactive_runtime.explore.rewriting import (
     ASSERTIONS,
     IN_PLACE,
@@ -177,7 +178,7 @@ def functions_in(roots: Iterable[Any], modules: frozenset[str]) -> list[Function
             continue
         seen.add(id(item))
         if isinstance(item, FunctionType):
-            if _is_within(item.__module__, modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
+            if _is_within(home_of(item), modules) and not item.__code__.co_qualname.startswith("__create_fn__"):
                 found.append(item)
             stack.extend(cell.cell_contents for cell in item.__closure__ or () if _filled(cell))
             stack.extend(item.__dict__.values())

@@ -32,7 +32,19 @@ from types import (
 )
 from typing import Any, Final
 
-__all__ = ["BUILTIN", "CONTAINER", "FILES", "OPAQUE", "OUTSIDE", "PLAIN", "STEPPING", "VIEW", "Kinds", "attributes_of"]
+__all__ = [
+    "BUILTIN",
+    "CONTAINER",
+    "FILES",
+    "OPAQUE",
+    "OUTSIDE",
+    "PLAIN",
+    "STEPPING",
+    "VIEW",
+    "Kinds",
+    "attributes_of",
+    "home_of",
+]
 
 PLAIN: Final = 0
 """Nothing to see from outside."""
@@ -164,12 +176,12 @@ class Kinds:
     def shows(self, function: Any) -> bool:
         """Whether a function shows what it does: its code is rewritten."""
         return type(function) is FunctionType and (
-            function.__module__ in self._modules or function.__module__ in (None, "builtins")
+            (module := home_of(function)) in self._modules or module in (None, "builtins")
         )
 
     def known(self, function: Any) -> bool:
         """Whether a function shows what it does, or is the explorer's own business."""
-        return self.shows(function) or (type(function) is FunctionType and self._is_trusted(function.__module__ or ""))
+        return self.shows(function) or (type(function) is FunctionType and self._is_trusted(home_of(function) or ""))
 
     def method(self, kind: type, name: str) -> Any:
         """What a class has under that name; None, where it has nothing."""
@@ -186,7 +198,7 @@ class Kinds:
             return True
         made = self.method(cls, "__init__")
         if type(made) is FunctionType:
-            return self.known(made) or made.__module__ == "builtins"
+            return self.known(made)
         return module in self._modules and self.of(cls) == PLAIN
 
     @staticmethod
@@ -210,7 +222,9 @@ class Kinds:
             module, name = _module_of(called), ""
             in_python = type(self.method(called, "__init__")) is FunctionType
         elif kind in BUILTIN or kind in (FunctionType, MethodType):
-            module, name, in_python = called.__module__ or "", called.__qualname__, kind not in BUILTIN
+            function = called.__func__ if kind is MethodType else called
+            module = (home_of(function) if type(function) is FunctionType else called.__module__) or ""
+            name, in_python = called.__qualname__, kind not in BUILTIN
         else:
             return self.of(kind) == OPAQUE, None
         top = module.partition(".")[0] if type(module) is str else ""
@@ -275,6 +289,11 @@ def attributes_of(item: Any, kind: type) -> dict[str, Any]:
             found = place.__get__(item) if type(place) is GetSetDescriptorType else None
             return found if type(found) is dict else {}
     return {}
+
+
+def home_of(function: FunctionType) -> Any:
+    """The name of the module that its code stands in; what wraps another function may say the name of that one's."""
+    return function.__globals__.get("__name__")
 
 
 def _module_of(cls: type) -> str:

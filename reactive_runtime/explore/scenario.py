@@ -35,6 +35,7 @@ from types import (
 from typing import Any, Final, Generic, TypeVar
 
 from reactive_runtime.errors import ScenarioError
+from reactive_runtime.explore.kinds import home_of
 from reactive_runtime.explore.observations import Expectation, check_outcomes
 
 __all__ = ["Scenario", "checks_nothing", "judge", "modules_of", "nothing", "parts_of_state", "scenario_of"]
@@ -248,7 +249,7 @@ def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
     What a scenario's own package refers to is followed: within that package to the end; and from each other package
     that it names within that one, up to a size. Without the standard library, the explorer's package and test tools.
     """
-    roots = [_plain(part) for part in parts]
+    roots = [layer for part in parts for layer in _layers(part)]
     home = {package for root in roots if (package := _package(_module(root)))}
     further: set[str] = set()
     size = 0
@@ -271,13 +272,12 @@ def modules_of(parts: Sequence[Any]) -> Iterator[ModuleType]:
                     continue
             yielded.add(id(module))
             yield module
-        for other in _referred(item):
-            plain = _plain(other)
-            there = _package(_module(plain))
+        for other in (layer for part in _referred(item) for layer in _layers(part)):
+            there = _package(_module(other))
             if there:
                 if package in home and there not in home and there != _OWN:
                     further.add(there)
-                queue.append(plain)
+                queue.append(other)
 
 
 def parts_of_state(state: Any) -> list[Any]:
@@ -301,15 +301,31 @@ def parts_of_state(state: Any) -> list[Any]:
 
 def _plain(item: Any) -> Any:
     """The function or the class in it."""
+    item = _bare(item)
+    return inspect.unwrap(item) if callable(item) else item
+
+
+def _layers(item: Any) -> Iterator[Any]:
+    """The function or the class in it, and the functions that wrap it."""
+    item = _bare(item)
+    plain = _plain(item)
+    while item is not plain and isinstance(item, FunctionType):
+        yield item
+        item = _bare(item.__dict__.get("__wrapped__", plain))
+    yield plain
+
+
+def _bare(item: Any) -> Any:
     while isinstance(item, functools.partial):
         item = item.func
-    item = getattr(item, "__func__", item)
-    return inspect.unwrap(item) if callable(item) else item
+    return getattr(item, "__func__", item)
 
 
 def _module(item: Any) -> ModuleType | None:
     if isinstance(item, ModuleType):
         return item
+    if isinstance(item, FunctionType):
+        return sys.modules.get(home_of(item) or "")
     return sys.modules.get(getattr(item, "__module__", None) or "")
 
 

@@ -15,6 +15,7 @@ import pytest
 from reactive_runtime.explore import explore, replay, session
 
 LIBRARY = """
+import functools
 total = 0
 
 class Counter:
@@ -26,6 +27,16 @@ class Counter:
 def increment():
     global total
     total += 1
+
+def counted(function):
+    count = 0
+    @functools.wraps(function)
+    def wrapper():
+        nonlocal count
+        count += 1
+        function()
+        return count
+    return wrapper
 """
 APP = """
 import functools
@@ -34,6 +45,9 @@ from {library} import Counter
 
 def make():
     return Counter()
+
+def nothing():
+    pass
 
 def increments(counter):
     counter.increment()
@@ -64,7 +78,13 @@ class Global:
     actor_b = actor_a
     def at_end(self): assert counter.count == 2
 
-MADE = [Counter]
+class Wrapped:
+    def __init__(self): self.call = MADE[1](nothing)
+    def actor_a(self): self.call()
+    actor_b = actor_a
+    def at_end(self): assert self.call() == 3
+
+MADE = [Counter, {library}.counted]
 """
 
 
@@ -82,7 +102,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
         del sys.modules[module]
 
 
-@pytest.mark.parametrize("scenario", ["Named", "OfTheModule", "Handed", "Function", "Global"])
+@pytest.mark.parametrize("scenario", ["Named", "OfTheModule", "Handed", "Function", "Global", "Wrapped"])
 def test_a_lost_update_in_another_package_is_found(scenario: str, app: Any) -> None:
     found = explore(getattr(app, scenario))
     assert found.failure is not None, found.verdict
