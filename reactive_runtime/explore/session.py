@@ -370,6 +370,7 @@ class Session:
             limit=self.limit,
             releases=self.scheduler.releases,
             racing=named,
+            names=sorted(self.watcher.by_name),
             program=calls,
             schedule=schedule,
             prints=[step.print for step in steps if step.point],
@@ -449,6 +450,7 @@ class Session:
             )
         self.scheduler.releases = token.releases
         self.watcher.frozen = True
+        self.watcher.may_race(token.names)
         by_name = {_short(file): file for file in self._files}
         for name, sites in token.racing:
             numbers = code_patcher.sites_of(by_name[name])

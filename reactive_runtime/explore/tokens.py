@@ -45,6 +45,8 @@ class Token:
     releases: bool
     racing: Sequence[tuple[str, Sequence[int]]]
     """Which loads and stores were points, by file."""
+    names: Sequence[str]
+    """Attributes that were stored by `setattr` and its like, whose names no source tells."""
     program: Sequence[tuple[str, Sequence[int]]]
     """Actors, and the numbers of the calls they make."""
     schedule: Sequence[int]
@@ -72,6 +74,7 @@ class Token:
             data["schedule"] = [int(datum) for datum, n in data["schedule"] for _ in range(min(int(n), _LARGEST))]
             data["prints"] = list(base64.b64decode(data["prints"]))
             data["racing"] = [(str(file), [int(site) for site in sites]) for file, sites in data["racing"]]
+            data["names"] = [str(name) for name in data.get("names", ())]
             data["program"] = [(str(name), [int(call) for call in calls]) for name, calls in data["program"]]
             return Token(**data)
         except (binascii.Error, zlib.error, ValueError, TypeError, KeyError) as error:

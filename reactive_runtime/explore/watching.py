@@ -93,6 +93,8 @@ class Watcher:
         self._locations: dict[Any, _Location] = {}
         self._written: set[str] = set()  # names of attributes that are stored while threads run: others can't race
         self._new: set[str] = set()
+        self.by_name: set[str] = set()
+        """Names of attributes that are stored by `setattr` and its like."""
         self._methods: dict[int, type] = {}  # where an attribute of that type is a method
         self._safe: dict[int, Any] = {}  # where this is called, which needs no look
         self._wrapped: dict[int, tuple[Any, Any]] = {}  # where this is called, and what is called instead
@@ -172,6 +174,11 @@ class Watcher:
     def write(self, name: str) -> None:
         """Attributes of that name are stored: from the next run on their loads are looked at."""
         self._new.add(name)
+
+    def may_race(self, names: Iterable[str]) -> None:
+        """Attributes of these names are stored while threads run."""
+        self.by_name |= set(names)
+        self._written |= self.by_name
 
     def mark(self, sites: list[int]) -> None:
         """Make points of these."""
@@ -371,8 +378,10 @@ class Watcher:
 
         def changed(writes: bool, given: tuple[Any, ...], site: int) -> None:
             entry, name = given[:2]
-            if writes and name not in written:
-                watcher.write(name)
+            if writes and type(name) is str:
+                watcher.by_name.add(name)
+                if name not in written:
+                    watcher.write(name)
             if name in written:
                 access(entry, name, given[2] if len(given) > 2 else None, site, writes)
 

@@ -121,3 +121,27 @@ def test_a_replay_that_goes_another_way_names_the_step() -> None:
     prints[4] ^= 0xFF
     with pytest.raises(ExploreError, match="step 5"):
         replay(BROKEN[2].program, Token(**{**vars(said), "prints": prints}).text())
+
+
+class _ByName:
+    """Adds to an attribute whose name no source tells."""
+
+    name = "_".join(("in", "all"))
+
+    def __init__(self) -> None:
+        setattr(self, self.name, 0)
+
+    def actor_a(self) -> None:
+        setattr(self, self.name, getattr(self, self.name) + 1)
+
+    actor_b = actor_a
+
+    def at_end(self) -> None:
+        assert getattr(self, self.name) == 2
+
+
+def test_what_is_stored_by_its_name_is_replayed() -> None:
+    failure = failure_of(_ByName)
+    again = replay(_ByName, failure.token).failure
+    assert again is not None
+    assert again.schedule == failure.schedule
