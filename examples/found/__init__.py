@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from reactive_runtime.explore import Result, explore
+
 __all__ = ["FINDS", "Find", "find"]
 
 FINDS = (
+    "apscheduler",
     "boltons",
     "circuitbreaker",
+    "httpcore",
     "limits",
+    "memoization",
     "pybreaker",
     "pykka",
     "reactivex",
+    "redis",
+    "sqlalchemy",
     "token_bucket",
     "tqdm",
     "urllib3",
@@ -52,6 +59,17 @@ class Find:
     message: str
     counted: bool
     gil: bool
+
+    def explored(self, seed: int = 0) -> Result:
+        """What the explorer finds: what can happen with a GIL is looked for among the schedules that one allows.
+
+        Args:
+            seed: Of the search.
+
+        Returns:
+            The result.
+        """
+        return explore(self.program, seed=seed, gil="assumed" if self.gil else "any")
 
 
 def find(name: str) -> Find:

@@ -8,7 +8,6 @@ import textwrap
 from pathlib import Path
 
 from examples.found import FINDS, Find, find
-from reactive_runtime.explore import explore
 
 FOLDER = Path("build") / "found"
 
@@ -22,7 +21,7 @@ def installed(item: Find, folder: Path = FOLDER) -> None:
 
 def shown(item: Find) -> str:
     """What was found, with the schedule."""
-    result = explore(item.program)
+    result = item.explored()
     assert result.failure is not None, f"{item.package} holds: {result}"
     text = [item.package, "", f"It promises: {item.promise}", item.what, f"To mend it: {item.mended}"]
     if not item.counted:

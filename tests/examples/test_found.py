@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,11 @@ PROGRAM = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from examples.found import find
-from reactive_runtime.explore import explore, replay
+from reactive_runtime.explore import replay
 
 item = find(sys.argv[1])
 for seed in range(5):
-    failure = explore(item.program, seed=seed).failure
+    failure = item.explored(seed).failure
     assert failure is not None, seed
     assert failure.message == item.message, failure.message
     assert failure.gil == item.gil, failure.gil
@@ -42,7 +43,11 @@ def test_a_find_fails_with_each_seed_as_it_says(name: str, tmp_path: Path) -> No
 def test_each_module_is_listed_and_each_find_is_told_whole() -> None:
     modules = {file.stem.removesuffix("_race") for file in Path("examples/found").glob("*_race.py")}
     assert modules == set(FINDS)
+    page = Path("docs/explore.md").read_text()
     for name in FINDS:
         item = find(name)
         assert item.package.count("==") == 1
         assert all([item.promise, item.what, item.mended, item.message])
+        row = re.search(rf"^\| {item.package.replace('==', ' ')} \|.*\| (yes|no) \| (yes|no) \|$", page, re.MULTILINE)
+        assert row is not None, item.package
+        assert row.groups() == ("yes" if item.gil else "no", "yes" if item.counted else "no")
