@@ -19,6 +19,7 @@ __all__ = ["FINDS", "Find", "find"]
 FINDS = (
     "apscheduler",
     "boltons",
+    "cacheout",
     "circuitbreaker",
     "dbutils",
     "httpcore",
