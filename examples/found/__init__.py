@@ -32,6 +32,7 @@ FINDS = (
     "reactivex",
     "redis",
     "sqlalchemy",
+    "throttled",
     "token_bucket",
     "tqdm",
     "urllib3",
