@@ -302,16 +302,15 @@ def parts_of_state(state: Any) -> list[Any]:
 def _plain(item: Any) -> Any:
     """The function or the class in it."""
     item = _bare(item)
-    return inspect.unwrap(item) if callable(item) else item
+    return _bare(inspect.unwrap(item)) if callable(item) else item
 
 
 def _layers(item: Any) -> Iterator[Any]:
     """The function or the class in it, and the functions that wrap it."""
-    item = _bare(item)
-    plain = _plain(item)
-    while item is not plain and isinstance(item, FunctionType):
+    item, plain = _bare(item), _plain(item)
+    while item is not plain and isinstance(item, FunctionType) and "__wrapped__" in item.__dict__:
         yield item
-        item = _bare(item.__dict__.get("__wrapped__", plain))
+        item = _bare(item.__dict__["__wrapped__"])
     yield plain
 
 

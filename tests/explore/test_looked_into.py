@@ -46,9 +46,6 @@ from {library} import Counter
 def make():
     return Counter()
 
-def nothing():
-    pass
-
 def increments(counter):
     counter.increment()
 
@@ -79,7 +76,8 @@ class Global:
     def at_end(self): assert counter.count == 2
 
 class Wrapped:
-    def __init__(self): self.call = MADE[1](nothing)
+    def __init__(self): self.call = MADE[1](self.nothing)
+    def nothing(self): pass
     def actor_a(self): self.call()
     actor_b = actor_a
     def at_end(self): assert self.call() == 3
