@@ -29,8 +29,8 @@ FIND = Find(
     package="throttled-py==3.5.0",
     promise="thread-safe (the docstring of MemoryStore).",
     what=(
-        "`set` stores the value, and then when it expires, under a lock; `ttl` does not take that lock, and sees"
-        " the value alone. `exists` and `expire` do not take it, either."
+        "`set` stores the value, and when it expires, under a lock. `ttl` looks for the one and the other without"
+        " it, and sees the value alone. `exists` and `expire` do not take it, either."
     ),
     mended="take the lock in `ttl`, `exists` and `expire`, too.",
     program=Asked,
