@@ -27,6 +27,7 @@ class Condition(Location):
             raise ForeignThreadError(
                 "a condition on a lock that was made outside of the scenario, which is not controlled"
             )
+        self.name = instrumented.named()
         self.w = self.r = 0
         self.vc: list[int] = []
         self.number: int = 0  # in the order of their making: the same in every run that goes the same way
@@ -129,6 +130,11 @@ class Semaphore(Location):
         self._bound = bound
         self.wanted: list[Task] = []  # those that wait for it, or are about to take one
 
+    @property
+    def free(self) -> bool:
+        """Whether a thread could have one."""
+        return self._value > 0
+
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
         """As `threading.Semaphore.acquire`: a point of choice, and a wait in virtual time."""
         if not blocking and timeout is not None:
@@ -188,11 +194,12 @@ class Semaphore(Location):
             instrumented.point(scheduler, me, self, "release")
         if self._bound is not None and self._value + n > self._bound:
             raise ValueError("Semaphore released too many times")
-        self._value += n
         if me is None or scheduler is None or scheduler.aborting:
+            self._value += n
             return
         if scheduler.tracking:
             scheduler.note(me, self, True)
+        self._value += n
         instrumented.left(scheduler, me, self)
         me.acts += 1
         for item in self.wanted:

@@ -29,6 +29,7 @@ from reactive_runtime.explore.determinism import (
     is_checked,
     located,
 )
+from reactive_runtime.explore.dpor import DPOR
 from reactive_runtime.explore.observations import Outcome, equal, expectation
 from reactive_runtime.explore.results import Failure, Result, Verdict
 from reactive_runtime.explore.scenario import Scenario, scenario_of
@@ -220,6 +221,7 @@ def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strate
         "pos": POS,
         "urw": URW,
         "bounded": lambda _: Bounded(bound),
+        "dpor": lambda _: DPOR(),
         "brute-force": lambda _: Bounded(bound, reduced=False),
     }
     if name == "portfolio":
@@ -241,7 +243,7 @@ def _search(
     shrink: bool,
 ) -> Result:
     began = _seconds()
-    bounded = next((item for item in searching if isinstance(item, Bounded)), None)
+    systematic = next((item for item in searching if isinstance(item, Bounded | DPOR)), None)
     coverage = Coverage()
     count = complete = 0
     failure = None
@@ -266,7 +268,7 @@ def _search(
         if stop is not None and stop.kind == CUT:
             continue
         complete += 1
-        if strategy is not bounded:
+        if strategy is not systematic:
             coverage.add(session.fingerprint(program), session.scheduler.version)
         if stop is not None:
             observed = list(session.observations.outcomes)  # what is made small is no schedule of the search
@@ -287,10 +289,10 @@ def _search(
         verdict = Verdict("failed", complete)
     elif uncontrolled or unseen:
         verdict = Verdict("incomplete", complete)
-    elif bounded is not None and bounded.exhausted:
+    elif systematic is not None and systematic.exhausted:
         verdict = Verdict("exhausted", complete)
-    elif bounded is not None and bounded.complete is not None and len(searching) == 1:
-        verdict = Verdict("exhausted", complete, bounded.complete)
+    elif systematic is not None and systematic.complete is not None and len(searching) == 1:
+        verdict = Verdict("exhausted", complete, systematic.complete)
     seen = session.observations
     never = []
     if failure is None and not uncontrolled:

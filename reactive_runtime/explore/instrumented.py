@@ -67,15 +67,23 @@ def foreign() -> bool:
     )
 
 
+def named() -> int:
+    """A number for what is made now, where a search has to know it again in other runs; else 0."""
+    scheduler = active
+    return 0 if scheduler is None or scheduler.observer is None else scheduler.observer.named()
+
+
 class Location:
     """Something that threads share: what was done to it last, for the threads that come after."""
 
-    __slots__ = ("__weakref__", "r", "vc", "w")
+    __slots__ = ("__weakref__", "name", "r", "vc", "w")
 
+    name: int
     r: int
     w: int
 
     def __init__(self) -> None:
+        self.name = named()
         self.w = self.r = 0  # chains: of the last that changed it, and of those that have looked since
         self.vc: list[int] = []  # the vector clock of the thread that left it last
 
@@ -121,6 +129,7 @@ class Lock(Location):
     vc: list[int]
 
     def __init__(self) -> None:
+        self.name = named()
         self.w = self.r = 0
         self.vc = []
         self.left_by: int = -1  # the thread that released it last

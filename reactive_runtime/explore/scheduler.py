@@ -30,13 +30,13 @@ import contextlib
 import heapq
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 from reactive_runtime.explore.carriers import Carrier, ThreadCarriers
 from reactive_runtime.explore.task import Aborted, Stop, Task
 from reactive_runtime.explore.task_states import TaskStates
 
-__all__ = ["Scheduler", "UnderAGil"]
+__all__ = ["Observer", "Scheduler", "UnderAGil"]
 
 PATIENCE: Final = 60.0
 """Virtual seconds for which timers go on after the last actor has ended."""
@@ -64,6 +64,26 @@ is not looked into."""
 _SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 
+class Observer(Protocol):
+    """What a search is told of that orders the steps of threads, besides the choices. On the thread with the turn."""
+
+    def began(self, thread: Task) -> None:
+        """The step that runs has made a thread."""
+
+    def noted(self, me: Task, location: Any, writes: bool) -> None:
+        """The step that runs, of `me`, has accessed `location`."""
+
+    def concerns_all(self) -> None:
+        """What the step that runs does depends on what all threads have done, and theirs on it."""
+
+    def idle(self) -> None:
+        """No thread can go on: what comes now comes after all that was."""
+
+    def named(self) -> int:
+        """A number for what the step that runs makes: the same in each run that is equivalent."""
+        raise NotImplementedError
+
+
 class Scheduler(TaskStates):
     """Runs one schedule after another."""
 
@@ -78,6 +98,7 @@ class Scheduler(TaskStates):
         "due",
         "escaped",
         "excepthook",
+        "few",
         "hooked",
         "horizon",
         "lasting",
@@ -86,6 +107,7 @@ class Scheduler(TaskStates):
         "looked",
         "made",
         "main",
+        "observer",
         "quiet",
         "races",
         "releases",
@@ -121,6 +143,8 @@ class Scheduler(TaskStates):
         self.tracking: bool = False  # whether chains are kept, for partial-order reduction
         self.tried: bool = False  # a thread has tried a lock without waiting:
         self.releases: bool = False  # from the next run on, releasing a lock is a point
+        self.observer: Observer | None = None  # the search that is to know what each step depends on
+        self.few: int = 1  # with so many ready threads there is no choice; 0: the strategy sees each step
         self.version: int = 0  # of what is a point; a search that remembers what it saw begins anew when it changes
         self.active: bool = False
         self.aborting: bool = False
@@ -238,7 +262,10 @@ class Scheduler(TaskStates):
         parent.children += 1
         parent.acts += 1
         thread.parent = parent.index
+        thread.number = parent.children
         thread.chain = hash((parent.chain, parent.children))
+        if self.observer is not None:
+            self.observer.began(thread)
         if self.races:
             thread.vc = vc = parent.vc.copy()
             vc.extend([0] * (thread.index + 1 - len(vc)))
@@ -285,6 +312,8 @@ class Scheduler(TaskStates):
                 self._look(me, ended=True)
             self.finish(me)
             me.acts += 1
+            if self.observer is not None:
+                self.observer.noted(me, me, True)
             if me.joiners:
                 for joiner in me.joiners:
                     self.wake(joiner)
@@ -303,9 +332,9 @@ class Scheduler(TaskStates):
     def _next(self, me: Task) -> Task:
         ready = self.ready
         if not self.ranked:
-            return ready[0] if len(ready) == 1 else self.choose(ready, me)
+            return ready[0] if len(ready) <= self.few else self.choose(ready, me)
         self.rank()
-        chosen = ready[0] if len(ready) == 1 else self.choose(ready, me)
+        chosen = ready[0] if len(ready) <= self.few else self.choose(ready, me)
         self.chosen(chosen)
         return chosen
 
@@ -320,7 +349,7 @@ class Scheduler(TaskStates):
         if self.steps >= self.due:
             self._checked(me)
         ready = self.ready
-        if len(ready) > 1 or self.ranked:
+        if len(ready) > self.few or self.ranked:
             chosen = self._next(me) if self.ranked else self.choose(ready, me)
             if chosen is not me:
                 self.streak = 0
@@ -374,6 +403,7 @@ class Scheduler(TaskStates):
             done = {me.index, *self.schedule[self.looked :]}
             starved = [task for task in self.ready if task.index not in done]
             if starved:
+                self._for_all()
                 self.prefer(starved)
             self.looked = len(self.schedule)
             self.starving = max(LEAST, self.starving // 2)
@@ -392,6 +422,7 @@ class Scheduler(TaskStates):
             return
         again = self._repeats(me, where, frame)
         if again:
+            self._for_all()
             self._stands_still(me)
         if len(self.ready) == 1 and not self.resting:
             self.step(me)
@@ -405,6 +436,7 @@ class Scheduler(TaskStates):
     def came_round(self, me: Task, where: Any, frame: FrameType) -> None:
         """`me` has come round a loop, at `where`. If it has changed nothing meanwhile, it gives way."""
         if not self.aborting and self._repeats(me, where, frame):
+            self._for_all()
             self._stands_still(me)
             if len(self.ready) > 1 or self.resting:
                 me.location, me.writes, me.what = None, False, where if type(where) is int else "round again"
@@ -459,8 +491,14 @@ class Scheduler(TaskStates):
             names = " and ".join(task.name for task in sorted(able, key=lambda task: task.index))
             self.abort(Stop("livelock", f"nothing changes any more, and {names} wait{'s'[len(able) > 1 :]} for it", me))
 
+    def _for_all(self) -> None:
+        """What happens now depends on what all threads do."""
+        if self.observer is not None:
+            self.observer.concerns_all()
+
     def _give_way(self, me: Task, *, briefly: bool) -> None:
         """Others go on, and `me` when they have done a step."""
+        self._for_all()
         self.streak = 0
         me.priority = -float(self.steps)
         self.outranked(me, briefly=briefly)
@@ -474,6 +512,8 @@ class Scheduler(TaskStates):
 
     def _idle(self) -> bool:
         """No thread can go on: the clock moves. False: the run has come to a standstill."""
+        if self.observer is not None:
+            self.observer.idle()
         if self._tick():
             return True
         if self.settling and self._unfinished() is None:
@@ -524,6 +564,7 @@ class Scheduler(TaskStates):
         place = (frame.f_code, frame.f_lasti)
         count = me.readings[place] = me.readings.get(place, 0) + 1
         if count > READINGS:
+            self._for_all()
             now = self.clock + (count - READINGS) ** 3 * 1e-6
             timers = self.timers
             while timers and (timers[0][2].ended or timers[0][2].deadline != timers[0][0]):
@@ -583,6 +624,8 @@ class Scheduler(TaskStates):
         else:
             me.chain = hash((me.chain, location.w))
             location.r = (location.r + me.chain) & 0xFFFF_FFFF_FFFF_FFFF
+        if self.observer is not None:
+            self.observer.noted(me, location, writes)
 
     def ahead(self, thread: Task) -> int:
         """The chain of `thread` after what it is about to do."""

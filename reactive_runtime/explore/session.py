@@ -205,7 +205,9 @@ class Session:
         return self._changes[key]
 
     def tracks(self, yes: bool) -> None:
-        """Keep chains, or not, in the runs that follow."""
+        """Keep chains, or not, in the runs that follow; with them, the strategy sees each step."""
+        self.scheduler.observer = None
+        self.scheduler.few = 0 if yes else 1
         # What instructions touch is not known: then no two schedules are known to be equivalent.
         self.scheduler.tracking = yes and self.points == "shared" and self.scheduler.tracer is None
         self.watcher.begin()

@@ -64,6 +64,7 @@ class Task:
         "location",
         "locks",
         "name",
+        "number",
         "object",
         "parent",
         "priority",
@@ -99,7 +100,8 @@ class Task:
         self.object: Any = None  # the threading.Thread that the program sees, if it made one
         self.started: bool = False
         self.state: str = READY  # changed by `TaskStates` only
-        self.parent: int = 0  # the number of the thread that made it
+        self.parent: int = 0  # the number of the thread that made it,
+        self.number: int = 0  # and which of its threads it is
         # What it is about to do, said at its point:
         self.what: Any = "start"
         self.location: Any = None  # what it touches: an object with the fields `w` and `r`

@@ -156,11 +156,17 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
         scheduler.wait(me, instrumented.until(scheduler, timeout))
         if not other.ended and me in other.joiners:
             other.joiners.remove(me)
-    if other.ended:
-        if scheduler.tracking:
-            me.chain = hash((me.chain, other.chain))
-        if scheduler.races:
-            scheduler.join(me, other.vc)
+    if scheduler.tracking:
+        _seen_to_live(scheduler, me, other)
+    if other.ended and scheduler.races:
+        scheduler.join(me, other.vc)
+
+
+def _seen_to_live(scheduler: Scheduler, me: Task, other: Task) -> None:
+    """`me` knows whether `other` has ended, and if so comes after all that it did."""
+    me.chain = hash((me.chain, other.chain)) if other.ended else hash((me.chain, 5))
+    if scheduler.observer is not None:
+        scheduler.observer.noted(me, other, False)
 
 
 def is_alive(self: primitives.Thread) -> bool:
@@ -174,6 +180,8 @@ def is_alive(self: primitives.Thread) -> bool:
         me.location, me.what = None, "is_alive"
         scheduler.step(me)
         alive = not other.ended
+        if scheduler.tracking:
+            _seen_to_live(scheduler, me, other)
         scheduler.only_looked(me, sys._getframe(1))
         return alive
     return not other.ended
