@@ -68,6 +68,8 @@ class Condition(Location):
             self.waiting.remove(me)
             lock.wanted.append(me)
             if lock.owner is not None:
+                if scheduler.tracking:
+                    scheduler.note(me, lock, False)
                 scheduler.wait(me)
         lock.take_back(scheduler, me, state)
         if scheduler.races and self.vc:
@@ -162,6 +164,8 @@ class Semaphore(Location):
                 return False
             self.wanted.append(me)
             if not self._value:
+                if scheduler.tracking:
+                    scheduler.note(me, self, False)
                 scheduler.wait(me, instrumented.until(scheduler, timeout))
         else:
             self.wanted.append(me)

@@ -24,7 +24,6 @@ Origin: source sets and wakeup trees of Abdulla, Aronis, Jonsson and Sagonas (Op
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from reactive_runtime.explore.conditions import Semaphore
@@ -319,7 +318,7 @@ class DPOR:
         history: dict[Any, list[tuple[int, bool, bool]]] = {}
         waiting = dict(self._waiting)
         idle: list[int] = []  # the clock of all that was when no thread could go on
-        races: list[tuple[int, _Event]] = []
+        races: list[tuple[int, _Event, int]] = []
         alone = -1  # the last step that all depend on
         for at in range(len(events) + 1):
             if at in waiting and at > self._from:
@@ -331,7 +330,7 @@ class DPOR:
                     for other in found:
                         clock = _joined(clock, events[other].clock)
                     event.clock = clock
-                    races.extend((other, event) for other in found)
+                    races.extend((other, event, at) for other in found)
             if at == len(events):
                 break
             event = events[at]
@@ -366,16 +365,16 @@ class DPOR:
             if event.for_all:
                 alone = at
             if at >= self._from:
-                races.extend((other, event) for other in racing if self._could(other, event, mine))
-        for other, event in races:
-            self._reverse(other, event)
+                races.extend((other, event, at) for other in racing if self._could(other, event, mine))
+        for other, event, end in races:
+            self._reverse(other, event, end)
         if failed and events and events[-1].node is not None:
             # The threads that could have gone on instead of the one that failed did not get to their steps.
             node = events[-1].node
             assert node is not None
             for label in node.ready:
-                if label != node.label and label not in node.sleep:
-                    _insert(node.tree, [label], start=1)
+                if label not in node.sleep and all(label != branch[0] for branch in node.tree):
+                    node.tree.append([label, []])
 
     def _mine(self, thread: int, last: dict[int, int]) -> int:
         """The step after which a thread had come to what it does next."""
@@ -442,7 +441,7 @@ class DPOR:
                 break
         return clock
 
-    def _reverse(self, at: int, event: _Event) -> None:
+    def _reverse(self, at: int, event: _Event, end: int) -> None:
         """Note at the place of a step: all that does not come after it, then `event`."""
         events = self._events
         first = events[at]
@@ -450,15 +449,16 @@ class DPOR:
         if node is None:
             return
         thread, number = first.thread, first.number
-        rest = [
-            other
-            for other in events[at + 1 :]
-            if other is not event and not (thread < len(other.clock) and other.clock[thread] >= number)
-        ]
+        rest: list[_Event] = []
+        later: list[_Event] = []
+        for index in range(at + 1, len(events)):
+            other = events[index]
+            if other is not event and not (thread < len(other.clock) and other.clock[thread] >= number):
+                (rest if index < end else later).append(other)
         rest.append(event)
         if self._is_known(node, rest):
             return
-        _insert_events(node.tree, rest, start=1)
+        _insert_events(node.tree, rest, later, start=1)
 
     def _is_known(self, node: _Node, rest: list[_Event]) -> bool:
         """Whether something that is asleep at a node could as well come first."""
@@ -466,16 +466,6 @@ class DPOR:
             at = next((at for at, event in enumerate(rest) if event.label == label), -1)
             if at >= 0:
                 if not any(_precedes(other, rest[at]) for other in rest[:at]):
-                    return True
-            elif label in node.pending:
-                location, writes = node.pending[label]
-                _, names, alone = node.sleep[label]
-                if not alone and not any(
-                    other.for_all
-                    or _compete(names, self._names(other))
-                    or any(place is location and (writes or wrote) for place, wrote, _ in other.accesses)
-                    for other in rest
-                ):
                     return True
         return False
 
@@ -485,32 +475,19 @@ def _precedes(first: _Event, second: _Event) -> bool:
     return thread < len(second.clock) and second.clock[thread] >= first.number
 
 
-def _insert_events(tree: _Tree, rest: list[_Event], start: int = 0) -> None:
-    """Have `tree` run what `rest` asks for, if it does not: after a branch that could as well come first, or at last."""
-    while True:
+def _insert_events(tree: _Tree, rest: list[_Event], later: list[_Event], start: int = 0) -> None:
+    """Have `tree` run what `rest` asks for, and then `later`: after a branch that could as well come first, or last."""
+    while rest:
         for branch in tree[start:]:
             at = next((at for at, event in enumerate(rest) if event.label == branch[0]), -1)
             if at >= 0 and not any(_precedes(other, rest[at]) for other in rest[:at]):
                 break
         else:
-            _insert(tree, [event.label for event in rest], start)
+            for event in [*rest, *later]:
+                tree.append([event.label, tree := []])
             return
         rest = [*rest[:at], *rest[at + 1 :]]
-        if not branch[1] or not rest:
-            return
         tree, start = branch[1], 0
-
-
-def _insert(tree: _Tree, labels: Iterable[int], start: int = 0) -> None:
-    """A new branch, unless there is one that begins so and goes on as it comes."""
-    for label in labels:
-        found = next((branch for branch in tree[start:] if branch[0] == label), None)
-        if found is None:
-            found = [label, []]
-            tree.append(found)
-        elif not found[1]:
-            return
-        tree, start = found[1], 0
 
 
 def _joined(one: list[int], other: list[int]) -> list[int]:

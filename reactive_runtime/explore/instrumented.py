@@ -215,6 +215,8 @@ class Lock(Location):
             scheduler.only_looked(me, sys._getframe(2))
             return False
         self.wanted.append(me)
+        if scheduler.tracking:
+            scheduler.note(me, self, False)
         scheduler.wait(me, until(scheduler, timeout))
         if me.timed_out and self.owner is not None:
             self.wanted.remove(me)

@@ -67,6 +67,7 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield concurrent.futures.thread.ThreadPoolExecutor, "submit", _pool_from_outside
     yield concurrent.futures.process.ProcessPoolExecutor, "submit", _processes
     yield concurrent.futures._base, "_AcquireFutures", threads.AcquiredFutures
+    yield concurrent.futures.Future, "__hash__", threads.hash_of_future
     yield sys, "unraisablehook", _unless_aborted(sys.unraisablehook)
     yield time, "sleep", threads.sleep
     yield time, "time", threads.time_of_day

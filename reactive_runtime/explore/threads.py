@@ -31,6 +31,7 @@ __all__ = [
     "Pool",
     "current_thread",
     "get_ident",
+    "hash_of_future",
     "monotonic",
     "now_ns",
     "pause",
@@ -94,8 +95,13 @@ def start(self: primitives.Thread) -> None:
     thread = scheduler.spawn(_name(self), lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
     self.__dict__["_logical"] = thread
+    started = self.__dict__.get("_started")
+    if started is not None:
+        started._flag = True
     if scheduler.tracking:
         me.chain = hash((me.chain, 2))
+        if isinstance(started, instrumented.Location):
+            scheduler.note(me, started, True)
 
 
 def _name(thread: primitives.Thread) -> str:
@@ -109,9 +115,6 @@ def _name(thread: primitives.Thread) -> str:
 def _live(thread: primitives.Thread, me: Task) -> None:
     state = thread.__dict__
     state["_ident"] = me.ident
-    started = state.get("_started")
-    if started is not None:
-        started._flag = True
     try:
         thread.run()
     except Aborted:
@@ -163,7 +166,10 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
 
 
 def _seen_to_live(scheduler: Scheduler, me: Task, other: Task) -> None:
-    """`me` knows whether `other` has ended, and if so comes after all that it did."""
+    """`me` knows that `other` was started, and whether it has ended; if so it comes after all that it did."""
+    started = None if other.object is None else other.object.__dict__.get("_started")
+    if isinstance(started, instrumented.Location):
+        scheduler.note(me, started, False)
     me.chain = hash((me.chain, other.chain)) if other.ended else hash((me.chain, 5))
     if scheduler.observer is not None:
         scheduler.observer.noted(me, other, False)
@@ -172,19 +178,24 @@ def _seen_to_live(scheduler: Scheduler, me: Task, other: Task) -> None:
 def is_alive(self: primitives.Thread) -> bool:
     """`Thread.is_alive`."""
     other: Task | None = self.__dict__.get("_logical")
-    if other is None:
+    started = self.__dict__.get("_started")
+    if other is None and not isinstance(started, instrumented.Location):
         return real_is_alive(self)
     me = instrumented.caller()
     scheduler = _scheduler()
-    if me is not None and scheduler is not None:
-        me.location, me.what = None, "is_alive"
-        scheduler.step(me)
-        alive = not other.ended
-        if scheduler.tracking:
-            _seen_to_live(scheduler, me, other)
-        scheduler.only_looked(me, sys._getframe(1))
-        return alive
-    return not other.ended
+    if me is None or scheduler is None:
+        return other is not None and not other.ended
+    me.location, me.writes, me.what = started if other is None else None, False, "is_alive"
+    scheduler.step(me)
+    other = self.__dict__.get("_logical")
+    if other is None:
+        instrumented.met(scheduler, me, self.__dict__["_started"], writes=False)
+        return False
+    alive = not other.ended
+    if scheduler.tracking:
+        _seen_to_live(scheduler, me, other)
+    scheduler.only_looked(me, sys._getframe(1))
+    return alive
 
 
 def current_thread() -> primitives.Thread:
@@ -382,6 +393,12 @@ class AcquiredFutures:
             future._condition.release()
 
 
+def hash_of_future(future: Future[Any]) -> int:
+    """`Future.__hash__`: a set of futures, as `wait` goes through one, has the same order in every run."""
+    number: int = getattr(future._condition, "number", 0)
+    return number or object.__hash__(future)
+
+
 class Pool(ThreadPoolExecutor):
     """Stands in for `ThreadPoolExecutor`: at most `max_workers` task threads, each as long as there are tasks."""
 
@@ -447,11 +464,10 @@ class Pool(ThreadPoolExecutor):
         try:
             if self._initializer is not None:
                 self._initializer(*self._initargs)
+            scheduler = instrumented.running()
+            instrumented.met(scheduler, scheduler.current, self._at)
             while self._tasks:
                 future, fn, args, kwargs = self._tasks.popleft()
-                scheduler = _scheduler()
-                assert scheduler is not None
-                instrumented.met(scheduler, scheduler.current, self._at)
                 if future.set_running_or_notify_cancel():
                     try:
                         result = fn(*args, **kwargs)
