@@ -121,13 +121,21 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
         """There are none: nothing comes from outside."""
 
     def _run_once(self) -> None:
-        """One turn: the timers that are due, then the callbacks that are ready by then."""
+        """One turn. Of a run that is taken down in it no task says anything."""
+        try:
+            self._turn()
+        except Aborted:
+            self._quieten()
+            raise
+
+    def _turn(self) -> None:
+        """The timers that are due, then the callbacks that are ready by then."""
         me = instrumented.caller()
         scheduler = instrumented.active
         if me is None or scheduler is None:
             raise RuntimeError("this event loop belongs to a run that has ended")
         if scheduler.aborting:
-            self._given_up()
+            raise Aborted
         if scheduler.carriers.greenlets:
             self._quieten()
             raise ExploreError(
@@ -156,12 +164,7 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             if not handle.cancelled():
                 handle._run()
             if scheduler.aborting:
-                self._given_up()
-
-    def _given_up(self) -> NoReturn:
-        """The run is taken down. What a task raises asyncio keeps, so it is raised here again."""
-        self._quieten()
-        raise Aborted
+                raise Aborted  # what a task raises asyncio keeps
 
     def _quieten(self) -> None:
         """No task that is left says that it was never awaited, or not ended."""

@@ -77,7 +77,7 @@ def explore(
         scenario: A class with `actor_` methods, a `Scenario`, or a function that starts threads.
         schedules: The most schedules that are run, 1 or more.
         seed: Of all random numbers.
-        strategy: One of portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded, brute-force.
+        strategy: One of portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded, dpor, brute-force.
         points: Where threads can change: at primitives and signals ("sync"), also at loads and stores that race
             ("shared"), at lines ("line"), at instructions that touch anything ("opcode"). Loads, stores, lines and
             instructions are those of the scenario's modules, the package's own, and `modules`.
@@ -140,6 +140,8 @@ def explore(
         raise ValueError(f"explore: gil must be any or assumed, not {gil!r}")
     if gil == "assumed" and points not in ("sync", "shared"):
         raise ValueError("explore: a GIL is assumed at the points sync and shared; instructions switch anywhere")
+    if strategy == "dpor" and bound is not None:
+        raise ValueError("explore: dpor has no bound; bounded has one, and leaves out equivalent schedules as well")
     searching = _strategies(strategy, rng, bound)
     with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
         return _search(session, program, searching, strategy, schedules, seed, shrink)

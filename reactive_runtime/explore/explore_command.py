@@ -44,7 +44,7 @@ def explored(asked: Asked, jobs: int = 1) -> Result:
     """Explore in so many processes, each with a seed and a core of its own; they share the schedules."""
     if jobs == 1:
         return _run(asked)
-    if asked.strategy in ("bounded", "brute-force"):
+    if asked.strategy in ("bounded", "dpor", "brute-force"):
         raise ExploreError(f"--jobs {jobs}: the strategy {asked.strategy} is one search, and has no parts to share")
     import_string(asked.target)  # what is wrong with it is reported once, and here
     parts = [

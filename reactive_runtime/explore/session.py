@@ -208,8 +208,10 @@ class Session:
         """Keep chains, or not, in the runs that follow; with them, the strategy sees each step."""
         self.scheduler.observer = None
         self.scheduler.few = 0 if yes else 1
-        # What instructions touch is not known: then no two schedules are known to be equivalent.
-        self.scheduler.tracking = yes and self.points == "shared" and self.scheduler.tracer is None
+        # What instructions touch is not known, and an invariant of each step looks at all there is: then no two
+        # schedules are known to be equivalent.
+        known = self.points == "shared" and self.scheduler.tracer is None and self._program.at_each_step is None
+        self.scheduler.tracking = yes and known
         self.watcher.begin()
         if not self.watcher.frozen:  # what a token says, and what is being made small, stays as it is
             self.scheduler.releases = self.scheduler.releases or self.scheduler.tried

@@ -464,8 +464,8 @@ class Pool(ThreadPoolExecutor):
         try:
             if self._initializer is not None:
                 self._initializer(*self._initargs)
-            scheduler = instrumented.running()
-            instrumented.met(scheduler, scheduler.current, self._at)
+            running = instrumented.running()
+            instrumented.met(running, running.current, self._at)
             while self._tasks:
                 future, fn, args, kwargs = self._tasks.popleft()
                 if future.set_running_or_notify_cancel():
