@@ -30,7 +30,7 @@ def explore(
     schedules: Annotated[int, typer.Option(min=1, help="Schedules to run, at most.")] = 2_000,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     strategy: Annotated[
-        str, typer.Option(help="portfolio, random, pct or pct<depth>, pos, urw, bounded, dpor.")
+        str, typer.Option(help="portfolio, random, pct or pct<depth>, pos, urw, surw, feedback, bounded, dpor.")
     ] = "portfolio",
     points: Annotated[str, typer.Option(help="Where threads can change: sync, shared, line, opcode.")] = "shared",
     bound: Annotated[int | None, typer.Option(min=0, help="Preemptions that bounded goes to, at most.")] = None,

@@ -18,6 +18,9 @@ state, all steps are dependent: nothing is saved.
 
 A lock that another thread has does not race with its release, which can come only first, but with its acquisition.
 
+Source sets say which branches are needed, as in the first algorithm of the paper; the trees only say how to go on, so
+that a run is seldom cut.
+
 Origin: source sets and wakeup trees of Abdulla, Aronis, Jonsson and Sagonas (Optimal dynamic partial order reduction,
 2014); dynamic partial order reduction of Flanagan and Godefroid (2005); sleep sets of Godefroid (1996).
 """
@@ -49,7 +52,7 @@ _Tree = list[Any]
 class _Node:
     """A choice: the state before a step, and the step that is taken there in the runs of now."""
 
-    __slots__ = ("ahead", "for_all", "label", "names", "pending", "ready", "sleep", "tree")
+    __slots__ = ("ahead", "for_all", "label", "names", "ready", "sleep", "tree")
 
     def __init__(self) -> None:
         self.tree: _Tree = []  # what is to be run from here; the first is being run
@@ -58,7 +61,6 @@ class _Node:
         self.ahead: int = 0  # the chain of the thread after what it said it would do
         # Of the run of now:
         self.ready: list[int] = []  # labels of the threads that could go on
-        self.pending: dict[int, tuple[Any, bool]] = {}  # what those that are asleep are about to do
         self.names: _Names = frozenset()
         self.for_all: bool = False  # the step depends on all others
 
@@ -118,13 +120,13 @@ class DPOR:
     # -- a run -------------------------------------------------------------------------------------------------
 
     def begin(self, scheduler: Scheduler) -> bool:
-        """Learn from the run before, and take the next branch; False when there is none left."""
+        """Take the next branch; False when there is none left."""
         self._scheduler = scheduler
         if scheduler.version != self._version:  # there are more points than before
             self._version = scheduler.version
             self._restart()
-        elif self._ran and not self._next(scheduler):
-            self.exhausted = True
+        self.end(scheduler)
+        if self.exhausted:
             return False
         self._ran = True
         first = self._stack[-1].tree[0][1] if self._stack else []
@@ -135,7 +137,10 @@ class DPOR:
         return True
 
     def end(self, scheduler: Scheduler) -> None:
-        """Nothing is left to do: what the run shows is looked at before the next one."""
+        """Learn from the run."""
+        if self._ran:
+            self._ran = False
+            self.exhausted = not self._next(scheduler)
 
     def choose(self, ready: list[Task], me: Task) -> Task:
         """Follow the branch, then the thread that ran, or the first, of those that are not asleep."""
@@ -160,12 +165,6 @@ class DPOR:
         node.ready = [self._label(task, me) for task in ready]
         node.ahead = scheduler.ahead(chosen)
         node.for_all = not scheduler.tracking or scheduler.ranked
-        if node.sleep:
-            node.pending = {
-                label: (task.location, task.writes)
-                for label, task in zip(node.ready, ready, strict=True)
-                if label in node.sleep
-            }
         thread = me if data else chosen
         self._now = event = _Event(thread.index, node.label, node, chosen.location, chosen.what)
         event.for_all = node.for_all
@@ -464,9 +463,8 @@ class DPOR:
         """Whether something that is asleep at a node could as well come first."""
         for label in node.sleep:
             at = next((at for at, event in enumerate(rest) if event.label == label), -1)
-            if at >= 0:
-                if not any(_precedes(other, rest[at]) for other in rest[:at]):
-                    return True
+            if at >= 0 and not any(_precedes(other, rest[at]) for other in rest[:at]):
+                return True
         return False
 
 

@@ -30,13 +30,14 @@ from reactive_runtime.explore.determinism import (
     located,
 )
 from reactive_runtime.explore.dpor import DPOR
+from reactive_runtime.explore.feedback import Feedback
 from reactive_runtime.explore.observations import Outcome, equal, expectation
 from reactive_runtime.explore.results import Failure, Result, Verdict
 from reactive_runtime.explore.scenario import Scenario, scenario_of
 from reactive_runtime.explore.session import Points, Session
 from reactive_runtime.explore.shrinking import ENDLESS, shrunk
 from reactive_runtime.explore.step_log import Step
-from reactive_runtime.explore.strategies import PCT, POS, URW, Random, Replayed, Strategy
+from reactive_runtime.explore.strategies import PCT, POS, SURW, URW, Random, Replayed, Strategy
 from reactive_runtime.explore.task import CUT, Stop
 from reactive_runtime.explore.tokens import Token
 
@@ -77,7 +78,8 @@ def explore(
         scenario: A class with `actor_` methods, a `Scenario`, or a function that starts threads.
         schedules: The most schedules that are run, 1 or more.
         seed: Of all random numbers.
-        strategy: One of portfolio, random, pct (or pct2, pct3, …), pos, urw, bounded, dpor, brute-force.
+        strategy: One of portfolio, random, pct (or pct2, pct3, …), pos, urw, surw, feedback,
+            bounded, dpor, brute-force; or some of them joined by +, which take turns: "pos+pct3".
         points: Where threads can change: at primitives and signals ("sync"), also at loads and stores that race
             ("shared"), at lines ("line"), at instructions that touch anything ("opcode"). Loads, stores, lines and
             instructions are those of the scenario's modules, the package's own, and `modules`.
@@ -140,8 +142,6 @@ def explore(
         raise ValueError(f"explore: gil must be any or assumed, not {gil!r}")
     if gil == "assumed" and points not in ("sync", "shared"):
         raise ValueError("explore: a GIL is assumed at the points sync and shared; instructions switch anywhere")
-    if strategy == "dpor" and bound is not None:
-        raise ValueError("explore: dpor has no bound; bounded has one, and leaves out equivalent schedules as well")
     searching = _strategies(strategy, rng, bound)
     with Session(program, points, modules, limit=limit, hang=hang, engine=engine, job=job, gil=gil) as session:
         return _search(session, program, searching, strategy, schedules, seed, shrink)
@@ -215,6 +215,10 @@ def replay(
 # -- the search -----------------------------------------------------------------------------------------------
 
 
+PORTFOLIO: Final = "pos+pct3+bounded+urw+pct2+random"
+"""Those that take turns where none is asked for; `python benchmarks/strategies.py` says how soon which find what."""
+
+
 def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strategy]:
     """Those of a portfolio take turns."""
     simple: dict[str, Any] = {
@@ -222,17 +226,29 @@ def _strategies(name: str, rng: random.Random, bound: int | None) -> list[Strate
         "pct": PCT,
         "pos": POS,
         "urw": URW,
+        "surw": SURW,
+        "feedback": Feedback,
         "bounded": lambda _: Bounded(bound),
         "dpor": lambda _: DPOR(),
         "brute-force": lambda _: Bounded(bound, reduced=False),
     }
-    if name == "portfolio":
-        return [POS(rng), PCT(rng, 3), Bounded(bound), URW(rng), PCT(rng, 2), Random(rng)]
-    if name in simple:
-        return [simple[name](rng)]
-    if name.startswith("pct") and name[3:].isdigit() and int(name[3:]) >= 1:
-        return [PCT(rng, int(name[3:]))]
-    raise ValueError(f"explore: strategy must be one of portfolio, {', '.join(simple)} or pct<depth>, not {name!r}")
+    found: dict[str, Strategy] = {}
+    turns = (PORTFOLIO if name == "portfolio" else name).split("+")
+    for part in turns:
+        if part in found:
+            continue  # it has a further turn
+        if part in simple:
+            found[part] = simple[part](rng)
+        elif part.startswith("pct") and part[3:].isdigit() and int(part[3:]) >= 1:
+            found[part] = PCT(rng, int(part[3:]))
+        else:
+            one = f"one of portfolio, {', '.join(simple)} or pct<depth>, or some of them joined by +"
+            raise ValueError(f"explore: strategy must be {one}, not {name!r}")
+    if bound is not None and any(isinstance(item, DPOR) for item in found.values()):
+        raise ValueError("explore: dpor has no bound; bounded has one, and leaves out equivalent schedules as well")
+    if sum(isinstance(item, Bounded | DPOR) for item in found.values()) > 1:
+        raise ValueError(f"explore: strategy may have one search to its end (bounded, dpor, brute-force), not {name!r}")
+    return [found[part] for part in turns]
 
 
 def _search(

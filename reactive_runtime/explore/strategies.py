@@ -10,6 +10,10 @@ All draw from one seeded generator, so the same seed gives the same schedules.
 - *POS* (Yuan and others, 2018): each operation has a random priority, drawn again when a competing one went first.
   Even over the orders of competing operations, not over the switches.
 - *URW*: any thread, in proportion to the steps that are left to do. Even over whole schedules.
+- *SURW* (Zhao and others, Selectively Uniform Concurrency Testing, 2025): the same for a selection of the operations,
+  those on one location, another one each time. Even over the orders in which threads come to that location; what is
+  done elsewhere does not count.
+- *feedback* (see `feedback`): schedules that showed something new are changed a little, and tried again.
 - *portfolio*: each in turn, and with them the search by preemption bound. What one is blind to another sees.
 """
 
@@ -22,7 +26,7 @@ from typing import Protocol
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Task
 
-__all__ = ["PCT", "POS", "URW", "Random", "Replayed", "Strategy"]
+__all__ = ["PCT", "POS", "SURW", "URW", "Random", "Replayed", "Strategy"]
 
 
 class Strategy(Protocol):
@@ -175,6 +179,65 @@ class URW:
             steps = scheduler.schedule.count(thread.index)
             before = self._expected.get(thread.index, float(steps))
             self._expected[thread.index] = before * 0.75 + steps * 0.25
+
+
+class SURW:
+    """See `SURW` above. Which operations are on one location, and how many each thread does, was seen before."""
+
+    name = "surw"
+
+    def __init__(self, rng: random.Random) -> None:
+        self._random = rng.random
+        self._places: list[dict[tuple[int, Any], int]] = []  # of the schedule before: by location, how often each
+        self._selected: dict[tuple[int, Any], int] = {}  # thread, and what it does there: how often
+        self._left: dict[int, int] = {}  # by thread, of the selected ones
+        self._intended = -1  # the thread whose selected operation comes next
+        self._seen: dict[Any, dict[tuple[int, Any], int]] = {}
+
+    def begin(self, scheduler: Scheduler) -> bool:
+        """Select a location."""
+        places = self._places
+        self._selected = places[int(self._random() * len(places))] if places else {}
+        self._left = {}
+        for (thread, _), count in self._selected.items():
+            self._left[thread] = self._left.get(thread, 0) + count
+        self._intended = -1
+        self._seen = {}
+        return True
+
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        """Any thread; but of those that come to the location, the intended one, in proportion to what it has left."""
+        random_ = self._random
+        selected, left = self._selected, self._left
+        coming = [task for task in ready if (task.index, task.what) in selected]
+        free = ready
+        if coming:
+            indices = [task.index for task in ready]
+            if self._intended not in indices:
+                weights = [max(1, left[index]) if index in left else 0 for index in indices]
+                at = random_() * sum(weights)
+                for index, weight in zip(indices, weights, strict=True):
+                    at -= weight
+                    if at < 0:
+                        self._intended = index
+                        break
+            free = [task for task in ready if task.index == self._intended or task not in coming]
+        chosen = free[int(random_() * len(free))]
+        if chosen in coming:
+            left[chosen.index] -= 1
+            self._intended = -1
+        location = chosen.location
+        if location is not None:
+            place = self._seen.setdefault(location, {})
+            key = (chosen.index, chosen.what)
+            place[key] = place.get(key, 0) + 1
+        return chosen
+
+    def end(self, scheduler: Scheduler) -> None:
+        """Remember the locations to which several threads came."""
+        places = [place for place in self._seen.values() if len({thread for thread, _ in place}) > 1]
+        self._places = places or self._places
+        self._seen = {}
 
 
 class Replayed:
