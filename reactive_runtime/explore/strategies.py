@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.task import Task
