@@ -146,7 +146,7 @@ class BaseSubscriber(Generic[T]):
             TypeError: `subscription` is None (2.13).
         """
         not_none("on_subscribe", subscription)
-        upstream = Upstream(subscription, self)
+        upstream = Upstream(subscription, self._raised)
         with self._lock:
             refused = self._upstream is not None or self._over
             if not refused:

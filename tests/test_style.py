@@ -173,11 +173,25 @@ def foreign_underscores(source: str) -> set[str]:
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
     own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.attr for node in attributes if _is_self(node.value) and isinstance(node.ctx, ast.Store)}
+    own -= _of_protocols(tree)
     return {
         node.attr
         for node in attributes
         if re.match("_[^_]", node.attr) and node.attr not in own and not _is_self(node.value)
     }
+
+
+def _of_protocols(tree: ast.AST) -> set[str]:
+    """Names with an underscore of which a protocol says that another object has them."""
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    members = [
+        member
+        for node in classes
+        if any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
+        for member in node.body
+    ]
+    names = {member.name for member in members if isinstance(member, ast.FunctionDef)}
+    return names | {ast.unparse(member.target) for member in members if isinstance(member, ast.AnnAssign)}
 
 
 def _is_self(node: ast.expr) -> bool:
@@ -192,6 +206,7 @@ def _is_self(node: ast.expr) -> bool:
         ("other._lock", {"_lock"}),
         ("self._lock; super()._lock; other.lock; other.__dict__", set()),
         ("class A:\n    def __init__(self): self._n = 0\n    def more(self, other): return other._n", set()),
+        ("class Has(Protocol):\n    _n: int\n    def _go(self): ...\nother._n; other._go()", {"_n", "_go"}),
     ],
 )
 def test_a_foreign_underscore_is_found(source: str, expected: set[str]) -> None:

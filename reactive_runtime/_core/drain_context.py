@@ -76,7 +76,6 @@ class DrainContext(Drain):
         "_heard",
         "_light",
         "_over",
-        "_patience",
         "_root",
         "_scheduled",
         "away",
@@ -90,6 +89,7 @@ class DrainContext(Drain):
         "home",
         "raised",
         "stopped",
+        "turns_at_most",
         "waiter",
         "work_left",
     )
@@ -110,7 +110,7 @@ class DrainContext(Drain):
         self._behind: PrefetchQueue | None = None  # lock; it signals to this, upstream of a drain; None once closed
         self._coming = 0  # lock; subscriptions to upstreams that are being made
         self._over = False  # lock; it is closed, and the end was signalled
-        self._patience: int = -1  # set once, before it starts; see `_core.fuse`
+        self.turns_at_most: int = -1  # set once, before it starts; see `_core.fuse`
         self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
@@ -121,7 +121,7 @@ class DrainContext(Drain):
         self.waiter: Waiter | None = None  # set once, before it starts; who waits further down, if a thread does
         self.demanded: bool = True  # the owner's; set by `pulling` alone
 
-    def _subscriber_raised(self, error: BaseException) -> None:
+    def subscriber_raised(self, error: BaseException) -> None:
         """Only a subscription has a subscriber."""
         raise error
 

@@ -27,9 +27,9 @@ number, and where one might still hold what it held for the element before, it i
 
 Every turn of the first loop looks at `subscription.stopped`, whether or not the element came through: a cancel
 reaches a pipeline that drops everything (3.12). So does every turn of a loop in `on_next`. A `pull` then yields
-PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription._patience` turns of a loop in
-`on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for the
-thread.
+PENDING, which gives the drain a chance to look; a `drive` returns. After `subscription.turns_at_most` turns of a loop
+in `on_next`, a `pull` gives way in the same manner: what one element becomes may have no end, and other flows wait for
+the thread.
 
 What is generated can be read: it is kept in `linecache`, so that tracebacks and debuggers show its lines.
 Assumed: the source of the step classes can be found (`inspect`); where it can't, `unfused` serves instead. It also
@@ -118,7 +118,7 @@ class Stoppable(Protocol):
     stopped: bool
     demanded: bool
     """Whether an element can go on: what `on_complete` gives waits for it."""
-    _patience: int
+    turns_at_most: int
     """After so many elements that one has become it is time to give way; -1: never."""
 
     def give_way(self) -> None: ...
@@ -127,9 +127,9 @@ class Stoppable(Protocol):
 class Signalling(Stoppable, Protocol):
     """What a loop that calls `on_next` itself sees of a subscription."""
 
-    def _subscriber_raised(self, error: BaseException) -> None: ...
+    def subscriber_raised(self, error: BaseException) -> None: ...
 
-    def _too_late(self, element: Any) -> None: ...
+    def too_late(self, element: Any) -> None: ...
 
 
 class Unstopped:
@@ -137,7 +137,7 @@ class Unstopped:
 
     stopped = False
     demanded = True
-    _patience = -1
+    turns_at_most = -1
 
     def give_way(self) -> None:
         """It is never asked to."""
@@ -285,7 +285,7 @@ def _given(step: Step[Any, Any], given: Any, subscription: Stoppable) -> Generat
             raise none_yielded(step)
         yield element
         turns += 1
-        if turns == subscription._patience:
+        if turns == subscription.turns_at_most:
             turns = 0
             subscription.give_way()
             yield PENDING
@@ -299,12 +299,12 @@ def _driven(
         if element is PENDING:
             return False
         if subscription.stopped:
-            subscription._too_late(element)
+            subscription.too_late(element)
             return False
         try:
             on_next(element)
         except BaseException as error:
-            subscription._subscriber_raised(error)
+            subscription.subscriber_raised(error)
             return False
         if subscription.stopped:
             return False  # type: ignore[unreachable]  # on_next may cancel
@@ -431,7 +431,7 @@ class _Writer:
         """The steps, and those of their attributes that are kept in local variables."""
         lines = [f"s{index} = steps[{index}]" for index in range(len(self.stages))]
         if not self.drive:
-            lines.append("turns, patience = 0, subscription._patience")
+            lines.append("turns, at_most = 0, subscription.turns_at_most")
         kept = [
             f"    s{index}_{name} = s{index}.{name}"
             for index, stage in enumerate(self.stages)
@@ -466,7 +466,7 @@ class _Writer:
         if self.drive:
             return self._look()
         return (
-            "turns += 1\nif subscription.stopped or turns == patience:\n"
+            "turns += 1\nif subscription.stopped or turns == at_most:\n"
             "    turns = 0\n    subscription.give_way()\n    yield PENDING\n"
         )
 
@@ -508,9 +508,9 @@ class _Writer:
         element = value.id if isinstance(value, ast.Name) else "given"
         # `try` costs nothing until something is raised, and tells the subscriber's fault from an operator's.
         text = (
-            f"if subscription.stopped:\n    subscription._too_late({element})\n    return False\n"
+            f"if subscription.stopped:\n    subscription.too_late({element})\n    return False\n"
             f"try:\n    on_next({element})\n"
-            "except BaseException as error:\n    subscription._subscriber_raised(error)\n    return False\n"
+            "except BaseException as error:\n    subscription.subscriber_raised(error)\n    return False\n"
         )
         if not self.first or any(stage.loops or stage.alone or stage.on_complete is not None for stage in self.stages):
             text += "if subscription.stopped:\n    return False"  # the loop's end comes later, or never looks

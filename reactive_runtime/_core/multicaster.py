@@ -399,7 +399,7 @@ class Multicaster:
         with self._lock:
             refused = self._upstream is not None or self._over or self._released
             if not refused:
-                self._upstream = Upstream(subscription, self)
+                self._upstream = Upstream(subscription, self._raised)
         if refused:
             subscription.cancel()  # 2.5
         else:

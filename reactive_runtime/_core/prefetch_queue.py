@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 from weakref import ref
 
 from reactive_runtime._core import dropping, primitives, trampoline
@@ -346,7 +346,7 @@ class PrefetchQueue(ReadyQueue):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         not_none("on_subscribe", subscription)
-        upstream = Upstream(subscription, self)
+        upstream = Upstream(subscription, self._raised)
         with self._lock:
             first = self._upstream is None and not self._over
             if first:
@@ -375,7 +375,7 @@ class PrefetchQueue(ReadyQueue):
                 if self._room != MAX_DEMAND:
                     self._room -= 1
                 self._items.append(element)
-                if self._told is not None:
+                if self._to_notify is not None:
                     self._arrived()
                 dropped = None if self._overflow is None else self._too_many()
                 owner = drain.claim()
@@ -431,7 +431,7 @@ class PrefetchQueue(ReadyQueue):
                 self._items.extend(elements)
                 if self._room != MAX_DEMAND:
                     self._room -= len(elements)
-                if self._told is not None:
+                if self._to_notify is not None:
                     self._arrived()
             dropped = self._too_many() if accepted and self._overflow is not None else None
         if dropped:
@@ -511,12 +511,6 @@ class NoneSignalledError(TypeError):
         return wrong
 
 
-class Told(Protocol):
-    """Who hears of an upstream that raises."""
-
-    def _raised(self, error: BaseException, fault: Exception) -> None: ...
-
-
 class Relayed:
     """A subscription that stands before one of ours, and hands `cancel` on to it at once."""
 
@@ -554,11 +548,11 @@ class Upstream(Drain):
     drain, welcome at any time (3.5): its `request` may be running a source that never gives an element.
     """
 
-    __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_queue", "_subscription", "_unbounded", "submits")
+    __slots__ = ("_caller", "_cancelled", "_ended", "_ours", "_raised", "_subscription", "_unbounded", "submits")
 
-    def __init__(self, subscription: Subscription, queue: Told) -> None:
+    def __init__(self, subscription: Subscription, raised: Callable[[BaseException, Exception], None]) -> None:
         super().__init__()
-        self._queue = queue
+        self._raised = raised
         self._ours = isinstance(subscription, Drain | Relayed)
         self.submits: bool = isinstance(subscription, Drain) and subscription.executor is not None
         self._subscription: Subscription | None = subscription  # lock; None once it has been cancelled
@@ -614,7 +608,7 @@ class Upstream(Drain):
         except BaseException as error:
             fault = ProtocolError(f"the upstream's request({allowance}) raised (3.16): {error}")
             fault.__cause__ = error
-            self._queue._raised(error, fault)
+            self._raised(error, fault)
         finally:
             with self.lock:
                 self._caller = 0

@@ -27,7 +27,7 @@ __all__ = ["FilledQueue", "ReadyQueue"]
 class ReadyQueue(Pollable):
     """A pollable source of what has been put down here, on any thread."""
 
-    __slots__ = ("_closed", "_failure", "_items", "_lock", "_over", "_told")
+    __slots__ = ("_closed", "_failure", "_items", "_lock", "_over", "_to_notify")
 
     waits = True
 
@@ -39,7 +39,7 @@ class ReadyQueue(Pollable):
         self._over = False  # lock; there will be no more
         self._failure: Failure | None = None  # lock; and this is why
         self._closed = False  # lock; the drain wants no more
-        self._told: tuple[list[Any], Any] | None = None  # lock; who is put where, once, when there is news
+        self._to_notify: tuple[list[Any], Any] | None = None  # lock; who is put where, once, when there is news
 
     # -- with the lock held ------------------------------------------------------------------------------------
 
@@ -54,9 +54,9 @@ class ReadyQueue(Pollable):
     @with_lock
     def _arrived(self) -> None:
         """There is news for the one that waits. The lock is that of the drain."""
-        if self._told is not None:
-            ready, who = self._told
-            self._told = None
+        if self._to_notify is not None:
+            ready, who = self._to_notify
+            self._to_notify = None
             ready.append(who)
 
     # -- the owner of the drain --------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class ReadyQueue(Pollable):
         with self._lock:
             if self._items or self._over:
                 return False
-            self._told = ready, who
+            self._to_notify = ready, who
             return True
 
     def reader(self) -> DrainContext | None:
@@ -128,9 +128,9 @@ class FilledQueue(ReadyQueue):
     def news(self) -> DrainContext | None:
         """There is news for the one that waits; the drain is still to be woken. None: there is no drain."""
         with self._lock:
-            drain, told, self._told = self._drain, self._told, None
-        if drain is not None and told is not None:
-            ready, who = told
+            drain, to_notify, self._to_notify = self._drain, self._to_notify, None
+        if drain is not None and to_notify is not None:
+            ready, who = to_notify
             with drain.lock:
                 ready.append(who)
         return drain

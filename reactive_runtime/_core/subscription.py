@@ -81,14 +81,14 @@ class PulledSubscription(DrainContext):
         self._source: Iterator[Any] | None = None  # what the pollable source opened
         self._pulled: Iterator[Any] | None = None  # the source through the steps, once elements are counted
         self._ahead = False  # one element was pulled in the search for the end, and waits in _pulled
-        self._behind = _inbox_of(subscriber)
+        self._behind = _prefetch_queue_of(subscriber)
         if self._behind is not None:
             self._coming = 1  # itself, until it has subscribed to what it begins with
             self.waiter = self._behind.drain().waiter
         if type(subscriber) is PrefetchQueue and subscriber.own:
             self._root = subscriber.drain().root()
         if self.home is not None or type(subscriber) is PrefetchQueue:
-            self._patience = WORK
+            self.turns_at_most = WORK
         if self._steps:
             pollable.pace()
         pollable.heard = heard_above(self._steps, self._heard)
@@ -139,7 +139,7 @@ class PulledSubscription(DrainContext):
             self._subscriber.on_subscribe(self)
         except BaseException as error:
             try:
-                self._subscriber_raised(error)
+                self.subscriber_raised(error)
             except BaseException:
                 self._close()
                 self._end_for_good()
@@ -277,12 +277,12 @@ class PulledSubscription(DrainContext):
                 raise none_element()
             taken += 1
             if self.stopped:
-                self._too_late(element)
+                self.too_late(element)
                 break
             try:
                 on_next(element)
             except BaseException as error:
-                self._subscriber_raised(error)
+                self.subscriber_raised(error)
                 break
             if self.stopped:
                 break  # type: ignore[unreachable]  # on_next may cancel
@@ -302,7 +302,7 @@ class PulledSubscription(DrainContext):
             try:
                 on_next(element)
             except BaseException as error:
-                self._subscriber_raised(error)
+                self.subscriber_raised(error)
                 break
             if self.stopped:
                 break
@@ -346,7 +346,7 @@ class PulledSubscription(DrainContext):
         self._ahead = True
         return False
 
-    def _subscriber_raised(self, error: BaseException) -> None:
+    def subscriber_raised(self, error: BaseException) -> None:
         """2.13: who raises out of a signal has cancelled; the error goes to the hook, not back as a signal."""
         with self.lock:
             self._cancelled = self.stopped = True
@@ -361,7 +361,7 @@ class PulledSubscription(DrainContext):
             return 0
         return None if any(step.expands for step in self._steps) else pollable.still_to_come()
 
-    def _too_late(self, element: Any) -> None:
+    def too_late(self, element: Any) -> None:
         """An element came out of the source, or a step, after `cancel` had returned, or an invalid demand."""
         assert self._pollable is not None
         dropping.element_dropped("it came after its stream was cancelled", element, self._pollable.heard)
@@ -436,7 +436,7 @@ class PulledSubscription(DrainContext):
                     dropping.held_dropped("a stream ended before it was delivered", held)
 
 
-def _inbox_of(subscriber: Any) -> PrefetchQueue | None:
+def _prefetch_queue_of(subscriber: Any) -> PrefetchQueue | None:
     while isinstance(subscriber, Relayed):
         subscriber = subscriber.subscriber
     return subscriber if type(subscriber) is PrefetchQueue else None
@@ -459,12 +459,12 @@ def _drive_plain(
         if element is None:
             raise none_element()
         if subscription.stopped:
-            subscription._too_late(element)
+            subscription.too_late(element)
             return False
         try:
             on_next(element)
         except BaseException as error:
-            subscription._subscriber_raised(error)
+            subscription.subscriber_raised(error)
             return False
         if subscription.stopped:
             return False  # type: ignore[unreachable]  # on_next may cancel

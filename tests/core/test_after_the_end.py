@@ -95,9 +95,8 @@ def test_everything_that_is_asked_for_after_the_end_is_over_at_once() -> None:
 
         def cancel(self) -> None: ...
 
-    class Quiet:
-        def _raised(self, error: BaseException, fault: Exception) -> None:
-            raise fault
+    def raised(error: BaseException, fault: Exception) -> None:
+        raise fault
 
     class Counted(Upstream):
         turns = 0
@@ -107,7 +106,7 @@ def test_everything_that_is_asked_for_after_the_end_is_over_at_once() -> None:
             assert self.turns < 10, "it turns for ever"
             return super()._turn(allowance)
 
-    upstream = Counted(Ended(), Quiet())
+    upstream = Counted(Ended(), raised)
     upstream.ended()
     upstream.request(MAX_DEMAND)
     assert (asked, upstream.turns) == ([], 1)
