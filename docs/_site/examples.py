@@ -79,7 +79,7 @@ FILTERING: Final = {
     "ignore_elements": Example("a.ignore_elements()", "123|"),
 }
 
-FOLDING: Final = {
+AGGREGATING: Final = {
     "reduce": Example("a.reduce(lambda total, n: total + n)", "123|"),
     "collect": Example("a.collect(set, set.add)", "121|"),
     "to_list": Example("a.to_list()", "123|"),
@@ -220,6 +220,6 @@ SINKS: Final = {
 }
 
 EXAMPLES: Final[dict[str, Example]] = (
-    SOURCES | TRANSFORMING | FILTERING | FOLDING | COMBINING | FLATTENING | TIMING | FLOW_CONTROL | ERRORS
+    SOURCES | TRANSFORMING | FILTERING | AGGREGATING | COMBINING | FLATTENING | TIMING | FLOW_CONTROL | ERRORS
     | SIDE_EFFECTS | SINKS
 )  # fmt: skip

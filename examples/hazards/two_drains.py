@@ -6,7 +6,7 @@ from examples.hazards.lesson import Lesson
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger
 
 
-class EverybodyDrains:
+class EachThreadDrains:
     """Delivers on every thread that requests."""
 
     rule = "1.3"
@@ -36,7 +36,7 @@ class EverybodyDrains:
         assert not self.overlapped.get(), "on_next began while another was under way"
 
 
-class OneDrains(EverybodyDrains):
+class OneDrains(EachThreadDrains):
     """The thread that moves the demand away from zero drains, until it is zero again."""
 
     def request(self, n: int) -> None:
@@ -52,7 +52,7 @@ LESSON = Lesson(
     title="Two drains at once",
     hazard="""Each request takes its part of the demand, and delivers it, on its own thread. A subscriber, which never
     has to be thread-safe, is called by two threads at the same time.""",
-    broken=EverybodyDrains,
+    broken=EachThreadDrains,
     fixed=OneDrains,
     fix="one owner: the thread that finds the drain idle has it, and every other leaves demand and goes.",
 )

@@ -342,7 +342,7 @@ class InnerSubscription:
         """Whether its elements may come later, from elsewhere."""
         return self._pollable.waits
 
-    def sleep(self, ready: list[InnerSubscription]) -> bool:
+    def park(self, ready: list[InnerSubscription]) -> bool:
         """Be put into `ready` when there is news. False: there is some now, or may be at any time."""
         if self._keeps and self.drain.away:
             return False  # it was not asked
@@ -401,20 +401,20 @@ class ReadySet:
     """
 
     def __init__(self, combinator: Combinator) -> None:
-        self._gather = combinator
+        self._combinator = combinator
         self.drain: DrainContext = combinator.drain
-        self._awake: deque[InnerSubscription] = deque()  # in the order of their turns
-        self._asleep = 0
-        self._ready: list[InnerSubscription] = []  # the drain's lock; those that have been woken
+        self._ready: deque[InnerSubscription] = deque()  # in the order of their turns
+        self._parked = 0
+        self._woken: list[InnerSubscription] = []  # the drain's lock; those that have been woken
         self._last: InnerSubscription | None = None  # it gave an element, and has not been settled
 
     def __len__(self) -> int:
-        return len(self._awake) + self._asleep
+        return len(self._ready) + self._parked
 
     @owner_only
     def add(self, inner: InnerSubscription) -> None:
         """One more; its turn comes after those of the others."""
-        self._awake.append(inner)
+        self._ready.append(inner)
 
     @owner_only
     def next_if_demanded(self) -> Any:
@@ -425,29 +425,29 @@ class ReadySet:
         """
         drain = self.drain
         with drain.lock:
-            if self._ready:
-                self._awake.extend(self._ready)
-                self._asleep -= len(self._ready)
-                self._ready.clear()
+            if self._woken:
+                self._ready.extend(self._woken)
+                self._parked -= len(self._woken)
+                self._woken.clear()
         if not drain.demanded:
             return self._looked()
-        for _ in range(len(self._awake)):
-            inner = self._awake.popleft()
+        for _ in range(len(self._ready)):
+            inner = self._ready.popleft()
             try:
                 element = inner.next_if_demanded()
             except Exception:
-                self._gather.leave(inner)
+                self._combinator.leave(inner)
                 raise
             if element is END:
-                self._gather.leave(inner)
+                self._combinator.leave(inner)
                 return END
             if element is PENDING and drain.gives_way():
-                self._awake.appendleft(inner)  # it has not had its turn
+                self._ready.appendleft(inner)  # it has not had its turn
                 return PENDING
-            if element is PENDING and inner.sleep(self._ready):
-                self._asleep += 1
+            if element is PENDING and inner.park(self._woken):
+                self._parked += 1
                 continue
-            self._awake.append(inner)
+            self._ready.append(inner)
             if element is not PENDING:
                 self._last = inner
                 return element
@@ -455,21 +455,21 @@ class ReadySet:
 
     def _looked(self) -> Any:
         """See to what needs no demand. The order of the turns stays."""
-        inners, self._awake = self._awake, deque()
+        inners, self._ready = self._ready, deque()
         result: Any = PENDING
         while inners:
             inner = inners.popleft()
             try:
                 ended = inner.peek_end() is END
             except Exception:
-                self._gather.leave(inner)
-                self._awake.extend(inners)
+                self._combinator.leave(inner)
+                self._ready.extend(inners)
                 raise
             if ended:
-                self._gather.leave(inner)
+                self._combinator.leave(inner)
                 result = END
             else:
-                self._awake.append(inner)
+                self._ready.append(inner)
         return result
 
     @owner_only
@@ -479,17 +479,17 @@ class ReadySet:
         So the upstream is cancelled before any other is asked for more, as if it had pushed the element.
         """
         inner, self._last = self._last, None
-        if inner is not None and inner.spent() and self._awake and self._awake[-1] is inner:
-            self._awake.pop()
+        if inner is not None and inner.spent() and self._ready and self._ready[-1] is inner:
+            self._ready.pop()
             try:
                 ended = inner.peek_end() is END
             except Exception:
-                self._gather.leave(inner)
+                self._combinator.leave(inner)
                 raise
             if ended:
-                self._gather.leave(inner)
+                self._combinator.leave(inner)
             else:
-                self._awake.append(inner)
+                self._ready.append(inner)
 
 
 class Timer:

@@ -223,7 +223,7 @@ class Emitter(Generic[T]):
     def __init__(self, buffer: SubscriberBuffer, overflow: str, note_assembly: Callable[[BaseException], None]) -> None:
         """`note_assembly` notes on an error of its own where it was put into the flow."""
         self._buffer = buffer
-        self._blame = note_assembly
+        self._note_assembly = note_assembly
         self._overflow = overflow
         self._lock = primitives.Lock()
         self._on_cancel: list[Callable[[], object]] = []  # _lock; not yet called
@@ -261,7 +261,7 @@ class Emitter(Generic[T]):
                 f"create: more than {buffer.capacity} elements wait to be asked for, or to be taken: give it a capacity"
                 ' for as many as it emits at once, or overflow="newest" or "oldest", and heed what emit returns'
             )
-            self._blame(full)
+            self._note_assembly(full)
             self.error(full)
         return EmitResult.OVERFLOW
 

@@ -810,13 +810,13 @@ class _Wait:
     that is new, and looks (`_look`).
     """
 
-    __slots__ = ("_awake", "_lock", "_news", "_over", "_seen", "_sink", "_source")
+    __slots__ = ("_lock", "_news", "_over", "_seen", "_sink", "_source", "_wake_up")
 
     def __init__(self, sink: str, source: FlowBase[Any]) -> None:
         """RuntimeError where the flow needs this thread, as far as its plan says."""
         self._sink = sink
         self._source = source
-        self._awake: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
+        self._wake_up: primitives.Semaphore | None = None  # _lock; set once, by `prepare`
         self._lock = primitives.Lock()
         self._over = blocking_is_allowed()  # _lock; there is nothing to look for any more
         self._news: list[tuple[FlowBase[Any], str]] = []  # _lock; made flows, and the operators that they are for
@@ -840,26 +840,26 @@ class _Wait:
                         continue
                     self._seen = (*self._seen[1 - SEEN :], resource)
                     self._news.append((source, operator))
-                    awake = self._awake
-                if awake is not None:
-                    awake.release()
+                    wake_up = self._wake_up
+                if wake_up is not None:
+                    wake_up.release()
 
     def prepare(self) -> None:
         """Called before it waits: from now on it may be woken."""
         with self._lock:
-            self._awake = primitives.Semaphore(0)
+            self._wake_up = primitives.Semaphore(0)
 
     def wake(self) -> None:
         """The flow has something, or has ended. Any thread, after `prepare`."""
-        assert self._awake is not None
-        self._awake.release()
+        assert self._wake_up is not None
+        self._wake_up.release()
 
     def a_moment(self, seconds: float | None = None) -> bool:
         """Wait until it is woken; False: `seconds` have passed. RuntimeError where the flow needs this thread."""
         if self._news:  # a look without the lock: what comes now wakes it
             self._look()
-        assert self._awake is not None
-        return self._awake.acquire(timeout=seconds)
+        assert self._wake_up is not None
+        return self._wake_up.acquire(timeout=seconds)
 
     def until(self, future: primitives.Future[Any], seconds: float | None) -> None:
         """Wait until the future is done; TimeoutError when `seconds` have passed."""

@@ -1,4 +1,4 @@
-"""Runs threads one at a time: the heart of the explorer.
+"""Runs threads one at a time: the core of the explorer.
 
 A *task thread* is one thread of the program under exploration: an actor, a thread it starts, a worker of a pool.
 Each is carried by an OS thread that is kept from run to run, and exactly one holds the *turn*: it is the only one

@@ -110,7 +110,7 @@ class Session:
         self.modules: list[ModuleType] = list(_watched(scenario, self._named))
         """What is looked into."""
         package = reactive_runtime.__name__
-        further = [item for item in scenario if not _in_room(item.__name__, package)]
+        further = [item for item in scenario if not _is_unwatched(item.__name__, package)]
         own = {name for root in self._program.roots() if type(name := getattr(root, "__module__", None)) is str}
         self._names = frozenset(item.__name__ for item in [*self.modules, *further]) | own
         classes = [part for part in parts if isinstance(part, type)]  # a function is made anew in each run
@@ -513,17 +513,17 @@ def _watched(
     own = [
         module
         for name, module in sys.modules.items()
-        if (name == package or name.startswith(f"{package}.")) and not _in_room(name, package)
+        if (name == package or name.startswith(f"{package}.")) and not _is_unwatched(name, package)
     ]
-    own_scenario = [item for item in scenario if not _in_room(item.__name__, package)]
+    own_scenario = [item for item in scenario if not _is_unwatched(item.__name__, package)]
     for module in [*own_scenario, *named, *own]:
         if module.__name__ not in seen:
             seen.add(module.__name__)
             yield module
 
 
-def _in_room(name: str, package: str) -> bool:
+def _is_unwatched(name: str, package: str) -> bool:
     if not name.startswith(f"{package}."):
         return False
     inner = name.removeprefix(f"{package}.")
-    return any(inner == room or inner.startswith(f"{room}.") for room in _UNWATCHED)
+    return any(inner == part or inner.startswith(f"{part}.") for part in _UNWATCHED)

@@ -90,11 +90,11 @@ def start(self: primitives.Thread) -> None:
         return
     if scheduler.aborting:
         raise Aborted
-    if "_logical" in self.__dict__:
+    if "_explored_task" in self.__dict__:
         raise RuntimeError("threads can only be started once")
     thread = scheduler.spawn(_name(self), lambda: _live(self, scheduler.current), self.daemon)
     thread.object = self
-    self.__dict__["_logical"] = thread
+    self.__dict__["_explored_task"] = thread
     started = self.__dict__.get("_started")
     if started is not None:
         started._flag = True
@@ -143,7 +143,7 @@ def join(self: primitives.Thread, timeout: float | None = None) -> None:
     """`Thread.join`."""
     me = instrumented.caller()
     scheduler = _scheduler()
-    other: Task | None = self.__dict__.get("_logical")
+    other: Task | None = self.__dict__.get("_explored_task")
     if me is None or scheduler is None or other is None:
         if other is None:
             real_join(self, timeout)
@@ -177,7 +177,7 @@ def _seen_to_live(scheduler: Scheduler, me: Task, other: Task) -> None:
 
 def is_alive(self: primitives.Thread) -> bool:
     """`Thread.is_alive`."""
-    other: Task | None = self.__dict__.get("_logical")
+    other: Task | None = self.__dict__.get("_explored_task")
     started = self.__dict__.get("_started")
     if other is None and not isinstance(started, instrumented.Location):
         return real_is_alive(self)
@@ -187,7 +187,7 @@ def is_alive(self: primitives.Thread) -> bool:
         return other is not None and not other.ended
     me.location, me.writes, me.what = started if other is None else None, False, "is_alive"
     scheduler.step(me)
-    other = self.__dict__.get("_logical")
+    other = self.__dict__.get("_explored_task")
     if other is None:
         instrumented.met(scheduler, me, self.__dict__["_started"], writes=False)
         return False
@@ -207,7 +207,7 @@ def current_thread() -> primitives.Thread:
         return real_current_thread()
     if me.object is None:
         me.object = primitives.Thread(name=me.name, daemon=me.daemon)
-        me.object.__dict__.update(_logical=me, _ident=me.ident)
+        me.object.__dict__.update(_explored_task=me, _ident=me.ident)
     thread: primitives.Thread = me.object
     return thread
 

@@ -436,7 +436,7 @@ class _Workers:
     def __init__(self, size: int) -> None:
         self.size = size + FEEDERS
         self._barrier = primitives.Barrier(self.size + 1)
-        self._volley: _Burst | None = None  # written between two meetings at the barrier
+        self._burst: _Burst | None = None  # written between two meetings at the barrier
         self._failure: Exception | None = None  # written by the thread that fails, before the barrier breaks
         self._threads = [
             primitives.Thread(target=self._act, args=(actor,), name=f"actor-{actor}", daemon=True)
@@ -447,11 +447,11 @@ class _Workers:
 
     def fire(self, burst: _Burst, name: str) -> None:
         """Let all actors fire; return when all have."""
-        self._volley = burst
+        self._burst = burst
         try:
             self._barrier.wait(PATIENCE)
             self._barrier.wait(PATIENCE)
-            self._volley = None  # the next meeting is when there is another
+            self._burst = None  # the next meeting is when there is another
         except primitives.BrokenBarrierError as error:
             if self._failure is not None:
                 raise _GivenUpError(name, f"a feeder raised {self._failure!r}") from self._failure
@@ -465,9 +465,9 @@ class _Workers:
         try:
             while True:
                 self._barrier.wait()
-                if self._volley is None:
+                if self._burst is None:
                     return
-                self._volley.fire(actor)
+                self._burst.fire(actor)
                 self._barrier.wait()
         except primitives.BrokenBarrierError:
             return
@@ -477,7 +477,7 @@ class _Workers:
 
     def dismiss(self) -> None:
         """Send the actors home. Those that are stuck are left: their threads are daemons."""
-        self._volley = None
+        self._burst = None
         with suppress(primitives.BrokenBarrierError):
             self._barrier.wait(1.0)
         patience = primitives.monotonic() + 0.2

@@ -206,14 +206,14 @@ class PublisherFactory(Verification, Generic[T]):
         depth: Any = self.bounded_depth_of_on_next_and_request_recursion
         return depth if isinstance(depth, int) and depth >= 1 else MAX_DEMAND
 
-    def _trial(self, rule: str, settings: Settings) -> TestEnvironment:
+    def _test_environment(self, rule: str, settings: Settings) -> TestEnvironment:
         """A trial beside the checks: a factory that hung in a check, or in another trial, is not called again."""
         env = TestEnvironment(rule, settings)
         env.hung, env.when = self._hung_factories(), "before the checks"
         return env
 
     def _plain_run(self, elements: int) -> None:
-        env = self._trial("1.5", self.settings())
+        env = self._test_environment("1.5", self.settings())
 
         def body() -> None:
             subscriber = self._subscribe(env, self._publisher(env, elements))
@@ -230,7 +230,7 @@ def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
     most: Any = factory.max_elements_from_publisher
     if not isinstance(most, int):
         return 0.0, 0.0
-    env = factory._trial("1.1", replace(DEFAULTS, default_timeout=SLOWEST, call_timeout=SLOWEST))
+    env = factory._test_environment("1.1", replace(DEFAULTS, default_timeout=SLOWEST, call_timeout=SLOWEST))
     # The pace says nothing of a factory: it has as long as in the check of a quick implementation.
     env.factory_timeout = FACTORY_TIMES * Settings.of({"call_timeout": factory.call_timeout}).call_timeout
     steps: list[float] = []
@@ -254,7 +254,7 @@ def _measured(factory: PublisherFactory[Any]) -> tuple[float, float]:
 
 def _refused(factory: PublisherFactory[Any]) -> bool:
     """Whether a second subscriber that does nothing wrong hears the end instead of an element."""
-    env = factory._trial("1.11", factory.settings())
+    env = factory._test_environment("1.11", factory.settings())
     both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
 
     def body() -> None:
@@ -272,7 +272,7 @@ def _refused(factory: PublisherFactory[Any]) -> bool:
 
 def _tried(factory: PublisherFactory[Any]) -> bool:
     """Whether a publisher gives two elements to a second subscriber, too, while it has the first one."""
-    env = factory._trial("1.11", factory.settings())
+    env = factory._test_environment("1.11", factory.settings())
     counts: list[int] = []
     both: list[ManualSubscriber[Any]] = [ManualSubscriber(env, may_fail=True) for _ in range(2)]
 

@@ -93,23 +93,23 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     ) -> None:
         """An error of the upstream reaches both subscribers, as it is."""
         self._needs_two_subscribers(env)
-        bench = _Bench(self, env)
-        one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
+        setup = _TestSetup(self, env)
+        one, two = setup.subscribe(may_fail=True), setup.subscribe(may_fail=True)
         one.request(1)
         if self.does_coordinated_emission:
             two.request(1)
-        bench.publisher.expect_request("if it waits for all its subscribers, set does_coordinated_emission")
-        element = bench.send_next()
-        bench.expect(one, element)
+        setup.publisher.expect_request("if it waits for all its subscribers, set does_coordinated_emission")
+        element = setup.send_next()
+        setup.expect(one, element)
         if self.does_coordinated_emission:
-            bench.expect(two, element)
+            setup.expect(two, element)
             two.request(1)
         one.request(1)
-        self._both_fail(env, bench, one, two)
+        self._both_fail(env, setup, one, two)
 
-    def _both_fail(self, env: TestEnvironment, bench: _Bench[T], *subscribers: ManualSubscriber[T]) -> None:
+    def _both_fail(self, env: TestEnvironment, setup: _TestSetup[T], *subscribers: ManualSubscriber[T]) -> None:
         error = TckError()
-        bench.publisher.send_error(error)
+        setup.publisher.send_error(error)
         for subscriber in subscribers:
             got = subscriber.expect_error()
             env.check(got is error, f"{subscriber.name} got on_error({shown(got)}), not the error of the upstream")
@@ -119,11 +119,11 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         self, env: TestEnvironment
     ) -> None:
         """To a subscriber that comes after an error of the upstream, `on_error` is signalled."""
-        bench = _Bench(self, env)
-        early = bench.subscribe(may_fail=True)
-        bench.publisher.send_error(TckError())
+        setup = _TestSetup(self, env)
+        early = setup.subscribe(may_fail=True)
+        setup.publisher.send_error(TckError())
         early.expect_error()
-        late = bench.subscribe(may_fail=True)
+        late = setup.subscribe(may_fail=True)
         if not late.ends:
             late.request(1)
         env.happens(late.has_ended)
@@ -136,9 +136,9 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     ) -> None:
         """Each end comes from upstream before any subscriber: nothing is called in it, and a subscriber hears it."""
         for error in (None, TckError()):
-            bench = _Bench(self, env)
-            bench.publisher.send_end(error)
-            late = bench.subscribe(may_fail=True)
+            setup = _TestSetup(self, env)
+            setup.publisher.send_end(error)
+            late = setup.subscribe(may_fail=True)
             if not late.ends:
                 late.request(1)
             env.happens(late.has_ended)
@@ -147,55 +147,55 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     @check("4.1")
     def extra_each_element_must_be_passed_on_as_it_is(self, env: TestEnvironment) -> None:
         """Each of ten elements of the upstream comes out, in order, and then the end."""
-        bench = _Bench(self, env)
-        one = bench.subscribe()
+        setup = _TestSetup(self, env)
+        one = setup.subscribe()
         one.request(20)
         requested = 0
         for number in range(10):
             if requested <= number:
-                requested += bench.publisher.expect_request("twenty elements were requested downstream")
-            bench.expect(one, bench.send_next())
-        bench.publisher.send_completion()
+                requested += setup.publisher.expect_request("twenty elements were requested downstream")
+            setup.expect(one, setup.send_next())
+        setup.publisher.send_completion()
         one.expect_completion()
 
     @check("4.1")
     def extra_a_cancel_of_one_subscriber_must_not_cancel_upstream_for_another(self, env: TestEnvironment) -> None:
         """Of two subscribers one cancels: the subscription upstream is not cancelled, since the other one is there."""
         self._needs_two_subscribers(env)
-        bench = _Bench(self, env)
-        one, two = bench.subscribe(may_fail=True), bench.subscribe(may_fail=True)
+        setup = _TestSetup(self, env)
+        one, two = setup.subscribe(may_fail=True), setup.subscribe(may_fail=True)
         if one.ends or two.ends:
             raise NotVerified("rule 4.1: the processor accepts one subscriber at a time")
         one.cancel()
         two.request(1)
-        env.silence(lambda: bench.publisher.cancels)
-        env.check(not bench.publisher.cancels, "the subscription upstream was cancelled, and a subscriber is left")
+        env.silence(lambda: setup.publisher.cancels)
+        env.check(not setup.publisher.cancels, "the subscription upstream was cancelled, and a subscriber is left")
 
     @check("2.6")
     def extra_spec206_must_cancel_upstream_when_its_last_subscriber_was_refused(self, env: TestEnvironment) -> None:
         """An invalid request of the only subscriber is answered, and the subscription upstream is cancelled."""
-        bench = _Bench(self, env)
-        one = bench.subscribe(may_fail=True)
+        setup = _TestSetup(self, env)
+        one = setup.subscribe(may_fail=True)
         one.request(1)
-        bench.publisher.expect_request("an element was requested downstream")
+        setup.publisher.expect_request("an element was requested downstream")
         one.request(0)
         one.expect_error(ValueError)
-        if not self.goes_on_without_subscribers and not bench.publisher.answered:
-            bench.publisher.expect_cancelling()
+        if not self.goes_on_without_subscribers and not setup.publisher.answered:
+            setup.publisher.expect_cancelling()
 
     @check("2.5")
     def extra_spec205_must_cancel_a_second_subscription_before_it_has_a_subscriber(self, env: TestEnvironment) -> None:
         """A second subscription is cancelled, also where no subscriber has come yet."""
-        bench = _Bench(self, env)
-        bench.refuses_a_second_subscription()
+        setup = _TestSetup(self, env)
+        setup.refuses_a_second_subscription()
 
     @check("4.2")
     def must_immediately_pass_on_on_error_events_received_from_its_upstream_to_its_downstream(
         self, env: TestEnvironment
     ) -> None:
         """An error of the upstream reaches a subscriber that has requested nothing."""
-        bench = _Bench(self, env)
-        self._both_fail(env, bench, bench.subscribe(may_fail=True))
+        setup = _TestSetup(self, env)
+        self._both_fail(env, setup, setup.subscribe(may_fail=True))
 
     @check("4.1")
     def required_must_request_from_upstream_for_elements_that_have_been_requested_long_ago(
@@ -203,30 +203,30 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     ) -> None:
         """The processor goes on requesting for 20 elements of the first subscriber, also when a second one comes."""
         self._needs_two_subscribers(env)
-        bench = _Bench(self, env)
-        one = bench.subscribe()
+        setup = _TestSetup(self, env)
+        one = setup.subscribe()
         one.request(20)
-        requested = bench.publisher.expect_request()
+        requested = setup.publisher.expect_request()
         for number in (1, 2):
-            bench.expect(one, bench.send_next())
+            setup.expect(one, setup.send_next())
             if requested == number:
-                requested += bench.publisher.expect_request("twenty elements were requested downstream")
-        two = bench.subscribe()
+                requested += setup.publisher.expect_request("twenty elements were requested downstream")
+        two = setup.subscribe()
         if self.does_coordinated_emission:
             two.expect_none("it has requested nothing")
             two.request(1)
-            element = bench.send_next()
-            bench.expect(one, element)
-            bench.expect(two, element)
+            element = setup.send_next()
+            setup.expect(one, element)
+            setup.expect(two, element)
         else:
-            element = bench.send_next()
-            bench.expect(one, element)
+            element = setup.send_next()
+            setup.expect(one, element)
             two.expect_none("it has requested nothing")
             two.request(1)
-            bench.expect(two, element)
+            setup.expect(two, element)
         if requested == 3:
-            bench.publisher.expect_request("twenty elements were requested downstream")
-        bench.publisher.send_completion()
+            setup.publisher.expect_request("twenty elements were requested downstream")
+        setup.publisher.send_completion()
         one.expect_completion()
         two.expect_completion()
 
@@ -237,7 +237,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
             )
 
 
-class _Bench(Generic[T]):
+class _TestSetup(Generic[T]):
     """A processor between a publisher and subscribers of ours."""
 
     def __init__(self, verification: IdentityProcessorVerification[T], env: TestEnvironment) -> None:

@@ -149,9 +149,11 @@ def possible(plan: Json, here: list[Json], whole: list[Json]) -> bool:
 
 def healed(plan: Json) -> Json:
     """The plan without cancels and without the errors that it says, and with all the demand."""
-    recovering = {"retry", "retry_when", "retry_backoff", "on_error_resume", "on_error_return", "materialize"}
+    error_handling = {"retry", "retry_when", "retry_backoff", "on_error_resume", "on_error_return", "materialize"}
     ops = plan["ops"]
-    first = max((place + 1 for place, op in enumerate(ops) if op[0] in recovering), default=0)  # errors end before it
+    first = max(
+        (place + 1 for place, op in enumerate(ops) if op[0] in error_handling), default=0
+    )  # errors end before it
     parts = {"ops": [*ops[:first], *_heal(ops[first:])]}
     if not first:
         parts["source"] = _heal(plan["source"])

@@ -232,7 +232,7 @@ OVERTAKEN = {
 }
 """An error overtakes the elements that wait in these, in RxJava."""
 
-RECOVERING = {
+ERROR_HANDLING = {
     "on_error_resume",
     "on_error_return",
     "retry",
@@ -572,7 +572,7 @@ def plans(
             operator
             for operator in operators
             if (d.unbounded or operator not in BY_DEMAND)
-            and not (overtaken and operator in RECOVERING)
+            and not (overtaken and operator in ERROR_HANDLING)
             and not (lossy and operator in HOLDING | SHARED)
             and not (turns and operator in HOLDING)
             and not (replayed and operator in AGAIN | SHARED)
