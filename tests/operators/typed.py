@@ -114,6 +114,7 @@ def elements() -> None:
 
 def folds() -> None:
     assert_type(f.reduce(add, 0.0), Flow[float])
+    assert_type(f.reduce(lambda a, b: a + b), Flow[int])
     assert_type(f.collect(list[int], list[int].append), Flow[list[int]])
     assert_type(f.to_list(), Flow[list[int]])
     assert_type(f.to_dict(text, text), Flow[dict[str, str]])
@@ -192,7 +193,7 @@ def errors() -> None:
     assert_type(f.finalize(int), Flow[int])
 
 
-def looking() -> None:
+def side_effects() -> None:
     assert_type(f.tap(Listener()), Flow[int])
     assert_type(f.do_on_subscribe(int), Flow[int])
     assert_type(f.do_on_request(text), Flow[int])
