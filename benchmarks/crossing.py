@@ -71,11 +71,11 @@ def main() -> None:
     for name, element in elements.items():
         flow = Flow.just(*[element] * N)
         bare = seconds(received(flow)) / N
-        crossed = seconds(received(jvm.from_java(jvm.to_java(flow, "flow")))) / N
+        crossed = seconds(received(jvm.from_java(jvm.to_java(flow, api="flow")))) / N
         print(f"{name}: {bare * 1e6:.2f} µs in Python, {crossed * 1e6:.1f} µs by way of Java")
     few = Flow.just(1, 2, 3)
     bare = seconds(on_threads(received(few))) / THREADS
-    crossed = seconds(on_threads(received(jvm.from_java(jvm.to_java(few, "flow"))))) / THREADS
+    crossed = seconds(on_threads(received(jvm.from_java(jvm.to_java(few, api="flow"))))) / THREADS
     print(f"a thread, for three ints: {bare * 1e6:.0f} µs in Python, {crossed * 1e6:.0f} µs by way of Java")
 
 

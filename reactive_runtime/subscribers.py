@@ -269,7 +269,7 @@ class AsyncSubscriber(BaseSubscriber[T]):
         `AsyncSubscriber` of the Reactive Streams examples.
     """
 
-    def __init__(self, executor: Executor, /, demand: int = 1) -> None:
+    def __init__(self, executor: Executor, /, *, demand: int = 1) -> None:
         super().__init__()
         self._serial = SerialExecutor(check_executor("AsyncSubscriber", executor))
         self._first_demand = at_least("AsyncSubscriber", "demand", 1, demand)
@@ -338,7 +338,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
     Example:
         >>> from reactive_runtime import Flow
         >>> from reactive_runtime.subscribers import BufferedSubscriber
-        >>> buffer = BufferedSubscriber(4)
+        >>> buffer = BufferedSubscriber(capacity=4)
         >>> _ = Flow.range(10).subscribe(buffer)
         >>> sum(buffer)
         45
@@ -348,7 +348,7 @@ class BufferedSubscriber(BaseSubscriber[T]):
         overflow; this one asks for the room there is.
     """
 
-    def __init__(self, capacity: int = 256, threshold: int | None = None) -> None:
+    def __init__(self, *, capacity: int = 256, threshold: int | None = None) -> None:
         super().__init__()
         at_least("BufferedSubscriber", "capacity", 1, capacity)
         self._threshold = capacity >> 2 if threshold is None else threshold

@@ -212,8 +212,8 @@ class _Asked:
                 self.found = find(
                     self.where,
                     self.names,
-                    self.tag,
-                    lambda file, error: self.given_up.append(Failure(file.name, str(error))),
+                    tag=self.tag,
+                    skipped=lambda file, error: self.given_up.append(Failure(file.name, str(error))),
                 )
                 if listing:
                     _list(self.found)

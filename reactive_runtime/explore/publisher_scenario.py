@@ -189,7 +189,7 @@ class Driven:
         Raises:
             BrokenRule: Names the first rule that was broken.
         """
-        checker = RuleChecker(self._options.late_signals, context=8)
+        checker = RuleChecker(late_signals=self._options.late_signals, context=8)
         for subscriber in self.subscribers:
             subscriber.note(Signal.SETTLED)
         for record in sorted(self.records, key=lambda record: record.begin):

@@ -91,7 +91,7 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
     _java_thread()  # to look it up attaches a thread: this one, which is attached
 
 
-def to_java(item: Any, /, api: Api = "reactive-streams") -> Any:
+def to_java(item: Any, /, *, api: Api = "reactive-streams") -> Any:
     """A publisher, subscriber or processor of Python, as Java sees it: its methods decide which.
 
     Args:

@@ -22,7 +22,7 @@ def suspects(records: Sequence[Record], late_signals: int = 1) -> Sequence[Recor
     for the reference to judge, which takes anything.
     """
     try:
-        found = judge(Rows.of_table(table_of(records)), late_signals).violations
+        found = judge(Rows.of_table(table_of(records)), late_signals=late_signals).violations
     except (TraceError, pa.ArrowException, TypeError, ValueError, OverflowError):
         return records
     broken = set(zip(found["run"].to_pylist(), found["subscription"].to_pylist(), strict=True))

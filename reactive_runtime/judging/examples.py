@@ -45,7 +45,7 @@ def examples(
             del records[min(before + _BEYOND, _SHOWN) :]
         if upto and run in upto:
             records = cut(records, upto[run])
-        judged = check(records, late_signals, context=context)
+        judged = check(records, late_signals=late_signals, context=context)
         # The whole subscription was judged, of which this may be a part: how often it breaks the rule is known.
         for breach in judged:
             if breach.rule == row["rule"]:

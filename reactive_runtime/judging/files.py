@@ -141,6 +141,7 @@ def _statistics(group: Any, at: int | None) -> tuple[Any, Any] | None:
 
 def plan(
     files: Sequence[Path],
+    *,
     cores: int = 1,
     most: int = RANGE,
     way: Literal["ranges", "moved"] | None = None,

@@ -50,7 +50,7 @@ class Gathered:
         One thread at a time.
     """
 
-    def __init__(self, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST) -> None:
+    def __init__(self, *, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST) -> None:
         self._late_signals = late_signals
         self._upto = upto or {}
         self._most = most
@@ -102,7 +102,7 @@ class Gathered:
         if self._files is None:
             rows, self._held = self._held, []
             if self._size:
-                yield judge(Rows.together(rows), self._late_signals)
+                yield judge(Rows.together(rows), late_signals=self._late_signals)
             return
         self._put_away()
         yield from self._judged_from(self._files, 0)
@@ -118,7 +118,7 @@ class Gathered:
         files.close()
         for path, size, several in files.written():
             if size <= self._most:
-                yield judge(Rows.together(list(_read(path))), self._late_signals)
+                yield judge(Rows.together(list(_read(path))), late_signals=self._late_signals)
             elif several:
                 inner = _Files(path.with_suffix(""), level + 1)
                 for rows in _read(path):

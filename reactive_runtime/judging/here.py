@@ -19,7 +19,11 @@ __all__ = ["judge_range", "judge_runs", "shown", "together"]
 
 
 def judge_runs(
-    folders: Sequence[Path | str], late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
+    folders: Sequence[Path | str],
+    *,
+    late_signals: int = 1,
+    upto: Mapping[str, int] | None = None,
+    most: int = MOST,
 ) -> Judged:
     """Judge all runs below the folders, in this process; memory is bounded by `most` records, and by what is found.
 
@@ -44,7 +48,7 @@ def judge_range(
     item: Range, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
 ) -> Iterable[Judged]:
     """Judge one range of a plan."""
-    with Gathered(late_signals, upto, most) as gathered:
+    with Gathered(late_signals=late_signals, upto=upto, most=most) as gathered:
         for rows in read_range(item):
             gathered.add(rows)
         yield from gathered.judged()
@@ -70,7 +74,11 @@ _SHOWN: Final = 3
 
 
 def shown(
-    folders: Sequence[Path | str], judged: Judged, late_signals: int = 1, upto: Mapping[str, int] | None = None
+    folders: Sequence[Path | str],
+    judged: Judged,
+    *,
+    late_signals: int = 1,
+    upto: Mapping[str, int] | None = None,
 ) -> list[Violation]:
     """The first few violations, each of another rule, with the signals around them.
 

@@ -111,7 +111,7 @@ class Judged(NamedTuple):
     waits: pa.Table
 
 
-def judge(rows: Rows, late_signals: int = 1, upto: Mapping[str, int] | None = None) -> Judged:
+def judge(rows: Rows, *, late_signals: int = 1, upto: Mapping[str, int] | None = None) -> Judged:
     """Judge records that have whole subscriptions.
 
     Args:

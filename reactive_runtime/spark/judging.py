@@ -117,6 +117,7 @@ class LeftToSpark:
 def judge_files(
     spark: SparkSession,
     files: Sequence[Path | str],
+    *,
     late_signals: int = 1,
     upto: Mapping[str, int] | None = None,
     way: Way | None = None,
@@ -143,7 +144,8 @@ def judge_files(
     """
     how = planned(spark, files, way, most)
     if isinstance(how, LeftToSpark):
-        return Found(judge_frame(_read(spark, how), late_signals, upto, most).frame, how.explain())
+        found = judge_frame(_read(spark, how), late_signals=late_signals, upto=upto, most=most)
+        return Found(found.frame, how.explain())
     with_settings = _Settings(late_signals, dict(upto or {}), most)
     if how.way == "ranges":
         frame = _tasks(spark, _of_ranges(how)).mapInArrow(_JudgeRanges(with_settings), _schema(_ALL))
@@ -154,7 +156,7 @@ def judge_files(
 
 
 def judge_frame(
-    signals: DataFrame, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
+    signals: DataFrame, *, late_signals: int = 1, upto: Mapping[str, int] | None = None, most: int = MOST
 ) -> Found:
     """Judge the rows of any DataFrame with the columns of a trace; docs/traces.md has the columns.
 
@@ -192,7 +194,7 @@ def planned(
     if unseen is not None:
         return LeftToSpark(named, f"{unseen}: is not there, or another file, for a task")
     try:
-        return plan(found, _cores(spark), min(RANGE, max(most // 2, 1)), way, _LITTLE)
+        return plan(found, cores=_cores(spark), most=min(RANGE, max(most // 2, 1)), way=way, little=_LITTLE)
     except ForeignError as error:
         return LeftToSpark(named, error.why)
 
@@ -367,7 +369,7 @@ class _Settings:
     most: int
 
     def gathered(self) -> Gathered:
-        return Gathered(self.late_signals, self.upto, self.most)
+        return Gathered(late_signals=self.late_signals, upto=self.upto, most=self.most)
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ def verify(
     spark: SparkSession,
     folders: Sequence[Path | str],
     out: Path | str,
+    *,
     late_signals: int = 1,
     unreadable: Callable[[TraceError], object] | None = None,
 ) -> Verdict:
@@ -397,7 +398,7 @@ def _as_before(out: Path, runs: Sequence[str]) -> list[str]:
 def _verdict(
     spark: SparkSession, held: Sequence[Held], out: Path, late_signals: int, unable: Sequence[str], follows: bool
 ) -> Verdict:
-    judged = judge_files(spark, [file for item in held for file in item.files], late_signals).kept()
+    judged = judge_files(spark, [file for item in held for file in item.files], late_signals=late_signals).kept()
     totals = summary(judged.subscriptions).toArrow().sort_by([("run", "ascending"), ("scenario", "ascending")])
     sums = totals.to_pylist()
     counts = judged.waits.toArrow()

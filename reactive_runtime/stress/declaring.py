@@ -164,7 +164,7 @@ class Context:
         """
         self.feeders.append(feeder)
 
-    def link(self, flow: Flow[T], elements: int | None = None) -> Flow[T]:
+    def link(self, flow: Flow[T], *, elements: int | None = None) -> Flow[T]:
         """`flow`, recorded here inside the pipeline, where our own subscribers have to keep 2.7.
 
         Args:
@@ -399,6 +399,7 @@ def default_folder() -> str:
 def find(
     where: Path | str,
     names: Sequence[str] = (),
+    *,
     tag: str | None = None,
     skipped: Callable[[Path, ScenarioError], object] | None = None,
 ) -> list[Scenario]:

@@ -26,7 +26,9 @@ class HelperPublisher(Generic[T]):
         Signals come on the thread that requests.
     """
 
-    def __init__(self, elements: int, create_element: Callable[[int], T], failure: BaseException | None = None) -> None:
+    def __init__(
+        self, elements: int, create_element: Callable[[int], T], *, failure: BaseException | None = None
+    ) -> None:
         self._elements = elements
         self._create_element = create_element
         self._failure = failure

@@ -61,7 +61,7 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
     def create_publisher_failing_after(self, elements: int) -> Publisher[T] | None:
         """A new processor, subscribed to a helper publisher that fails after `elements`."""
         processor = self._processor()
-        HelperPublisher(elements, self.create_element, TckError()).subscribe(processor)
+        HelperPublisher(elements, self.create_element, failure=TckError()).subscribe(processor)
         return processor
 
     def create_subscriber(self, probe: WhiteboxSubscriberProbe[T]) -> Subscriber[T]:

@@ -49,7 +49,7 @@ class Settings:
 
     @classmethod
     def of(
-        cls, attributes: Mapping[str, float | None], environment: Mapping[str, str] | None = None, pace: float = 0.0
+        cls, attributes: Mapping[str, float | None], environment: Mapping[str, str] | None = None, *, pace: float = 0.0
     ) -> Settings:
         """The first that is given of an attribute, an environment variable and the default, for each setting.
 

@@ -138,7 +138,7 @@ def signals_inside_request(
     What is returned says whether the end has been taken, or the subscriber cancelled.
     """
     between = _Between(env, subscriber)
-    HelperPublisher(len(elements), elements.__getitem__, error).subscribe(between)
+    HelperPublisher(len(elements), elements.__getitem__, failure=error).subscribe(between)
     return lambda: between.over
 
 

@@ -76,7 +76,7 @@ class RuleChecker:
         ValueError: `late_signals` is not from 0 to 15, or `context` is below 0.
     """
 
-    def __init__(self, late_signals: int = 1, context: int = 6) -> None:
+    def __init__(self, *, late_signals: int = 1, context: int = 6) -> None:
         allowed_late("check", late_signals)
         at_least("check", "context", 0, context)
         self._late_signals = late_signals
@@ -126,7 +126,7 @@ class RuleChecker:
 
 
 def check(
-    records: Iterable[Record], late_signals: int = 1, context: int = 6, upto: int | None = None
+    records: Iterable[Record], *, late_signals: int = 1, context: int = 6, upto: int | None = None
 ) -> list[Violation]:
     """The violations in a whole trace.
 
@@ -150,7 +150,7 @@ def check(
     if not isinstance(records, Iterable):  # of callers without types
         instead = ": check(recorder.records())" if callable(getattr(records, "records", None)) else ""  # type: ignore[unreachable]
         raise TypeError(f"check: records are needed, not {shown(records)}{instead}")
-    checker = RuleChecker(late_signals, context)
+    checker = RuleChecker(late_signals=late_signals, context=context)
     known = list(records) if upto is None else cut(records, upto)
     for record in in_order(_suspects(known, late_signals) if len(known) > MANY else known):
         checker.feed(record)

@@ -56,7 +56,7 @@ class TestPublisher(Generic[T]):
 
     __test__ = False  # nothing for pytest to collect
 
-    def __init__(self, breaks: str | None = None) -> None:
+    def __init__(self, *, breaks: str | None = None) -> None:
         if breaks is not None and breaks not in BREAKABLE:
             what = "a rule" if breaks not in rules.RULES else "a rule that can be broken here"
             raise ValueError(f"TestPublisher: {breaks!r} is not {what}: {', '.join(BREAKABLE)}")

@@ -166,6 +166,7 @@ class Recorder:
         self,
         run: str = "run",
         sink: Sink | None = None,
+        *,
         pace: Callable[[], object] | None = None,
         subscriptions: list[SubscriptionMetadata] | None = None,
     ) -> None:
@@ -278,7 +279,7 @@ class Recorder:
         if failure is not None:
             raise failure
 
-    def checkpoint(self, patience: float = PATIENCE) -> Checkpoint | None:
+    def checkpoint(self, *, patience: float = PATIENCE) -> Checkpoint | None:
         """Hand what there is to the sink, and say up to which ticket that is all there was.
 
         Args:

@@ -318,7 +318,7 @@ class TraceWriter:
         if self._recorder is None:
             subscriptions: list[SubscriptionMetadata] = []
             own = self.source(subscriptions)
-            self._recorder = Recorder(self.run, own.write, self._make_room, subscriptions)
+            self._recorder = Recorder(self.run, own.write, pace=self._make_room, subscriptions=subscriptions)
             self._own = own
         return self._recorder
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from inspect import Parameter
 from typing import Any
 
 import pytest
 
+from docs._site.names import class_members, modules
 from reactive_runtime import Emitter, Flow, KillSwitch, ParallelFlow, Valve
 from reactive_runtime._core.arguments import PREFETCH
 from reactive_runtime.flow import ConnectableFlow
@@ -47,6 +49,35 @@ DATA_THAT_MAY_BE_LEFT_OUT = {
     "SubmissionPublisher.offer(timeout)",
 }
 """What a method works on, and has a default all the same."""
+
+ELSEWHERE = {
+    "reactive_runtime.atomics.AtomicBoolean(value)",
+    "reactive_runtime.atomics.AtomicInteger(value)",
+    "reactive_runtime.executors.ScheduledExecutor(name)",
+    "reactive_runtime.executors.VirtualTimeExecutor(start)",
+    "reactive_runtime.executors.VirtualTimeExecutor.advance(seconds)",
+    "reactive_runtime.executors.clock_in(context)",
+    "reactive_runtime.explore.Driven.subscribe(demand)",
+    "reactive_runtime.explore.programs(calls)",
+    "reactive_runtime.explore.subscribe(demand)",
+    "reactive_runtime.interop.jvm.start(classpath)",
+    "reactive_runtime.spark.SparkSink.format(path)",
+    "reactive_runtime.spark.session(master)",
+    "reactive_runtime.spark.session(conf)",
+    "reactive_runtime.stress.Context.pool(workers)",
+    "reactive_runtime.stress.Context.pool(name)",
+    "reactive_runtime.stress.Context.pool_of_this_round(workers)",
+    "reactive_runtime.stress.find(names)",
+    "reactive_runtime.subscribers.BufferedSubscriber.take(timeout)",
+    "reactive_runtime.tck.Settings.of(environment)",
+    "reactive_runtime.testing.Recorder(run)",
+    "reactive_runtime.testing.Recorder(sink)",
+    "reactive_runtime.testing.Recorder.settle(subscriptions)",
+    "reactive_runtime.testing.Recorder.wrap(scenario)",
+    "reactive_runtime.testing.trace.TraceWriter(metadata)",
+    "reactive_runtime.testing.trace.TraceWriter.close(metadata)",
+}
+"""The same, of what is not part of a flow. The argument of `Executor.shutdown` is as Python has it."""
 
 PROTOCOL = {"subscribe", "on_subscribe", "on_next", "on_error", "on_complete", "request", "cancel"}
 """The methods of the specification, whose argument is given by position."""
@@ -90,6 +121,36 @@ def test_data_by_position_or_by_name_and_options_by_name_only(method: str, param
         assert parameter.kind is Parameter.KEYWORD_ONLY
     else:
         assert parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+
+
+def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public function, method and constructor that is written out, outside of `CLASSES`."""
+    for module in modules():
+        for name, thing in module.homes.items():
+            path = f"{module.name}.{name}"
+            if inspect.isfunction(thing):
+                yield path, thing
+            if not inspect.isclass(thing) or thing in CLASSES:
+                continue
+            if "__init__" in vars(thing) and not is_dataclass(thing):
+                yield path, inspect.getattr_static(thing, "__init__")
+            for method in class_members(thing):
+                value = vars(thing)[method]
+                function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+                if inspect.isfunction(function):
+                    yield f"{path}.{method}", function
+
+
+def test_elsewhere_options_are_given_by_name_only_too() -> None:
+    found = {
+        f"{name}({parameter.name})"
+        for name, function in public_callables()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is not Parameter.empty
+        and parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        and not name.endswith(".shutdown")
+    }
+    assert found == ELSEWHERE
 
 
 def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:

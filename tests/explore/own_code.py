@@ -580,7 +580,7 @@ class AsTaken:
     """A thread takes from a buffered subscriber while the publisher fills it."""
 
     def __init__(self) -> None:
-        self.buffer: BufferedSubscriber[int] = BufferedSubscriber(1)
+        self.buffer: BufferedSubscriber[int] = BufferedSubscriber(capacity=1)
         self.pool = pool()
 
     def actor_takes(self) -> None:

@@ -33,10 +33,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return left
 
 
-def by_reference(records: list[Record], *arguments: Any, **options: Any) -> Any:
+def by_reference(records: list[Record], **options: Any) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checker, "MANY", sys.maxsize)
-        return check(records, *arguments, **options)
+        return check(records, **options)
 
 
 @pytest.mark.parametrize("make", [likely, dirty])
@@ -46,8 +46,8 @@ def test_random_traces_get_the_same_violations_and_messages(make: Any, at_once: 
         records = shuffled(rng, [item for number in range(10) for item in make(rng, f"run {number}")])
         upto = rng.choice([None, rng.choice(records).begin])
         late_signals, context = rng.randint(0, 2), rng.choice([1, 6, 12])
-        expected = by_reference(records, late_signals, context, upto)
-        found = check(iter(records), late_signals, context, upto)
+        expected = by_reference(records, late_signals=late_signals, context=context, upto=upto)
+        found = check(iter(records), late_signals=late_signals, context=context, upto=upto)
         assert found == expected
         assert [str(finding) for finding in found] == [str(item) for item in expected]
     assert len(at_once) == LISTS // 10

@@ -102,7 +102,7 @@ def test_rows_beyond_what_may_be_held_go_to_disk_and_get_the_same_verdict(most: 
     records = recorded(3, dirty)
     cut = {"run 1": records[20].begin}
     mixed = shuffled(random.Random(4), records)
-    with Gathered(0, cut, most) as gathered:
+    with Gathered(late_signals=0, upto=cut, most=most) as gathered:
         for at in range(0, len(mixed), 31):
             gathered.add(Rows.of_table(table_of(mixed[at : at + 31])))
             assert gathered.held <= most

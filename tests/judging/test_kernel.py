@@ -42,7 +42,7 @@ def test_random_traces_get_the_verdict_of_the_reference(make: Any) -> None:
     broken = set()
     for records, late_signals, upto in batches(make, 1):
         expected = by_reference(records, late_signals, upto)
-        same(rows_of(judge(Rows.of_table(table_of(records)), late_signals, upto)), expected, records)
+        same(rows_of(judge(Rows.of_table(table_of(records)), late_signals=late_signals, upto=upto)), expected, records)
         broken |= {row[3] for row in expected["violations"]}
     assert broken == set(RULES)
 
@@ -52,7 +52,7 @@ def test_the_reference_accuses_as_the_checker_shows(make: Any) -> None:
     for records, late_signals, _ in batches(make, 2):
         found = {
             (item.run, item.scenario, item.subscription, item.rule, item.count, item.first)
-            for item in check(records, late_signals)
+            for item in check(records, late_signals=late_signals)
         }
         assert found == set(by_reference(records, late_signals)["violations"])
         break

@@ -14,7 +14,7 @@ class Asked:
     """A publisher that notes what is requested of it, and when it is cancelled."""
 
     def __init__(self, elements: int, failure: BaseException | None = None) -> None:
-        self.publisher = HelperPublisher(elements, lambda n: n, failure)
+        self.publisher = HelperPublisher(elements, lambda n: n, failure=failure)
         self.requests: list[int] = []
         self.cancelled = threading.Event()
 

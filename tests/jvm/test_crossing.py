@@ -222,7 +222,7 @@ def message(error: BaseException) -> str:
 @settings(max_examples=200, deadline=None)
 @given(chains())
 def test_every_error_ends_the_stream_in_java_and_is_itself_again(jvm: Any, chain: list[BaseException]) -> None:
-    publisher = HelperPublisher(1, lambda n: n, chain[0])
+    publisher = HelperPublisher(1, lambda n: n, failure=chain[0])
     element, end = received(jvm, publisher)
     assert int(element.getValue()) == 0
     throwable = end.getError()
@@ -241,7 +241,7 @@ def test_a_long_chain_of_causes_crosses(jvm: Any) -> None:
         after = OSError("after it")
         caused(after, error)
         error = after
-    (end,) = received(jvm, HelperPublisher(0, lambda n: n, error))
+    (end,) = received(jvm, HelperPublisher(0, lambda n: n, failure=error))
     throwable, depth = end.getError(), 0
     while throwable.getCause() is not None:
         throwable, depth = throwable.getCause(), depth + 1
@@ -253,7 +253,7 @@ def test_a_cause_of_java_stays_what_it_is(jvm: Any) -> None:
 
     theirs, error = jpype.JClass("java.io.IOException")("no net"), OSError("no answer")
     caused(error, theirs)
-    (end,) = received(jvm, HelperPublisher(0, lambda n: n, error))
+    (end,) = received(jvm, HelperPublisher(0, lambda n: n, failure=error))
     assert end.getError().getCause() == theirs
 
 
@@ -291,7 +291,7 @@ def test_an_error_of_java_that_no_map_can_hold_ends_the_stream_in_python(jvm: An
     jvm.from_java(flowables().error(jpype.JClass(f"reactive_runtime.{name}")())).subscribe(sink)
     sink.wait()
     assert str(sink.error) == ("" if "Argument" in name else f"reactive_runtime.{name}")
-    (end,) = received(jvm, HelperPublisher(0, lambda n: n, sink.error))
+    (end,) = received(jvm, HelperPublisher(0, lambda n: n, failure=sink.error))
     assert str(end.getError().getClass().getName()) == f"reactive_runtime.{name}"
 
 

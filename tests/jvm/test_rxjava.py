@@ -122,7 +122,7 @@ def test_the_flow_api_of_the_jdk_is_spoken_too(jvm: Any) -> None:
     assert sink.wait().elements == [0, 1, 2]
 
     sink = Sink()
-    jvm.to_java(Flow.range(3), "flow").subscribe(jvm.to_java(sink, "flow"))
+    jvm.to_java(Flow.range(3), api="flow").subscribe(jvm.to_java(sink, api="flow"))
     assert sink.wait().elements == [0, 1, 2]
 
 
@@ -141,7 +141,7 @@ def test_what_java_can_not_take_is_named(jvm: Any) -> None:
     with pytest.raises(TypeError, match="from_java: a Publisher, Subscriber or Processor of Java is needed, not str"):
         jvm.from_java("text")
     with pytest.raises(ValueError, match="api: one of 'reactive-streams', 'flow' is needed, not 'rx'"):
-        jvm.to_java(Flow.range(1), "rx")
+        jvm.to_java(Flow.range(1), api="rx")
 
 
 def test_an_invalid_request_is_answered_by_java(jvm: Any, rx: Any) -> None:

@@ -110,9 +110,13 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: SubmissionPublisher(NO), TypeError, "SubmissionPublisher: a concurrent.futures.Executor is needed"),
     (lambda: PublishProcessor(capacity=0), ValueError, "PublishProcessor: capacity must be at least 1"),
     (lambda: ReplayProcessor(-1), ValueError, "ReplayProcessor: n must be at least 0"),
-    (lambda: BufferedSubscriber(4, 4), ValueError, "BufferedSubscriber: threshold must be below capacity"),
+    (
+        lambda: BufferedSubscriber(capacity=4, threshold=4),
+        ValueError,
+        "BufferedSubscriber: threshold must be below capacity",
+    ),
     (lambda: AsyncSubscriber(NO), TypeError, "AsyncSubscriber: a concurrent.futures.Executor is needed"),
-    (lambda: TestPublisher("9.9"), ValueError, "'9.9' is not a rule"),
+    (lambda: TestPublisher(breaks="9.9"), ValueError, "'9.9' is not a rule"),
     (lambda: StepVerifier(F).then_wait(1), ValueError, "then_wait: there is no virtual clock"),
 ]
 

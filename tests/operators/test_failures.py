@@ -344,7 +344,7 @@ def test_a_stop_iteration_that_is_signalled_is_an_error_and_not_the_end(kind: st
 
 
 def test_a_stop_iteration_by_an_emitter_or_into_a_buffer_is_no_end() -> None:
-    sink, buffer = Sink(), BufferedSubscriber[int](4)
+    sink, buffer = Sink(), BufferedSubscriber[int](capacity=4)
     Flow.create(lambda emitter: emitter.error(StopIteration())).subscribe(sink)
     assert isinstance(sink.wait().error, RuntimeError)
     buffer.on_subscribe(_Nothing())

@@ -103,10 +103,10 @@ def test_what_can_not_be_planned_is_left_to_spark_and_explain_says_why(make: Any
     told = explain(spark, [tmp_path])
     assert told.startswith("frame: Spark reads, packed rows are moved: ")
     assert told.endswith(FOREIGN[make])
-    found = judge_files(spark, [tmp_path], 2)
+    found = judge_files(spark, [tmp_path], late_signals=2)
     assert found.plan == told
     same(in_tables(found), by_reference(records, 2), records)
-    uri = judge_files(spark, [tmp_path.as_uri()], 2)
+    uri = judge_files(spark, [tmp_path.as_uri()], late_signals=2)
     assert uri.plan == told
     if make is decimals:  # this process alone has nothing to fall back on, and says so
         with pytest.raises(TraceError, match="is no trace: column 'elements' should be"):

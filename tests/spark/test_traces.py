@@ -60,10 +60,10 @@ def test_random_traces_get_the_verdict_of_the_reference_in_every_plan(make: Any,
     files = written(tmp_path, "foreign", records, row_group_size=1_000)
     for way in ("ranges", "moved"):
         for most in (10_000, 4_000_000):
-            found = judge_files(spark, files, 2, upto, way, most)
+            found = judge_files(spark, files, late_signals=2, upto=upto, way=way, most=most)
             assert found.plan.startswith(way)
             same(in_tables(found), expected, records)
-    found = judge_frame(read_any(spark, files), 2, upto)
+    found = judge_frame(read_any(spark, files), late_signals=2, upto=upto)
     assert found.plan.startswith("frame")
     same(in_tables(found), expected, records)
 

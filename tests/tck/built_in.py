@@ -101,7 +101,7 @@ def same(n: int) -> int:
 
 
 def helper(elements: int, failure: BaseException | None = None) -> Any:
-    return HelperPublisher(elements, same, failure)
+    return HelperPublisher(elements, same, failure=failure)
 
 
 PUBLISHERS = [
@@ -256,8 +256,8 @@ SUBSCRIBERS: dict[str, Callable[[], Any]] = {
     "subscribe(functions)": lambda: terminal._Functions(nothing, nothing, nothing, 3),
     "to_future": terminal._Last,
     "BaseSubscriber": BaseSubscriber,
-    "AsyncSubscriber": lambda: AsyncSubscriber(pool(), 2),
-    "BufferedSubscriber": lambda: BufferedSubscriber(4),
+    "AsyncSubscriber": lambda: AsyncSubscriber(pool(), demand=2),
+    "BufferedSubscriber": lambda: BufferedSubscriber(capacity=4),
     "the receiving end of publish_on": receiving_end,
 }
 

@@ -178,7 +178,7 @@ def test_a_publisher_that_goes_on_for_ever_after_a_cancel_is_named_by_its_rule(m
 
 def test_the_first_cause_is_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes of the failure, an element that the publisher still signals, is not."""
-    publisher: TestPublisher[int] = TestPublisher("1.8")
+    publisher: TestPublisher[int] = TestPublisher(breaks="1.8")
     verifier = StepVerifier(publisher, demand=1).then(lambda: publisher.emit(7)).expect_next(1)
     with pytest.raises(
         AssertionError, match=r"^step 2, expect_next\(1\): on_next\(7\) came; all signals: on_next\(7\)$"
@@ -284,7 +284,7 @@ def test_pytest_shows_the_users_line_and_none_of_the_verifiers(verifier: StepVer
 
 
 def test_pytest_shows_the_users_line_where_a_probe_fails() -> None:
-    publisher: TestPublisher[int] = TestPublisher("1.1")
+    publisher: TestPublisher[int] = TestPublisher(breaks="1.1")
     probe = Probe(publisher)
     with pytest.raises(AssertionError, match="the end was neither"):
         StepVerifier(probe, demand=0).then(lambda: None).verify()
@@ -427,7 +427,7 @@ def test_a_step_after_the_end_does_not_wait_for_what_can_not_come(publisher: Pub
 
 
 def test_a_signal_after_the_end_is_still_a_breach() -> None:
-    publisher: TestPublisher[int] = TestPublisher("1.7")
+    publisher: TestPublisher[int] = TestPublisher(breaks="1.7")
     verifier = StepVerifier(publisher).then(publisher.complete).expect_complete()
     verifier.then(lambda: publisher.emit(1)).expect_next(1)
     with pytest.raises(AssertionError, match=r"rule 1\.7: on_next\(1\) came after on_complete"):

@@ -79,7 +79,7 @@ def test_a_test_publisher_keeps_the_rules() -> None:
 
 @pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8", "1.9"])
 def test_a_test_publisher_breaks_the_rule_it_is_told_to(rule: str, dropped: list[Dropped]) -> None:
-    publisher: TestPublisher[int] = TestPublisher(rule)
+    publisher: TestPublisher[int] = TestPublisher(breaks=rule)
     recorder, sink = Recorder(), Sink(demand=0 if rule == "1.1" else 5)
     recorder.wrap(publisher).subscribe(sink)
     if rule == "1.9":
@@ -97,7 +97,7 @@ def test_a_test_publisher_breaks_the_rule_it_is_told_to(rule: str, dropped: list
 
 @pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8"])
 def test_a_flow_stands_what_a_publisher_does_against_the_rules(rule: str, dropped: list[Dropped]) -> None:
-    publisher: TestPublisher[int] = TestPublisher(rule)
+    publisher: TestPublisher[int] = TestPublisher(breaks=rule)
     sink = Sink(demand=0 if rule == "1.1" else 4)
     Flow.from_publisher(publisher).subscribe(sink)
     publisher.emit(7)
@@ -275,7 +275,7 @@ def test_a_test_publisher_signals_nothing_before_on_subscribe(signal: str, monke
 
 def test_signals_at_the_same_time_are_seen_of_a_quick_subscriber() -> None:
     for _ in range(20):
-        publisher: TestPublisher[int] = TestPublisher("1.3")
+        publisher: TestPublisher[int] = TestPublisher(breaks="1.3")
         recorder, sink = Recorder(), Sink(demand=5)
         probe = Probe(recorder.wrap(publisher))
         recorder.wrap(Probe(probe)).subscribe(sink)
@@ -338,7 +338,7 @@ def test_none_is_seen_by_the_recorder_and_named_by_the_checker(
 
 
 def test_a_test_publisher_that_signals_none_is_found_by_a_recorder() -> None:
-    publisher: TestPublisher[int] = TestPublisher("2.13")
+    publisher: TestPublisher[int] = TestPublisher(breaks="2.13")
     recorder = Recorder()
     recorder.wrap(publisher, ascending=True).subscribe(Sink(demand=2))
     publisher.emit(1, 2)
@@ -372,7 +372,7 @@ RULE_CHECKER: Any = RuleChecker
         (lambda: check([], late_signals=-1), ValueError, "check: late_signals must be at least 0, not -1"),
         (lambda: check([], late_signals=99), ValueError, "check: late_signals must be at most 15, not 99"),
         (lambda: check([], context=-1), ValueError, "check: context must be at least 0, not -1"),
-        (lambda: RULE_CHECKER("1"), TypeError, "check: late_signals must be an int, not str"),
+        (lambda: RULE_CHECKER(late_signals="1"), TypeError, "check: late_signals must be an int, not str"),
         (lambda: UNTYPED(Recorder()), TypeError, ">: check(recorder.records())"),
         (lambda: UNTYPED(None), TypeError, "check: records are needed, not None"),
     ],

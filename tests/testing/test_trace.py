@@ -657,7 +657,7 @@ def test_a_trace_without_checksums_is_read(tmp_path: Path) -> None:
 
 def test_an_element_of_none_has_no_value_on_disk(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run")
-    numbers: TestPublisher[int] = TestPublisher("2.13")
+    numbers: TestPublisher[int] = TestPublisher(breaks="2.13")
     writer.recorder().wrap(numbers).subscribe(Sink(demand=1))
     numbers.emit(7)
     numbers.fail(OSError())
@@ -733,7 +733,7 @@ def test_a_trace_without_the_column_says_nothing_of_none(tmp_path: Path) -> None
 def test_that_an_element_was_none_comes_through_the_pipe_of_a_worker() -> None:
     chunks: list[Chunk] = []
     recorder = Recorder("run", chunks.append)
-    numbers: TestPublisher[int] = TestPublisher("2.13")
+    numbers: TestPublisher[int] = TestPublisher(breaks="2.13")
     recorder.wrap(numbers).subscribe(Sink(demand=1))
     numbers.emit(7)
     recorder.flush()
