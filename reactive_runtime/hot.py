@@ -155,7 +155,7 @@ class PublishProcessor(_HotProcessor[T]):
     __slots__ = ()
 
     def __init__(self, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
-        multicaster = Multicaster(at_least("PublishProcessor", "capacity", 1, capacity), lets_go=auto_cancel)
+        multicaster = Multicaster(at_least("PublishProcessor", "capacity", 1, capacity), auto_cancel=auto_cancel)
         super().__init__(multicaster, multicaster.enter)
 
 
@@ -192,7 +192,7 @@ class ReplayProcessor(_HotProcessor[T]):
     def __init__(self, n: int, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         at_least("ReplayProcessor", "n", 0, n)
         multicaster = Multicaster(
-            at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, lets_go=auto_cancel
+            at_least("ReplayProcessor", "capacity", 1, capacity), n, waits=False, auto_cancel=auto_cancel
         )
         super().__init__(multicaster, multicaster.enter)
 
@@ -229,7 +229,7 @@ class BehaviorProcessor(_HotProcessor[T]):
     def __init__(self, initial: T, *, capacity: int = CAPACITY, auto_cancel: bool = True) -> None:
         not_none("BehaviorProcessor", initial)
         at_least("BehaviorProcessor", "capacity", 1, capacity)
-        multicaster = Multicaster(capacity, 1, waits=False, forgets=True, lets_go=auto_cancel)
+        multicaster = Multicaster(capacity, 1, waits=False, forgets=True, auto_cancel=auto_cancel)
         multicaster.emit(initial)
         super().__init__(multicaster, multicaster.enter)
 

@@ -102,9 +102,9 @@ def coroutines(context: Context) -> Publisher[int]:
 
 
 @scenario(elements=100, live=4, ascending=False)
-def lanes(context: Context) -> Publisher[int]:
-    """`parallel`, on two lanes."""
-    return Flow.range(100).parallel(2, prefetch=4).run_on(context.pool(2, "lanes")).map(abs).sequential()
+def rails(context: Context) -> Publisher[int]:
+    """`parallel`, on two rails."""
+    return Flow.range(100).parallel(2, prefetch=4).run_on(context.pool(2, "inner")).map(abs).sequential()
 
 
 @scenario(elements=100, live=4, ascending=False)

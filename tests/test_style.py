@@ -150,6 +150,46 @@ def test_no_variable_is_called_it() -> None:
     assert found == []
 
 
+FORMER = {
+    "bridging": "Spark", "crowd": "ready set", "folding": "aggregating",
+    "inbox": "prefetch queue", "lane": "inner subscription", "lanes": "inner subscriptions",
+    "outbox": "subscriber buffer", "pacing": "backpressure", "pushing": "creating, emitting",
+    "recovering": "error handling", "splitting": "grouping", "standins": "instrumented primitives",
+    "travelling": "picklable", "volley": "burst",
+}  # fmt: skip
+"""Words that names had once, and what the field says for them."""
+
+
+def words(name: str) -> str:
+    """The words of a name, apart: of `by_name` and of `ByName` they are "by name"."""
+    return " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "apart"), [("test_it_is_told", "test it is told"), ("EverybodyDrains", "everybody drains"), ("_X1", "x 1")]
+)
+def test_the_words_of_a_name(name: str, apart: str) -> None:
+    assert words(name) == apart
+
+
+@pytest.mark.parametrize("file", CODE, ids=str)
+def test_a_name_has_none_of_the_words(file: Path) -> None:
+    """Of a file, a class, a function, an argument, a variable, an attribute."""
+    names = {file.stem}
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name):
+                names.add(name)
+            case _:
+                pass
+    apart = {name: words(name) for name in names}
+    assert {name: lines for name, text in apart.items() if (lines := found(text))} == {}
+    former = {name: FORMER.keys() & set(text.split()) for name, text in apart.items()}
+    assert {name: left for name, left in former.items() if left} == {}
+
+
 OTHERS: dict[str, set[str]] = {
     "of the standard library, which names it so": {
         *("_getframe", "_current_frames", "_exit", "_get_running_loop", "_fields", "_replace", "_asdict"),

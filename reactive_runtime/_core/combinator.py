@@ -49,7 +49,7 @@ from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ownership import owner_only
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
-from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
 from reactive_runtime._core.task_source import TaskSource
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
@@ -381,7 +381,7 @@ class InnerSubscription:
         held: dropping.Held = []
         try:
             if self._steps:
-                held = let_go(self._steps, self._heard)
+                held = release_held(self._steps, self._heard)
         finally:
             if self._ahead is not NOTHING:
                 held.append((self._ahead, self._pollable.heard))

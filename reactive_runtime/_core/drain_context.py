@@ -161,7 +161,7 @@ class DrainContext(Drain):
             ending()
 
     @owner_only
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """The owner has closed everything."""
         if self.raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
             error, traceback = self.raised

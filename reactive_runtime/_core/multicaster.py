@@ -199,14 +199,14 @@ class Multicaster:
         *,
         waits: bool = True,
         forgets: bool = False,
-        lets_go: bool = False,
+        auto_cancel: bool = False,
         anew: bool = False,
     ) -> None:
         """`capacity`: how many elements may wait for each subscriber. None: any number, and the slowest holds up none.
 
         `replay`: how many the late ones get; None: all. `waits`: while there is no subscriber, nothing is asked of the
         upstream; else `capacity` elements are, once: an upstream without an end must not keep its thread for no
-        subscriber. `forgets`: those who come after the end get the end only. `lets_go`: when the last subscriber
+        subscriber. `forgets`: those who come after the end get the end only. `auto_cancel`: when the last subscriber
         leaves, the upstream is cancelled, and that is the end. `anew`: those who come after the end have another
         multicaster.
 
@@ -217,7 +217,7 @@ class Multicaster:
         self.replay = replay
         self.waits = waits
         self.forgets = forgets
-        self.lets_go = lets_go
+        self.auto_cancel = auto_cancel
         self.anew = anew
         # 2.1: the upstream is asked in batches, of three quarters at least while something is under way.
         self._batch = 0 if capacity is None else capacity - (capacity >> 2)
@@ -265,11 +265,11 @@ class Multicaster:
                 self._woken = None
                 self._stand(number, -1)
             upstream = self._upstream
-            letting_go = was_there and self.lets_go and not self._readers and upstream is not None
-            if letting_go:
+            cancels = was_there and self.auto_cancel and not self._readers and upstream is not None
+            if cancels:
                 self._released = True
                 self._finish(None)
-        if letting_go and upstream is not None:
+        if cancels and upstream is not None:
             upstream.cancel()
         elif was_there:
             self.more_room()

@@ -27,7 +27,7 @@ from reactive_runtime._core import dropping
 from reactive_runtime._core.assembly import AssemblyLocation
 from reactive_runtime._core.exits import goes_up
 
-__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "let_go", "own_method"]
+__all__ = ["STOP", "Each", "Ending", "Step", "describe", "end_is_certain", "heard_above", "own_method", "release_held"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -151,7 +151,7 @@ def own_method(step: Step[Any, Any]) -> TypeError:
     )
 
 
-def let_go(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Held:
+def release_held(steps: Sequence[Step[Any, Any]], heard: dropping.Listeners) -> dropping.Held:
     """Close all of them; what they held, for the hook, and its listeners. `heard`: downstream of them."""
     held: dropping.Held = []
     exit_: BaseException | None = None

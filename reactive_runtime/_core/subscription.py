@@ -28,7 +28,7 @@ from reactive_runtime._core.fuse import PENDING, chain_of, name_source, none_ele
 from reactive_runtime._core.naming import a_kind
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import PrefetchQueue, Relayed
-from reactive_runtime._core.step import Step, end_is_certain, heard_above, let_go
+from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError, SubscriberError
 from reactive_runtime.spec import MAX_DEMAND, Subscriber
@@ -424,14 +424,14 @@ class PulledSubscription(DrainContext):
             self.stopped = True
             self._busy = True  # for ever: a later call leaves a note that no thread reads (1.6, 3.6, 3.7)
         try:
-            held = let_go(steps, self._heard) + held
+            held = release_held(steps, self._heard) + held
         finally:
             try:
                 if pollable is not None:
                     pollable.close()
             finally:
                 try:
-                    self._let_go()
+                    self._release()
                 finally:
                     dropping.held_dropped("a stream ended before it was delivered", held)
 

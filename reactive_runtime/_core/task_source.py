@@ -19,7 +19,7 @@ from reactive_runtime._core.failure import Failure, comes_too_late
 from reactive_runtime._core.fuse import PENDING, Unstopped, pulled
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ready_queue import ReadyQueue
-from reactive_runtime._core.step import Step, let_go
+from reactive_runtime._core.step import Step, release_held
 from reactive_runtime.errors import RejectedError
 
 __all__ = ["TaskSource"]
@@ -158,7 +158,7 @@ class TaskSource(ReadyQueue):
             failure = error
         finally:
             if self._steps:
-                dropping.held_dropped("a stream ended before it was delivered", let_go(self._steps, self.heard))
+                dropping.held_dropped("a stream ended before it was delivered", release_held(self._steps, self.heard))
         return made, failure
 
     def _done(self, future: Future[Outcome]) -> None:

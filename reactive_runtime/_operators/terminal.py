@@ -21,7 +21,7 @@ from reactive_runtime._core.flow_source import IterableSource, Use, resources_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.naming import a_kind, executor_name, instead
 from reactive_runtime._core.prefetch_queue import Relayed
-from reactive_runtime._core.step import let_go
+from reactive_runtime._core.step import release_held
 from reactive_runtime._core.waited_for import waited_for
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.executors import blocking_is_allowed, runs_here
@@ -561,7 +561,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
     finally:
         held: dropping.Held = []
         try:
-            held = let_go(steps, ())
+            held = release_held(steps, ())
         finally:
             try:
                 pollable.close()
@@ -638,7 +638,7 @@ class _Puller(DrainContext):
             self._inner.close()
         finally:
             try:
-                self._let_go()
+                self._release()
             finally:
                 self._end_for_good()
                 self._left()

@@ -376,9 +376,9 @@ class Processing(Machine):
         leaving = [member for member in self.members if member.gone and member not in self.left]
         self.left += leaving
         if leaving and len(self.left) == len(self.members) and self.held is not None and self.over is None:
-            self.lets_go()
+            self.unsubscribes()
 
-    def lets_go(self) -> None:
+    def unsubscribes(self) -> None:
         """The last subscriber has gone, and with it the upstream."""
         self.over = "complete"
         if self.forgets:
@@ -462,7 +462,7 @@ class Processing(Machine):
         self.settle()
 
     @invariant()
-    def the_upstream_is_let_go_with_the_last(self) -> None:
+    def the_upstream_is_released_with_the_last(self) -> None:
         if self.held is not None:
             assert self.held.live == (self.over is None)
 
@@ -710,7 +710,7 @@ class Alone(Processing):
             self.held = self.hand.held[-1]
 
     @invariant()
-    def the_upstream_is_let_go_with_the_last(self) -> None:
+    def the_upstream_is_released_with_the_last(self) -> None:
         if self.held is not None:
             assert self.held.live == (self.over is None and not self.seat.gone)
 

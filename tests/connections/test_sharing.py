@@ -31,7 +31,7 @@ def test_a_subscriber_of_a_cache_that_stops_asking_holds_up_no_other() -> None:
     assert (slow.elements, slow.ends) == (list(range(1000)), ["complete"])
 
 
-def test_a_cache_of_many_elements_is_let_go_without_a_deep_stack() -> None:
+def test_a_cache_of_many_elements_is_released_without_a_deep_stack() -> None:
     flow = Flow.range(100_000).cache()
     assert flow.count().block() == 100_000
     del flow
@@ -285,7 +285,7 @@ def test_a_subscriber_that_stops_the_sources_thread_ends_the_source_for_the_othe
 
 
 @pytest.mark.parametrize("make", [PublishProcessor, lambda: ReplayProcessor(1), lambda: BehaviorProcessor(0)])
-def test_one_that_comes_after_the_upstream_was_let_go_gets_the_end(make: Callable[[], Any]) -> None:
+def test_one_that_comes_after_the_upstream_was_released_gets_the_end(make: Callable[[], Any]) -> None:
     hot, hand = make(), Hand()
     hand.subscribe(hot)
     hot.subscribe(Listener(1, cancels_in=0))

@@ -63,7 +63,7 @@ def test_spec109_subscribing_what_is_no_subscriber_names_what_it_lacks() -> None
 
 
 @pytest.mark.parametrize("demand", [-1, True, "1", 1.5])
-def test_subscribing_with_a_wrong_demand_is_told_to_the_caller(demand: Any) -> None:
+def test_subscribing_with_a_wrong_demand_is_reported_to_the_caller(demand: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"subscribe: demand must be (an int, not|at least 0, not -1)"):
         Flow.range(3).subscribe(print, demand=demand)
 
@@ -84,7 +84,7 @@ def test_spec317_more_than_the_most_is_the_most(demand: int) -> None:
 
 
 @pytest.mark.parametrize("argument", ["on_error", "on_complete"])
-def test_subscribing_with_what_is_no_function_is_told_to_the_caller(argument: str) -> None:
+def test_subscribing_with_what_is_no_function_is_reported_to_the_caller(argument: str) -> None:
     with pytest.raises(TypeError, match=f"subscribe: {argument} must be callable, not int"):
         Flow.range(3).subscribe(print, **{argument: 3})  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ def test_what_a_subscriber_would_not_hear_of_is_refused(argument: dict[str, Any]
 
 @pytest.mark.parametrize("wait", [Flow.block, Flow.run, partial(Flow.for_each, fn=print)])
 @pytest.mark.parametrize("timeout", ["1", True, -1, float("nan")])
-def test_a_wrong_timeout_is_told_before_anything_runs(timeout: Any, wait: Callable[..., object]) -> None:
+def test_a_wrong_timeout_is_reported_before_anything_runs(timeout: Any, wait: Callable[..., object]) -> None:
     began: list[str] = []
     with pytest.raises((TypeError, ValueError), match="timeout must be a number of seconds"):
         wait(Flow.range(3).do_on_subscribe(lambda: began.append("ran")), timeout=timeout)
@@ -240,7 +240,7 @@ def test_a_stop_iteration_out_of_a_users_function_is_an_error_and_not_the_end(pl
 
 
 @pytest.mark.parametrize("ends", ["by completing", "by failing", "by a cancel"])
-def test_an_iterator_whose_close_raises_is_told_to_the_hook(ends: str, dropped: list[hooks.Dropped]) -> None:
+def test_an_iterator_whose_close_raises_is_reported_to_the_hook(ends: str, dropped: list[hooks.Dropped]) -> None:
     class Stuck(Numbers):
         def close(self) -> None:
             raise OSError("will not close")

@@ -329,7 +329,7 @@ def test_a_cancel_does_not_wait_for_a_queue_that_is_full_while_the_flow_does() -
 
 
 @pytest.mark.usefixtures("no_thread_left")
-def test_a_cancel_does_not_wait_for_a_queue_that_is_full_while_nobody_puts() -> None:
+def test_a_cancel_does_not_wait_for_a_queue_that_is_full_while_nothing_is_taken() -> None:
     full = Bounded(1)
     full.put("theirs")
     future = Flow.never().to_queue(full, end="end")

@@ -238,7 +238,7 @@ def test_where_it_is_allowed_a_pool_with_a_thread_to_spare_serves_it() -> None:
 
 
 @pytest.mark.parametrize("needed", [True, False])
-def test_a_wait_behind_a_hub_that_feeds_itself_is_refused_too(needed: bool) -> None:
+def test_a_wait_behind_a_multicaster_that_feeds_itself_is_refused_too(needed: bool) -> None:
     ring = PublishProcessor[int]()
     ring.concat_map(lambda n: Flow.defer(lambda: Flow.just(n + 1)) if n < 5 else Flow.never()).subscribe(ring)
     with ThreadPoolExecutor(1, "mine") as pool:

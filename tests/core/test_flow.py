@@ -601,7 +601,7 @@ def test_what_is_still_being_made_when_cancel_returns_is_not_delivered(
 # -- what is dropped because it is wanted ---------------------------------------------------------------------
 
 
-def test_what_an_operator_is_there_to_drop_can_be_told_from_what_is_lost(
+def test_what_an_operator_is_there_to_drop_can_be_distinguished_from_what_is_lost(
     dropped: list[Dropped], caplog: pytest.LogCaptureFixture
 ) -> None:
     hooks_of_core.element_dropped("sampled", 1, wanted=True)

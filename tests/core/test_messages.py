@@ -185,7 +185,7 @@ Share = Callable[[Flow[Any]], Flow[Any]]
 @pytest.mark.parametrize(
     "share", [lambda item: item.share(), lambda item: item.cache().map(str), lambda item: item.publish().ref_count()]
 )
-def test_a_timeout_behind_a_hub_says_what_its_source_waited_for(share: Share, pool: ThreadPoolExecutor) -> None:
+def test_a_timeout_behind_a_multicaster_says_what_its_source_waited_for(share: Share, pool: ThreadPoolExecutor) -> None:
     gate = threading.Event()
 
     def slow(n: int) -> int:

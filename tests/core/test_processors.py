@@ -144,7 +144,7 @@ def test_a_boundary_inside_prefetches_and_is_drained_where_it_says() -> None:
     clock.advance(0)
 
 
-def test_an_element_that_nobody_takes_goes_to_the_hook(dropped: list[hooks.Dropped]) -> None:
+def test_an_element_that_no_subscriber_takes_goes_to_the_hook(dropped: list[hooks.Dropped]) -> None:
     processor = doubling()
     processor.on_subscribe(Upstream())
     processor.on_next(1)

@@ -176,7 +176,7 @@ def test_a_page_fits_on_a_phone(opened: Callable[..., Any], shots: Path, name: s
     assert page.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
 
 
-def test_threads_have_colours_that_can_be_told_apart(opened: Callable[..., Any]) -> None:
+def test_threads_have_colours_that_can_be_distinguished(opened: Callable[..., Any]) -> None:
     page = opened("front", viewport=DESKTOP)
     fills = page.evaluate(
         "[...document.querySelectorAll('svg.marble .marble-of')].map(circle => getComputedStyle(circle).fill)"

@@ -40,7 +40,7 @@ def test_a_find_fails_with_each_seed_as_it_says(name: str, tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", PROGRAM, name, str(tmp_path), "."], check=True, timeout=100)
 
 
-def test_each_module_is_listed_and_each_find_is_told_whole() -> None:
+def test_each_module_is_listed_and_each_find_is_reported_whole() -> None:
     modules = {file.stem.removesuffix("_race") for file in Path("examples/found").glob("*_race.py")}
     assert modules == set(FINDS)
     page = Path("docs/explore.md").read_text()

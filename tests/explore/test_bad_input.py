@@ -284,7 +284,7 @@ def test_a_pool_of_processes_is_refused() -> None:
         explore(Processes)
 
 
-def test_a_thread_from_outside_that_comes_in_is_told_so() -> None:
+def test_a_thread_from_outside_that_comes_in_is_reported() -> None:
     box: dict[str, Any] = {}
     (asked, ask), (answered, answer) = os.pipe(), os.pipe()  # real ones: a pipe is not controlled
     raised: list[BaseException] = []
@@ -402,14 +402,14 @@ def test_generators_are_refused() -> None:
 @pytest.mark.parametrize(
     "name", ["at_ends", "atend", "at_End", "AtEnd", "at_each_steps", "teardown", "tearDown", "outcom"]
 )
-def test_a_misspelt_name_is_told_so(name: str) -> None:
+def test_a_misspelt_name_is_reported(name: str) -> None:
     cls = type("Misspelt", (Quiet,), {name: lambda self: None})
     with pytest.raises(ScenarioError, match=f"Misspelt has `{name}`, which is never called: is it to be `"):
         explore(cls)
 
 
 @pytest.mark.parametrize("name", ["actor", "actorb", "Actor_b"])
-def test_an_actor_that_no_thread_would_run_is_told_so(name: str) -> None:
+def test_an_actor_that_no_thread_would_run_is_reported(name: str) -> None:
     with pytest.raises(ScenarioError, match=f"has `{name}`, which no thread runs"):
         explore(type("Misspelt", (Quiet,), {name: lambda self: None}))
 
@@ -418,7 +418,7 @@ def test_a_name_that_is_near_one_that_is_there_is_left_alone() -> None:
     explore(type("Both", (Quiet,), {"at_end": lambda self: None, "at_ends": lambda self: None}), schedules=1)
 
 
-def test_a_scenario_without_actors_is_told_so() -> None:
+def test_a_scenario_without_actors_is_reported() -> None:
     with pytest.raises(ScenarioError, match="has no actors"):
         explore(Scenario(int, {}))
 
@@ -452,12 +452,12 @@ def test_an_interrupt_ends_the_exploration_and_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("item", [None, 3, "name", object()])
-def test_what_is_no_scenario_is_told_so(item: object) -> None:
+def test_what_is_no_scenario_is_reported(item: object) -> None:
     with pytest.raises(ScenarioError, match="a scenario is a class with methods actor_"):
         explore(item)
 
 
-def test_a_class_without_actors_is_told_so() -> None:
+def test_a_class_without_actors_is_reported() -> None:
     with pytest.raises(ScenarioError, match="has no actors"):
         explore(Future)
 

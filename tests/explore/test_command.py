@@ -78,7 +78,7 @@ def test_what_it_can_not_do_is_one_line_and_exit_status_2(arguments: list[str], 
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_file_that_is_no_schedule_is_told_so(tmp_path: Path) -> None:
+def test_a_file_that_is_no_schedule_is_reported(tmp_path: Path) -> None:
     for text, why in (("", "one line"), ("rr2-x\nrr1-y\n", "one line"), ("hello\n", "no token")):
         file = tmp_path / "x.schedule"
         file.write_text(text)

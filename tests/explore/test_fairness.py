@@ -34,7 +34,7 @@ def test_nor_by_a_single_strategy(program: Any, strategy: str) -> None:
 
 
 @pytest.mark.parametrize("program", LIVELOCKS, ids=lambda item: item.__name__)
-def test_a_livelock_is_told_long_before_the_limit_of_steps(program: Any) -> None:
+def test_a_livelock_is_reported_long_before_the_limit_of_steps(program: Any) -> None:
     for seed in range(3):
         failure = explore(program, seed=seed).failure
         assert failure is not None
@@ -59,7 +59,7 @@ def test_a_lock_that_is_held_again_leaves_a_thread_its_timeout() -> None:
             with self.lock:
                 self.gave_up.wait()
 
-        def actor_lets_go(self) -> None:
+        def actor_releases(self) -> None:
             with self.lock:
                 pass
 

@@ -20,7 +20,7 @@ from reactive_runtime.explore import explore
 PAGE = Path("docs/hazards.md")
 
 
-def test_all_lessons_are_told_one_after_the_other() -> None:
+def test_all_lessons_run_one_after_the_other() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "examples.hazards"], capture_output=True, text=True, timeout=90, check=False
     )
@@ -41,7 +41,7 @@ def test_a_lesson_runs_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COURSE)
-def test_a_hazard_is_told_in_two_sentences(name: str) -> None:
+def test_a_hazard_is_described_in_two_sentences(name: str) -> None:
     text = " ".join(lesson(name).hazard.split())
     assert text.endswith(".")
     assert text.count(". ") + text.count("; ") in (1, 2), text

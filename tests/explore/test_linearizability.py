@@ -262,7 +262,7 @@ def test_a_schedule_of_it_is_replayed() -> None:
     assert again.message == failure.message
 
 
-def test_where_no_calls_overlap_it_is_told_that_this_is_no_race() -> None:
+def test_where_no_calls_overlap_it_is_reported_that_this_is_no_race() -> None:
     class Backwards(Counter):
         def add(self) -> int:
             self.count -= 1
@@ -457,12 +457,12 @@ def test_a_history_is_drawn_a_call_a_line_with_time_to_the_right() -> None:
         ({"points": "none"}, "points must be one of"),
     ],
 )
-def test_what_is_out_of_its_range_is_told(options: dict[str, Any], told: str) -> None:
+def test_what_is_out_of_its_range_is_reported(options: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         check_linearizable(Counter, COUNTER, Counter, **options)
 
 
-def test_a_method_that_is_not_there_is_told() -> None:
+def test_a_method_that_is_not_there_is_reported() -> None:
     class Waiting(Counter):
         async def get(self) -> int:  # type: ignore[override]
             return self.count
@@ -495,7 +495,7 @@ def test_an_object_that_can_not_be_made_ends_the_search_at_once(works: int) -> N
     assert made <= works + 2  # what it is made of is looked at once more
 
 
-def test_an_object_that_is_not_the_same_each_time_is_told() -> None:
+def test_an_object_that_is_not_the_same_each_time_is_reported() -> None:
     made = 0
 
     class Mending(AtomicCounter):

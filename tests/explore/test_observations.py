@@ -204,7 +204,7 @@ def test_outside_of_an_exploration_they_say_nothing_and_unreachable_raises() -> 
         unreachable("no way")
 
 
-def test_what_is_no_table_of_outcomes_is_told() -> None:
+def test_what_is_no_table_of_outcomes_is_reported() -> None:
     class Wrong(TwoStores):
         outcomes: ClassVar[Any] = {(1, 1): "fine"}
 

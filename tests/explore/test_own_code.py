@@ -55,15 +55,15 @@ def test_a_sample_of_schedules_with_three_threads_and_more_keeps_the_rules(own: 
     ).assert_holds()
 
 
-CROWD: list[Any] = [[request(1), request(2)], [request(MAX_DEMAND)], [request(0)], [cancel(), cancel()]]
+MANY_THREADS: list[Any] = [[request(1), request(2)], [request(MAX_DEMAND)], [request(0)], [cancel(), cancel()]]
 
 
 @pytest.mark.parametrize("own", PUBLISHERS, ids=lambda own: own.name)
-def test_a_crowd_of_threads_keeps_the_rules(own: Own) -> None:
+def test_many_threads_keep_the_rules(own: Own) -> None:
     for inside in ({}, {1: request(1)}, {2: cancel()}):
         explore_publisher(
             own.factory,
-            CROWD,
+            MANY_THREADS,
             elements=own.elements,
             ascending=own.ascending and own.elements != 1,
             inside=inside,

@@ -84,12 +84,12 @@ def test_a_token_is_text_that_holds_nothing_to_run() -> None:
         (f"rr2-{pickle.dumps(print).hex()}", "damaged"),
     ],
 )
-def test_what_is_no_token_is_told_so(token: str, why: str) -> None:
+def test_what_is_no_token_is_reported(token: str, why: str) -> None:
     with pytest.raises(ExploreError, match=why):
         replay(BROKEN[2].program, token)
 
 
-def test_a_damaged_token_is_told_so() -> None:
+def test_a_damaged_token_is_reported() -> None:
     token = failure_of(BROKEN[2].program).token
     with pytest.raises(ExploreError, match="damaged"):
         replay(BROKEN[2].program, token[:-12])

@@ -197,6 +197,6 @@ def test_every_scenario_of_the_clone_is_in_the_wheel(with_cli: Path, folder: Pat
     from reactive_runtime.stress import find
 
     code = "from reactive_runtime.stress import find; from reactive_runtime.stress.declaring import default_folder"
-    code += "; print(*(it.name for it in find(default_folder())))"
+    code += "; print(*(item.name for item in find(default_folder())))"
     done = run(with_cli / "python", "-c", code, cwd=folder)
     assert done.stdout.split() == [item.name for item in find("stress")], done.stderr

@@ -35,7 +35,7 @@ def sparks(verdict: Path, run: Path, violations: pa.Table) -> None:
     parquet.write_table(violations.drop_columns(["run"]), verdict / "violations" / run.name / "part.parquet")
 
 
-def test_clean_or_broken_is_said_and_shown_where_nobody_else_will(tmp_path: Path, capsys: Any) -> None:
+def test_clean_or_broken_is_said_and_shown_where_nothing_else_will(tmp_path: Path, capsys: Any) -> None:
     clean, broken = run_of(tmp_path, "clean", 1), run_of(tmp_path, "broken", 4)
     assert judge_at_once([clean], show=True).broken == {}
     assert capsys.readouterr().out.startswith("clean    no rule was broken; 2 signals judged in ")

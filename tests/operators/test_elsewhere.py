@@ -536,7 +536,7 @@ def test_a_pool_that_drops_its_tasks_is_not_asked_meanwhile(steps: int) -> None:
     assert not left or sink.end is not None
 
 
-def test_a_lane_that_was_not_asked_away_from_home_does_not_sleep() -> None:
+def test_an_inner_subscription_that_was_not_asked_away_from_home_is_not_parked() -> None:
     gate, inside, sink = threading.Event(), threading.Event(), Sink()
 
     class One:

@@ -169,7 +169,7 @@ KEPT = {"to_list", "collect", "cache", "expand"}
 
 @pytest.mark.parametrize("origin", ORIGINS)
 @pytest.mark.parametrize("case", [item for item in CASES if item.name not in KEPT], ids=lambda case: case.name)
-def test_an_operator_lets_go_of_what_it_has_given_without_the_collectors_help(
+def test_an_operator_releases_what_it_has_given_without_the_collectors_help(
     case: Case, origin: str, place: Place, dropped: list[Dropped], no_collector: None
 ) -> None:
     """Elements may be large, and few: the collector counts objects, and would come late."""

@@ -233,7 +233,7 @@ def test_delayed_errors_come_together() -> None:
     assert {str(error) for error in sink.error.exceptions} == {"a", "b"}
 
 
-def test_a_group_that_nobody_consumes_is_an_error_and_no_hang() -> None:
+def test_a_group_that_no_subscriber_consumes_is_an_error_and_no_hang() -> None:
     sink = Sink()
     Flow.range(1_000).group_by(lambda n: n % 3, prefetch=8).flat_map(lambda item: item[1], concurrency=2).subscribe(
         sink

@@ -264,7 +264,7 @@ def test_an_error_of_a_function_in_a_worker_is_the_reason(spark: Any) -> None:
         ({"form": "lists"}, ValueError, "form must be one of tuples, dicts, batches, not 'lists'"),
     ],
 )
-def test_wrong_arguments_are_told_where_the_flow_is_made(
+def test_wrong_arguments_are_reported_where_the_flow_is_made(
     arguments: dict[str, Any], error: type[Exception], words: str, spark: Any
 ) -> None:
     df = arguments.pop("df", None) or spark.range(1)

@@ -73,7 +73,7 @@ def ended(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("pool", ["threads", pytest.param("processes-per-scenario", marks=pytest.mark.nightly)])
-def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_nobody(tmp_path: Path, pool: str) -> None:
+def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_no_publisher(tmp_path: Path, pool: str) -> None:
     (tmp_path / "theirs.py").write_text(THEIRS)
     rng = random.Random(KILLS)
     judged = 0

@@ -117,7 +117,7 @@ def test_what_got_faster_is_not_named_and_is_usual_after_a_while() -> None:
 
 
 @pytest.mark.parametrize("heavy", [False, True], ids=["normal", "heavy tails"])
-def test_noise_cries_wolf_at_most_once_in_a_thousand_series_nights(heavy: bool) -> None:
+def test_noise_raises_a_false_alarm_at_most_once_in_a_thousand_series_nights(heavy: bool) -> None:
     found = judged = 0
     for noise in (0.05, 0.2):
         more, of = alarms(random.Random(11), noise, heavy, 8)

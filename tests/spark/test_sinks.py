@@ -148,7 +148,7 @@ def test_what_does_not_fit_is_named_with_its_element_and_field(element: Any, wor
     ],
     ids=["none", "ddl", "type", "union", "arrow"],
 )
-def test_a_schema_that_is_none_is_told_at_once(schema: Any, error: type[Exception], words: str, spark: Any) -> None:
+def test_a_schema_that_is_none_is_reported_at_once(schema: Any, error: type[Exception], words: str, spark: Any) -> None:
     with pytest.raises(error, match=f"^to_spark: .*{words}"):
         Flow.range(1).to_spark(spark, schema)
 
@@ -285,7 +285,7 @@ def noise(n: int) -> Flow[tuple[int, float]]:
     return Flow.range(n).map(lambda i: (i, random.random()))
 
 
-def test_a_disk_that_is_really_full_under_files_is_told_and_whole_batches_are_there(
+def test_a_disk_that_is_really_full_under_files_is_reported_and_whole_batches_are_there(
     spark: Any, small_disk: Path, dropped: list[Dropped]
 ) -> None:
     written = noise(1_000_000).to_spark(spark, "n long, x double", batch_rows=20_000).parquet(small_disk / "out")
@@ -298,7 +298,7 @@ def test_a_disk_that_is_really_full_under_files_is_told_and_whole_batches_are_th
     assert len(list((small_disk / "out").glob("*.parquet"))) == rows // 20_000  # each batch by one rename
 
 
-def test_a_disk_that_is_really_full_under_a_feed_is_told_and_what_it_counts_is_there(
+def test_a_disk_that_is_really_full_under_a_feed_is_reported_and_what_it_counts_is_there(
     spark: Any, small_disk: Path, tmp_path: Path
 ) -> None:
     folder = small_disk / "feed"
@@ -331,7 +331,7 @@ def test_the_checkpoint_of_a_query_of_another_feed_is_refused_before_anything_is
     assert other.outstanding() == 2
 
 
-def test_a_second_query_of_a_feed_is_told_what_it_has_missed(spark: Any, tmp_path: Path) -> None:
+def test_a_second_query_of_a_feed_learns_what_it_has_missed(spark: Any, tmp_path: Path) -> None:
     feed = fed(spark, tmp_path / "feed", 30)
     assert feed.done.result(PATIENCE) == 30
     first = Flow.from_stream(feed.dataframe, checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True})

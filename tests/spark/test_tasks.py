@@ -207,7 +207,7 @@ def test_what_cannot_travel_is_named_with_the_way_to_it(spark: Any) -> None:
         ({"schema": "n lang"}, SparkError, "map_flow: 'n lang' is no schema of Spark"),
     ],
 )
-def test_wrong_arguments_are_told_at_once(
+def test_wrong_arguments_are_reported_at_once(
     change: dict[str, Any], error: type[Exception], words: str, spark: Any
 ) -> None:
     given_: dict[str, Any] = {"df": spark.range(1), "fn": lambda f: f, "schema": "id long", **change}

@@ -276,7 +276,9 @@ def test_a_run_that_is_found_twice_is_judged_once(spark: Any, folder: Path, tmp_
     assert [(violation["rule"], violation["subscriptions"]) for violation in verdict.violations] == [("1.1", 1)]
 
 
-def test_a_file_that_is_missing_accuses_nobody(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_missing_accuses_no_publisher(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer = TraceWriter(tmp_path / "runs", "cut")
     sink = Sink(demand=0)
     writer.recorder().wrap(Flow.range(100)).subscribe(sink)

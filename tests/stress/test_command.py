@@ -160,7 +160,7 @@ def test_where_a_fault_has_no_answer_is_left_out_and_said_so(tmp_path: Path) -> 
     assert facts["scenarios"] == ["range_on_the_callers"]
 
 
-def test_what_each_scenario_had_of_the_load_is_told_and_kept(
+def test_what_each_scenario_had_of_the_load_is_reported_and_kept(
     clean_run: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     run, done = clean_run
@@ -220,7 +220,7 @@ def test_runs_are_repeated_until_one_fails_and_its_seed_and_signals_are_shown(tm
     assert named == "fault    signal-after-completion is named by its rule 1.7"
 
 
-def test_a_scenario_that_can_not_go_on_is_told_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
+def test_a_scenario_that_can_not_go_on_is_reported_last_and_what_was_recorded_stays(tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(
         "from reactive_runtime import Flow\n"
         "from reactive_runtime.stress import harness, scenario\n"
@@ -255,7 +255,7 @@ THEIRS = (
 )
 
 
-def test_a_file_that_does_not_import_is_told_in_a_line_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_file_that_does_not_import_is_reported_in_a_line_and_the_others_go_on(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
     (tmp_path / "theirs.py").write_text(THEIRS)
     load = ("--scenarios", tmp_path, "--seconds", "0.5", "--threads", "2", "--out", tmp_path / "runs")

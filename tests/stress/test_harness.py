@@ -204,7 +204,9 @@ def test_what_goes_to_the_hook_under_load_is_counted_and_named(tmp_path: Path) -
     assert result.dropped["OSError, for a test"] >= 1
 
 
-def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_publisher_that_keeps_its_subscribers_is_reported(
+    dropped: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     everyone: list[Any] = []
 
     class Keeps:
@@ -225,7 +227,7 @@ def test_a_publisher_that_keeps_its_subscribers_is_told(dropped: list[Any], monk
     assert "3 of 3 subscribers that had cancelled can't be collected" in failure.why
 
 
-def test_a_thread_that_is_slow_to_let_go_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_is_slow_to_end_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The event loop's thread has been seen to come more than a second late, on a machine with other work."""
     held = [Sink()]
     subscribers = [weakref.ref(item) for item in held]
@@ -420,7 +422,7 @@ def test_what_a_round_fires_depends_on_the_seed_the_scenario_and_its_number_alon
 
     monkeypatch.setattr(harness._Stage, "round", throws)
     rounds: list[list[float]] = []
-    for names in (["merged"], ["merged", "zipped", "lanes"]):
+    for names in (["merged"], ["merged", "zipped", "rails"]):
         drawn.clear()
         three = run(find(FOLDER, names), Load(1, 60.0, 5), Recorder(), lambda _: len(drawn.get("merged", ())) == 3)
         rounds.append(drawn["merged"])

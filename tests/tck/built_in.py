@@ -178,7 +178,7 @@ OPERATORS = [
         IN_MEMORY,
     ),
     BuiltIn("from_async", lambda n: Flow.from_async(lambda: counting(n))),
-    BuiltIn("create", lambda n: Flow.create(lambda emitter: pushing(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
+    BuiltIn("create", lambda n: Flow.create(lambda emitter: emit_all(emitter, n), capacity=IN_MEMORY), IN_MEMORY),
     BuiltIn("SubmissionPublisher", lambda n: Fed(partial(submitted, n)), IN_MEMORY),
     BuiltIn("BehaviorProcessor", lambda n: Fed(partial(behaved, n)), IN_MEMORY),
 ]
@@ -217,7 +217,7 @@ async def counting(n: int) -> AsyncIterator[int]:
         yield number
 
 
-def pushing(emitter: Emitter[int], n: int) -> None:
+def emit_all(emitter: Emitter[int], n: int) -> None:
     for number in range(n):
         emitter.emit(number)
     emitter.complete()

@@ -97,7 +97,7 @@ class OfSilent(SubscriberBlackboxVerification[int]):
         return number
 
 
-def test_a_subscriber_that_never_requests_is_told_so_once() -> None:
+def test_a_subscriber_that_never_requests_is_reported_once() -> None:
     failed = [item for item in OfSilent().outcomes() if item.status == "failed"]
     assert len(failed) > 3
     assert {item.rule for item in failed} == {"2.1"}

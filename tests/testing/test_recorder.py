@@ -265,7 +265,7 @@ class Held:
         self._inside.set()
         self._leave.wait(PATIENCE)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._leave.set()
         self._thread.join(PATIENCE)
 
@@ -274,7 +274,7 @@ def test_looking_twice_finds_a_call_under_way_once_and_its_end_when_it_has_one()
     recorder = Recorder()
     held = Held(recorder)
     first, second = recorder.records(), recorder.records()
-    held.let_go()
+    held.release()
     last = recorder.records()
     assert first == second
     assert {item.signal for item in first if (item.end or 0) >= UNDER_WAY} == {"subscribe", "on_next"}
@@ -288,7 +288,7 @@ def test_what_flush_has_said_of_a_call_under_way_is_final() -> None:
     held = Held(recorder)
     recorder.flush()
     recorder.flush()
-    held.let_go()
+    held.release()
     recorder.flush()
     rows = [recorder.record_of(chunk.thread, row) for chunk in chunks for row in chunk.rows]
     assert len({item.begin for item in rows}) == len(rows) == 5
@@ -839,5 +839,5 @@ def test_a_look_at_a_thread_that_stays_in_the_middle_of_a_row_says_so(monkeypatc
     with pytest.raises(ReactiveError, match=rf"records: thread {buffer.thread} was in the middle of a row for 0.01 s"):
         recorder.records()
     buffer.drawing = False
-    held.let_go()
+    held.release()
     assert len(recorder.records()) == 5

@@ -176,7 +176,7 @@ def test_a_publisher_that_goes_on_for_ever_after_a_cancel_is_named_by_its_rule(m
         StepVerifier(Deaf()).expect_next(0).then_cancel().verify()
 
 
-def test_the_first_cause_is_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_cause_is_what_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes of the failure, an element that the publisher still signals, is not."""
     publisher: TestPublisher[int] = TestPublisher(breaks="1.8")
     verifier = StepVerifier(publisher, demand=1).then(lambda: publisher.emit(7)).expect_next(1)
@@ -236,7 +236,7 @@ uncomparable: list[Any] = [Uncomparable()]
     ],
     ids=["a predicate", "an assertion", "the element", "what is expected", "an error", "then"],
 )
-def test_what_a_comparison_raises_is_told_with_its_step_and_the_signals(
+def test_what_a_comparison_raises_is_reported_with_its_step_and_the_signals(
     verifier: StepVerifier[Any], step: str, cause: type[Exception]
 ) -> None:
     with pytest.raises(AssertionError) as raised:

@@ -78,7 +78,7 @@ def test_a_test_publisher_keeps_the_rules() -> None:
 
 
 @pytest.mark.parametrize("rule", ["1.1", "1.3", "1.7", "1.8", "1.9"])
-def test_a_test_publisher_breaks_the_rule_it_is_told_to(rule: str, dropped: list[Dropped]) -> None:
+def test_a_test_publisher_breaks_the_rule_that_it_is_asked_to(rule: str, dropped: list[Dropped]) -> None:
     publisher: TestPublisher[int] = TestPublisher(breaks=rule)
     recorder, sink = Recorder(), Sink(demand=0 if rule == "1.1" else 5)
     recorder.wrap(publisher).subscribe(sink)

@@ -531,7 +531,7 @@ def test_without_pyarrow_a_line_says_what_to_install_and_the_recorder_works(
 # -- what a run says that it holds --------------------------------------------------------------------------------
 
 
-def test_a_file_that_is_not_there_or_not_counted_or_has_too_few_records_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_not_counted_or_has_too_few_records_is_reported_in_a_line(tmp_path: Path) -> None:
     run = written(tmp_path).path
     file = run / "signals-00000.parquet"
     whole = file.read_bytes()

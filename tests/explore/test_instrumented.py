@@ -482,7 +482,7 @@ class Finalised:
                 with self.lock:
                     pass
 
-    def actor_lets_go(self) -> None:
+    def actor_releases(self) -> None:
         generator = self.generator()
         next(generator)
         del generator
@@ -568,7 +568,7 @@ class Thing:
         self.finalised.append("thing")
 
 
-def test_what_has_a_finaliser_dies_when_the_program_lets_go_of_it() -> None:
+def test_what_has_a_finaliser_dies_when_the_program_releases_it() -> None:
     assert str(explore(Kept).assert_holds().verdict) == "exhausted"
 
 

@@ -201,7 +201,7 @@ def test_an_error_of_the_source_reaches_the_groups_that_live_on() -> None:
     assert isinstance(sink.error, OSError)
 
 
-def test_what_is_over_is_let_go(pool: ThreadPoolExecutor) -> None:
+def test_what_is_over_is_released(pool: ThreadPoolExecutor) -> None:
     class Element:
         pass
 
