@@ -18,7 +18,7 @@ of what was taken is subtracted once per turn. No lock is held during a turn or 
 With an executor, turns run there: one task at a time, which gives the thread back after a batch of elements, so
 that a thousand drains on a small pool progress together. A task that is refused, or dropped from the pool's
 queue before it ran, goes to `rejected`, on the thread that noticed. Before the owner gives a thread back, it may
-linger (`_core.lingering`).
+spin (`_core.spinning`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from typing import Any, ClassVar, Final
 
 from reactive_runtime._core import dropping, primitives, trampoline
 from reactive_runtime._core.exits import contained, goes_up, going_on, handed_over, is_ending
-from reactive_runtime._core.lingering import Lingering
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ownership import owner_only, with_lock
+from reactive_runtime._core.spinning import Spinning
 from reactive_runtime.errors import RejectedError
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -46,7 +46,7 @@ CLOSED: Final = -1
 class Drain:
     """Demand, and at most one owner that works it off."""
 
-    __slots__ = ("__weakref__", "_busy", "_demand", "_lingering", "_missed", "_spent", "executor", "lock")
+    __slots__ = ("__weakref__", "_busy", "_demand", "_missed", "_spent", "_spinning", "executor", "lock")
 
     batch: ClassVar[int] = BATCH
     """After so much work on an executor its thread is given back."""
@@ -66,7 +66,7 @@ class Drain:
         self.lock: primitives.Lock = primitives.Lock()
         self._demand = 0  # lock; 0 <= _demand <= MAX_DEMAND
         self._busy = owned  # lock; True while a thread owns the drain, and for ever once it is closed
-        self._lingering = None if executor is None else Lingering()  # the owner's
+        self._spinning = None if executor is None else Spinning()  # the owner's
         self._missed = False  # lock; a note was left while the drain was owned
         self._spent = False  # the owner's; a turn has used up its batch, whatever it has delivered
 
@@ -168,7 +168,7 @@ class Drain:
         """Take turns until there is neither work nor a note. Owner only."""
         executor = self.executor
         budget = MAX_DEMAND if executor is None else self.batch
-        lingering, lingers = self._lingering, False
+        spinning, spins = self._spinning, False
         first_turn = True  # nothing has been done since this task began
         owned = True  # not while it is handed on
         with self.lock:
@@ -180,21 +180,21 @@ class Drain:
                 taken = self._turn(allowance)
                 if taken == CLOSED:
                     break
-                if taken and lingering is not None:
-                    lingers = True
+                if taken and spinning is not None:
+                    spins = True
                 with self.lock:
                     if self._demand != MAX_DEMAND:  # unbounded demand is not accounted for
                         self._demand -= taken
                     demand = self._demand
                     more = self._missed or (demand and taken == allowance)
-                    if not (more or lingers):
+                    if not (more or spins):
                         self._busy = False
                         break
                     self._missed = False
                 if not more:
-                    assert lingering is not None
-                    lingering.linger(self.has_note)
-                    lingers = False
+                    assert spinning is not None
+                    spinning.spin(self.has_note)
+                    spins = False
                 elif executor is None:
                     if trampoline.others():
                         trampoline.later(self.run)

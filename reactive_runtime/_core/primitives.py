@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 __all__ = [
-    "LINGER",
+    "SPINS",
     "Barrier",
     "BrokenBarrierError",
     "Condition",
@@ -40,7 +40,7 @@ __all__ = [
     "tickets",
 ]
 
-LINGER: Final = 30
+SPINS: Final = 30
 """How often a drain on an executor gives way before it leaves."""
 
 Barrier = threading.Barrier
