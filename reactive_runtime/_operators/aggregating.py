@@ -7,7 +7,7 @@ All of them request every element. `all`, `any` and `contains` cancel the upstre
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -40,7 +40,13 @@ class AggregatingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def reduce(self, fn: Callable[[S, T_co], S], initial: S = MISSING) -> Flow[S]:
+    @overload
+    def reduce(self: FlowBase[T], fn: Callable[[T, T], T]) -> Flow[T]: ...
+
+    @overload
+    def reduce(self, fn: Callable[[S, T_co], S], initial: S) -> Flow[S]: ...
+
+    def reduce(self: FlowBase[Any], fn: Callable[[Any, Any], Any], initial: Any = MISSING) -> Flow[Any]:
         """All elements, folded into one by `fn(so_far, element)`.
 
         Args:
