@@ -65,7 +65,7 @@ _SIMPLE: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 
 class Observer(Protocol):
-    """What a search is told of that orders the steps of threads, besides the choices. On the thread with the turn."""
+    """What a search sees that orders the steps of threads, besides the choices. On the thread with the turn."""
 
     def began(self, thread: Task) -> None:
         """The step that runs has made a thread."""

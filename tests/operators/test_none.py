@@ -170,7 +170,7 @@ class Odd:
 
 ENDS: dict[str, Callable[[], Flow[Any]]] = {
     "sum": lambda: Flow.just(Odd()).sum(),
-    "reduce": lambda: Flow.range(3).reduce(nothing),
+    "reduce": lambda: Flow.range(3).reduce(nothing),  # type: ignore[arg-type]
     "collect": lambda: Flow.range(3).collect(nothing, nothing),
     "dematerialize": lambda: Flow.just(Notification("on_next")).dematerialize(),
     "generate": lambda: Flow.generate(0, lambda n: (None, n)),

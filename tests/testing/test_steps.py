@@ -372,7 +372,7 @@ def test_an_error_that_is_no_exception_is_named() -> None:
         (lambda: StepVerifier(Flow.never(), clock=3), TypeError, "clock must be a VirtualTimeExecutor, not 3"),  # type: ignore[arg-type]
         (lambda: StepVerifier(Flow.never()).expect_error(3), TypeError, "kind must be a class of exceptions, not 3"),  # type: ignore[arg-type]
         (lambda: StepVerifier(Flow.never()).expect_error(match=3), TypeError, "match must be a str, not int"),  # type: ignore[arg-type]
-        (lambda: StepVerifier(AsyncSubscribe()), TypeError, "subscribe is a coroutine function: nothing awaits it"),  # type: ignore[arg-type]
+        (lambda: StepVerifier(AsyncSubscribe()), TypeError, "subscribe is a coroutine function: nothing awaits it"),
         (
             lambda: StepVerifier(Flow.range(1)).then_cancel().expect_next(0),
             ValueError,
