@@ -82,7 +82,7 @@ def older_and_newer(records: list[Record], folder: Path, spark: Any) -> None:
         (folder / str(number)).mkdir()
         upper(some, folder / str(number), spark)
     file = folder / "0" / "a b%20c.parquet"
-    parquet.write_table(parquet.read_table(file).drop_columns(["DEPTH", "LATE_SIGNALS"]), file)
+    parquet.write_table(parquet.read_table(file, partitioning=None).drop_columns(["DEPTH", "LATE_SIGNALS"]), file)
 
 
 FOREIGN = {
