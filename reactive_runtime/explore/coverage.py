@@ -1,8 +1,8 @@
 """How much of what a strategy would choose has been seen: an estimate from what was seen once only.
 
-Schedules are drawn, and each does something: its *trace*, which operations came after which. Of n drawn schedules let f
-be the traces seen exactly once. Good and Turing (1953): the expected share of traces seen once among n + 1 draws is the
-chance that draw n + 1 was new. Of draw n + 1 nothing is known, so it is counted as one that was seen once:
+Schedules are drawn, and each puts operations in an order: which came after which. Of n drawn schedules let f be the
+orders seen exactly once. Good and Turing (1953): the expected share of orders seen once among n + 1 draws is the chance
+that draw n + 1 was new. Of draw n + 1 nothing is known, so it is counted as one that was seen once:
 
     coverage = 1 - (f + 1) / (n + 1)
 
@@ -16,29 +16,29 @@ __all__ = ["Coverage"]
 
 
 class Coverage:
-    """Counts the traces of schedules that were drawn. Belongs to the thread that explores, between two runs."""
+    """Counts the orders of schedules that were drawn. Belongs to the thread that explores, between two runs."""
 
     __slots__ = ("_drawn", "_once", "_seen", "_version")
 
     def __init__(self) -> None:
-        self._seen: dict[int, bool] = {}  # for each trace, whether it was seen more than once
+        self._seen: dict[int, bool] = {}  # for each order, whether it was seen more than once
         self._once = 0  # how many were not
         self._drawn = 0
         self._version = -1
 
-    def add(self, trace: int, version: int) -> None:
-        """A schedule was drawn. Of another version of the points, traces are others: counting begins anew."""
+    def add(self, order: int, version: int) -> None:
+        """A schedule was drawn. Of another version of the points, orders are others: counting begins anew."""
         if version != self._version:
             self._version = version
             self._seen.clear()
             self._once = self._drawn = 0
         self._drawn += 1
-        again = self._seen.get(trace)
+        again = self._seen.get(order)
         if again is None:
-            self._seen[trace] = False
+            self._seen[order] = False
             self._once += 1
         elif not again:
-            self._seen[trace] = True
+            self._seen[order] = True
             self._once -= 1
 
     def estimate(self) -> float | None:
