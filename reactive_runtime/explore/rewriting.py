@@ -572,15 +572,15 @@ def _ask_before(tree: ast.Module, line: int) -> None:
             continue
         for node in ast.walk(function):
             for name in ("body", "orelse", "finalbody"):
-                block = getattr(node, name, None)
+                block: Any = getattr(node, name, None)
                 for at, one in enumerate(block if isinstance(block, list) else ()):
                     last = getattr(one, "end_lineno", None) or one.lineno
                     if one.lineno <= line <= last and (found is None or last - one.lineno <= found[0]):
                         found = (last - one.lineno, block, at, function.lineno)
     if found is None:
         return
-    _, block, at, beginning = found
-    while at and block[at - 1].lineno == block[at].lineno:  # what pytest makes of an `assert` is several statements
+    _, statements, at, beginning = found
+    while at and statements[at - 1].lineno == statements[at].lineno:  # pytest makes several of one `assert`
         at -= 1
     asked = ast.Call(ast.Name(hook_name("breach"), ast.Load()), [], [])
     entered = ast.Expr(ast.Call(ast.Name(hook_name("breakpoint"), ast.Load()), [], []))
@@ -589,4 +589,4 @@ def _ask_before(tree: ast.Module, line: int) -> None:
         if isinstance(node, ast.stmt | ast.expr):
             node.lineno = node.end_lineno = line if _STOPS_AT_ONCE else beginning
             node.col_offset = node.end_col_offset = 0
-    block.insert(at, question)
+    statements.insert(at, question)
