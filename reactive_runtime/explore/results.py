@@ -227,10 +227,12 @@ class Result:
     def __str__(self) -> str:
         rate = f"{self.schedules} schedules, {self.strategy}, points {self.points}, seed {self.seed}"
         if self.uncontrolled:
-            return f"{self.scenario} is {self.verdict}: it {self.uncontrolled} ({rate})"
+            return f"{self.scenario} is {self.verdict}: it {self.uncontrolled} ({rate.partition(', ')[2]})"
         if self.failure is None and self.never:
             return f"{self.scenario} shows too little: {'; '.join(self.never)} ({rate})"
         if self.failure is None:
             but = f"; held, but not looked into: {', '.join(self.not_looked_into)}" if self.not_looked_into else ""
+            if self.verdict.kind != "exhausted":  # the others say how many themselves
+                rate = rate.partition(", ")[2]
             return f"{self.scenario}: {self.verdict} ({rate}){but}"
         return f"{self.scenario} fails after {self.failure.found_after} ({rate}): {self.failure.message}"
