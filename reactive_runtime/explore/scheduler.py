@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, NoReturn, Protocol
 
@@ -597,16 +597,9 @@ class Scheduler(TaskStates):
             if not ended:
                 raise Aborted from None
 
-    @contextlib.contextmanager
-    def undisturbed(self) -> Iterator[None]:
+    def undisturbed(self) -> _Undisturbed:
         """Nothing that the block does is a point."""
-        watching, self.watching = self.watching, False
-        self.quiet += 1
-        try:
-            yield
-        finally:
-            self.quiet -= 1
-            self.watching = watching
+        return _Undisturbed(self)
 
     def pass_through(self, me: Task) -> None:
         """A point of a thread that unwinds: it goes on, so that its `finally` may do its work, but not for ever."""
@@ -650,6 +643,26 @@ class Scheduler(TaskStates):
             size = max(len(vc), len(mine))
             vc, mine = vc + [0] * (size - len(vc)), mine + [0] * (size - len(mine))
         me.vc = list(map(max, mine, vc))
+
+
+class _Undisturbed:
+    """See `Scheduler.undisturbed`. Not made by contextlib, whose own lines may be points where lines are."""
+
+    __slots__ = ("_scheduler", "_watching")
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._watching = False
+
+    def __enter__(self) -> None:
+        scheduler = self._scheduler
+        self._watching, scheduler.watching = scheduler.watching, False
+        scheduler.quiet += 1
+
+    def __exit__(self, *_: object) -> None:
+        scheduler = self._scheduler
+        scheduler.quiet -= 1
+        scheduler.watching = self._watching
 
 
 class UnderAGil(Scheduler):
