@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly test test-core test-threads test-free-threaded test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -40,6 +40,10 @@ soak: $(READY)
 judge-nightly: $(READY)
 	JUDGE_TRACES=2000 $(BIN)/python -m pytest tests/judging tests/spark/test_traces.py --timeout 900
 	$(BIN)/python benchmarks/scale.py --unit 1000000 --runs 10 --run-records 100000 --one 100000 --rounds 1
+
+# Random rows of 2,000 random schemas: out of Spark and in again, unchanged.
+values-nightly: $(READY) java
+	VALUE_EXAMPLES=2000 $(BIN)/python -m pytest tests/spark/test_values.py
 
 # Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
 kills-nightly: $(READY)

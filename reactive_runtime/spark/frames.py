@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from reactive_runtime._core.arguments import at_least, one_of
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.jobs import Jobs
-from reactive_runtime.spark.spark_errors import a_dataframe
+from reactive_runtime.spark.spark_errors import a_dataframe, not_stopped, spark_error
+from reactive_runtime.spark.values import LARGE, Read, arrow_fields, mapped, reader, twice
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
 
-__all__ = ["FORMS", "Rows", "flow_of_rows", "values"]
+__all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of"]
 
 Rows = Literal["tuples", "dicts", "batches"]
 
@@ -34,8 +36,9 @@ def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows
     a_dataframe("from_dataframe", df)
     at_least("from_dataframe", "prefetch_partitions", 1, prefetch_partitions)
     at_least("from_dataframe", "batch_rows", 1, batch_rows)
-    one_of("from_dataframe", "form", tuple(FORMS), form)
-    return Flow.defer(lambda: _Partitions(df, prefetch_partitions).rows(FORMS[form](batch_rows)))
+    one_of("from_dataframe", "form", FORMS, form)
+    made = form_of("from_dataframe", df, form, batch_rows)
+    return Flow.defer(lambda: _Partitions(df, prefetch_partitions).rows(made))
 
 
 class _Partitions:
@@ -61,15 +64,22 @@ class _Partitions:
         return taken.do_finally(lambda way: jobs.leave())
 
     def _plan(self) -> int:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        zone = self._df.sparkSession.conf.get("spark.sql.session.timeZone")
-        self._schema = to_arrow_schema(self._df.schema, timezone=zone)
-        one = self._batches()  # adaptive execution runs all but the last stage here
-        count: int = one.getNumPartitions()
-        # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
-        self._rdds = [one, *(self._batches() for _ in range(1, min(self._ahead, count)))]
+        self._df = _sendable(self._df)
+        settings, count = None, 0
+        while settings != (settings := self._settings()):  # what Spark writes has to be what is read
+            zone, large = settings
+            self._schema = arrow_fields(self._df.schema, zone, large=large)
+            one = self._batches()  # adaptive execution runs all but the last stage here
+            count = one.getNumPartitions()
+            # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
+            self._rdds = [one, *(self._batches() for _ in range(1, min(self._ahead, count)))]
         return count
+
+    def _settings(self) -> tuple[str, bool]:
+        """What decides in which form Spark sends batches: read before they are planned, and looked at again after."""
+        conf: Any = self._df.sparkSession.conf
+        large: str = conf.get(LARGE, "false")
+        return conf.get("spark.sql.session.timeZone"), large == "true"
 
     def _batches(self) -> Any:
         java: Any = self._df._jdf
@@ -86,6 +96,7 @@ class _Partitions:
         served = context._jvm.PythonRDD.runJob(context._jsc.sc(), rdd, [partition])
         with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
             batches = deque(pa.ipc.read_record_batch(message, self._schema) for message in messages)
+        not_stopped("from_dataframe", self._df.sparkSession)  # what is served has no end of its own: it may be cut off
         self._jobs.arrived()
         return batches
 
@@ -114,54 +125,106 @@ class _Messages:
             yield message
 
 
+def _sendable(df: DataFrame) -> DataFrame:
+    """The same rows, in types that can be sent as Arrow.
+
+    Structs with two fields of one name get others, which are not looked at, and maps that can only be empty get keys.
+    """
+    from pyspark.sql import functions
+
+    schema = df.schema
+    kinds = [mapped(field.dataType, _changed) for field in schema]
+    if all(kind == field.dataType for kind, field in zip(kinds, schema, strict=True)):
+        return df
+    named = df.toDF(*(f"c{place}" for place in range(len(kinds))))  # two may have one name
+    columns = [functions.col(f"c{place}").cast(kind) for place, kind in enumerate(kinds)]
+    return named.select(*columns).toDF(*schema.names)
+
+
+def _changed(kind: DataType) -> DataType:
+    from pyspark.sql.types import MapType, NullType, StringType, StructField, StructType
+
+    if isinstance(kind, MapType) and isinstance(kind.keyType, NullType):
+        return MapType(StringType(), kind.valueType, kind.valueContainsNull)
+    if isinstance(kind, StructType) and twice(kind.names):
+        return StructType(
+            [StructField(f"{f.name}_{place}", f.dataType, f.nullable, f.metadata) for place, f in enumerate(kind)]
+        )
+    return kind
+
+
 # -- what an element is -----------------------------------------------------------------------------------------
 
 Form = Callable[[Iterable["pyarrow.RecordBatch"]], Iterable[Any]]
 """Makes the elements of the batches of a partition."""
 
+FORMS: Final[tuple[Rows, ...]] = ("tuples", "dicts", "batches")
 
-def _as_batches(most: int) -> Form:
-    def batches(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+_BYTEARRAYS: Final = "spark.sql.execution.pyspark.binaryAsBytes"
+
+
+def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> Form:
+    """What makes the elements of a DataFrame's batches. It can be pickled.
+
+    Args:
+        what: The operator, for errors.
+        df: The DataFrame.
+        form: What an element is.
+        batch_rows: How many rows are made into elements at a time.
+
+    Raises:
+        ValueError: As dicts, a row would lose a column, since two have one name.
+        SparkError: Python has no values of a type.
+    """
+    if form == "batches":
+        return _Form(batch_rows, None, "", form)
+    names = tuple(df.columns)
+    if form == "dicts" and (name := twice(names)):
+        raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
+    binary: Any = df.sparkSession.conf.get(_BYTEARRAYS, "true")
+    made = _Form(batch_rows, df.schema, binary, form)
+    try:
+        made.reads()
+    except Exception as error:
+        raise spark_error(what, error) from error
+    return made
+
+
+class _Form:
+    """Makes elements of batches; what it knows of their types travels, what it makes of that does not."""
+
+    def __init__(self, batch_rows: int, schema: StructType | None, binary: str, form: Rows) -> None:
+        self._batch_rows = batch_rows
+        self._schema = schema
+        self._binary = binary
+        self._form: Rows = form
+
+    def reads(self) -> list[Read]:
+        """A reader for each column."""
+        binary = bytes if self._binary == "true" else bytearray
+        return [reader(field.dataType, binary) for field in self._schema or ()]
+
+    def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
+        batches = self._batches(partition)
+        if self._schema is None:
+            return batches
+        reads = self.reads()
+        tuples = (_tuples(reads, batch) for batch in batches)
+        if self._form == "tuples":
+            return chain.from_iterable(tuples)
+        return chain.from_iterable(map(_dicts_of(tuple(self._schema.names)), tuples))
+
+    def _batches(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        most = self._batch_rows
         for batch in partition:
             for at in range(0, batch.num_rows, most):
                 yield batch if batch.num_rows <= most else batch.slice(at, most)
 
-    return batches
 
-
-def _as_tuples(most: int) -> Form:
-    batches = _as_batches(most)
-
-    def tuples(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-        return chain.from_iterable(map(_tuples, batches(partition)))
-
-    return tuples
-
-
-def _as_dicts(most: int) -> Form:
-    batches = _as_batches(most)
-
-    def dicts(partition: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
-        return chain.from_iterable(map(_dicts, batches(partition)))
-
-    return dicts
-
-
-FORMS: Final[dict[Rows, Callable[[int], Form]]] = {
-    "tuples": _as_tuples,
-    "dicts": _as_dicts,
-    "batches": _as_batches,
-}
-
-
-def _tuples(batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:
-    if not batch.num_columns:
+def _tuples(reads: list[Read], batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:
+    if not reads:
         return [()] * batch.num_rows
-    return zip(*map(values, batch.columns), strict=True)
-
-
-def _dicts(batch: pyarrow.RecordBatch) -> list[dict[str, Any]]:
-    return _dicts_of(tuple(batch.schema.names))(_tuples(batch))
+    return zip(*(read(column) for read, column in zip(reads, batch.columns, strict=True)), strict=True)
 
 
 @lru_cache(maxsize=64)
@@ -171,16 +234,3 @@ def _dicts_of(names: tuple[str, ...]) -> Callable[[Iterable[tuple[Any, ...]]], l
     pairs = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
     made: Any = eval(f"lambda rows: [{{{pairs}}} for ({''.join(f'{value}, ' for value in values)}) in rows]")
     return made  # type: ignore[no-any-return]
-
-
-_PLAIN: Final = {"int64": "q", "int32": "i", "int16": "h", "int8": "b", "double": "d", "float": "f"}
-
-
-def values(column: Any) -> list[Any]:
-    """A column as Python's values: numbers that are all there straight from memory, a tenth of the time."""
-    code: Any = _PLAIN.get(str(column.type))
-    if code is None or column.null_count:
-        listed: list[Any] = column.to_pylist()
-        return listed
-    numbers = memoryview(column.buffers()[1]).cast("B").cast(code)
-    return numbers[column.offset : column.offset + len(column)].tolist()

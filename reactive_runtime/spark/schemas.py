@@ -4,7 +4,7 @@ A schema is a `pyarrow.Schema`, a `StructType` or a DDL string of Spark, or a cl
 dataclass, a TypedDict, a model of pydantic. `X | None` is a column that may be null; others may not.
 
     int float bool str bytes    long, double, boolean, string, binary
-    date datetime timedelta     date, timestamp (UTC), interval
+    date datetime time timedelta    date, timestamp, time, interval
     Decimal                     decimal(38, 18)
     list[X] set[X] tuple[X, ...] dict[K, V]     array, array, array, map
     a class with annotated fields               struct
@@ -34,6 +34,7 @@ from typing import (
 
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark.values import Misfit, arrow_fields, first_line, twice, writer
 
 if TYPE_CHECKING:
     import pyarrow
@@ -48,6 +49,7 @@ _PLAIN: Final[dict[Any, Callable[[Any], Any]]] = {
     bytes: lambda pa: pa.binary(),
     datetime.date: lambda pa: pa.date32(),
     datetime.datetime: lambda pa: pa.timestamp("us", tz="UTC"),
+    datetime.time: lambda pa: pa.time64("us"),
     datetime.timedelta: lambda pa: pa.duration("us"),
     decimal.Decimal: lambda pa: pa.decimal128(38, 18),
 }
@@ -65,18 +67,12 @@ def arrow_schema(what: str, schema: Any) -> pyarrow.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if isinstance(schema, str) or hasattr(schema, "fieldNames"):
-        from pyspark.sql.pandas.types import to_arrow_schema
-        from pyspark.sql.types import StructType
-
         try:
-            struct: Any = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-            return to_arrow_schema(struct, timezone="UTC")
+            return arrow_fields(_struct(what, schema))
+        except SparkError:
+            raise
         except Exception as error:
-            if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
-                raise SparkError(
-                    f"{what}: {schema!r} is read by a session of Spark, and there is none, or it was stopped"
-                ) from error
-            raise SparkError(f"{what}: {schema!r} is no schema of Spark: {_first_line(error)}") from error
+            raise SparkError(f"{what}: {schema!r} is no schema of Spark: {first_line(error)}") from error
     if isinstance(schema, type) and (hints := _hints(schema)):
         return pa.schema([_field(what, name, hint) for name, hint in hints.items()])
     raise TypeError(
@@ -89,18 +85,28 @@ def spark_schema(what: str, schema: Any) -> Any:
     """The schema as Spark has it."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    if hasattr(schema, "fieldNames"):
-        return schema
+    if isinstance(schema, str) or hasattr(schema, "fieldNames"):
+        return _struct(what, schema)
     try:
         return from_arrow_schema(arrow_schema(what, schema))
     except SparkError:
         raise
     except Exception as error:
-        raise SparkError(f"{what}: Spark has no such type: {_first_line(error)}") from error
+        raise SparkError(f"{what}: Spark has no such type: {first_line(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _struct(what: str, schema: Any) -> Any:
+    """A DDL string, or a StructType, as the latter."""
+    from pyspark.sql.types import StructType
+
+    try:
+        return StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    except Exception as error:
+        if "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error):
+            raise SparkError(
+                f"{what}: {schema!r} is read by a session of Spark, and there is none, or it was stopped"
+            ) from error
+        raise SparkError(f"{what}: {schema!r} is no schema of Spark: {first_line(error)}") from error
 
 
 def _hints(kind: type) -> dict[str, Any]:
@@ -156,9 +162,12 @@ class Elements:
     One for each subscription, which it counts the elements of; calls are serial.
     """
 
-    def __init__(self, what: str, schema: pyarrow.Schema) -> None:
+    def __init__(self, what: str, schema: Any) -> None:
+        struct = spark_schema(what, schema)
         self._what = what
-        self._schema = schema
+        self._schema = arrow_fields(struct)
+        self._writes = [writer(field.dataType, nullable=field.nullable) for field in struct]
+        self._twice = twice(self._schema.names)
         self._seen = 0  # elements of earlier tables
 
     def table(self, elements: Sequence[Any]) -> pyarrow.Table:
@@ -179,17 +188,20 @@ class Elements:
         for place, batch in enumerate(batches):
             try:
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
-                tables.append(table.select(self._schema.names).cast(self._schema))
+                named = table if table.schema.names == self._schema.names else table.select(self._schema.names)
+                tables.append(named.cast(self._schema))
             except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError) as error:
                 raise SparkError(
                     f"{self._what}: element {self._seen + place}, an Arrow batch, does not fit the schema:"
-                    f" {_first_line(error)}"
+                    f" {first_line(error)}"
                 ) from error
         return pa.concat_tables(tables)
 
     def _columns(self, elements: Sequence[Any]) -> list[Any]:
         first = elements[0]
         names = self._schema.names
+        if self._twice is not None and not _is_series(type(first)):
+            raise self._misfit(0, self._twice, f"two fields have that name, and {shown(first)} has one: use tuples")
         if isinstance(first, Mapping):
             columns = [self._picked(elements, itemgetter(name), name) for name in names]
             self._nothing_beside(elements)
@@ -199,7 +211,7 @@ class Elements:
             columns = [list(map(itemgetter(place), elements)) for place in range(len(names))]
         else:
             columns = [self._picked(elements, attrgetter(name), name) for name in names]
-        return [self._column(values, field) for values, field in zip(columns, self._schema, strict=True)]
+        return [self._column(place, values) for place, values in enumerate(columns)]
 
     def _picked(self, elements: Sequence[Any], pick: Callable[[Any], Any], name: str) -> list[Any]:
         try:
@@ -240,24 +252,12 @@ class Elements:
                     f" schema {many} fields"
                 )
 
-    def _column(self, values: list[Any], field: Any) -> Any:
-        import pyarrow as pa
-
+    def _column(self, place: int, values: list[Any]) -> Any:
         try:
-            column = pa.array(values, field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            for place, value in enumerate(values):
-                try:
-                    pa.array([value], field.type)
-                except (pa.ArrowException, TypeError, ValueError, OverflowError) as misfit:
-                    kind = type(value).__name__
-                    why = f"{shown(value)} ({kind}) is no {field.type}: {_first_line(misfit)}"
-                    raise self._misfit(place, field.name, why) from misfit
-            raise SparkError(f"{self._what}: field {field.name!r}: {_first_line(error)}") from error
-        if column.null_count and not field.nullable:
-            place = next(at for at, value in enumerate(values) if value is None)
-            raise self._misfit(place, field.name, "None, in a field that is required")
-        return column
+            return self._writes[place](values, None)
+        except Misfit as misfit:
+            name = f"{self._schema.names[place]}{misfit.path}"
+            raise self._misfit(misfit.place, name, misfit.why) from misfit
 
     def _misfit(self, place: int, name: str, why: str) -> SparkError:
         return SparkError(f"{self._what}: element {self._seen + place}, field {name!r}: {why}")

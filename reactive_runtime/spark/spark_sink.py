@@ -5,7 +5,7 @@ request(n) ◀── a batch is gathered while the one before is written ◀─�
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -15,11 +15,13 @@ from reactive_runtime.flow import Flow
 from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
 from reactive_runtime.spark.segments import Segments
-from reactive_runtime.spark.spark_errors import not_stopped
+from reactive_runtime.spark.spark_errors import is_connected, not_stopped
+from reactive_runtime.spark.values import LARGE, arrow_fields, reader, without_tags, writer
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = ["SparkFeed", "SparkSink"]
 
@@ -142,7 +144,7 @@ class SparkSink(Generic[T]):
 
         def once(table: pyarrow.Table) -> int:
             # One partition: files are committed by renaming one of them, and a kill finds all of it or nothing.
-            write(self._spark.createDataFrame(table, self._spark_schema).coalesce(1).write)
+            write(_frame_of(self._spark, table, self._spark_schema).coalesce(1).write)
             return table.num_rows
 
         def twice(table: pyarrow.Table) -> int:
@@ -158,7 +160,7 @@ class SparkSink(Generic[T]):
 
     def _run(self, jobs: Jobs, write: Callable[[pyarrow.Table], int]) -> primitives.Future[int]:
         """Elements to batches to tables to calls of `write`, one at a time; the sum of what it returns."""
-        rows = Elements("to_spark", self._schema)
+        rows = Elements("to_spark", self._spark_schema)
         batches: Flow[list[T]]
         if self._seconds is None:
             batches = self._source.batch(self._batch_rows)
@@ -168,6 +170,51 @@ class SparkSink(Generic[T]):
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
         return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]
+
+
+_MOST: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+_without_limit = primitives.Lock()  # the setting of a session that has none, while a frame is made
+
+
+def _frame_of(spark: SparkSession, table: pyarrow.Table, schema: StructType) -> DataFrame:
+    """The table as a DataFrame, with two settings as well with which PySpark by itself can't make one."""
+    bare = without_tags(schema)
+    if bare == schema or spark.conf.get(LARGE, "false") != "true":
+        return _limited(spark, table, schema)
+    # It would make the bytes of a variant large no more than it should, and Spark read what is not there. As bytes
+    # and no variant they are made large, and a task makes variants of them.
+    return _limited(spark, table.cast(arrow_fields(bare)), bare).mapInArrow(_Made(schema), schema)
+
+
+def _limited(spark: SparkSession, table: pyarrow.Table, schema: StructType) -> DataFrame:
+    if is_connected(spark) or int(spark.conf.get(_MOST) or 1) > 0:
+        return spark.createDataFrame(table, schema)
+    with _without_limit:  # a batch of 0 rows is refused, which should be one without a limit
+        none = spark.conf.get(_MOST)
+        try:
+            spark.conf.set(_MOST, max(1, table.num_rows))
+            return spark.createDataFrame(table, schema)
+        finally:
+            spark.conf.set(_MOST, none or "0")
+
+
+class _Made:
+    """Makes batches of a schema of those without its tags, value by value. It travels to the tasks."""
+
+    def __init__(self, schema: StructType) -> None:
+        self._schema = schema
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        reads = [reader(field.dataType) for field in self._schema]
+        writes = [writer(field.dataType, nullable=field.nullable) for field in self._schema]
+        for batch in batches:
+            columns = [
+                write(read(column), None) for read, write, column in zip(reads, writes, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=arrow_fields(self._schema))
 
 
 class SparkFeed:

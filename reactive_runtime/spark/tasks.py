@@ -23,13 +23,14 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.picklable import Scope
 from reactive_runtime.pipeline import Pipeline
-from reactive_runtime.spark.frames import FORMS, Form, Rows
-from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
+from reactive_runtime.spark.frames import FORMS, Form, Rows, form_of
+from reactive_runtime.spark.schemas import Elements, spark_schema
 from reactive_runtime.spark.spark_errors import is_connected, not_stopped
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = ["TaskMetrics", "map_flow"]
 
@@ -67,8 +68,10 @@ def map_flow(
 
     Raises:
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or `batch_rows` is no int.
-        ValueError: `form` is none of the three, or `batch_rows` is below 1.
-        SparkError: `fn` can't be pickled (it names what can't), Spark has no such type, or the session was stopped.
+        ValueError: `form` is none of the three, `batch_rows` is below 1, or two columns have one name and are to be
+            dicts.
+        SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, or the session was
+            stopped.
 
     Demand:
         At most 256 rows ahead are asked for, plus `batch_rows` which go on as one batch.
@@ -79,11 +82,12 @@ def map_flow(
     if not hasattr(df, "mapInArrow"):
         raise TypeError(f"map_flow: a DataFrame is needed, not {type(df).__name__}")
     check_callable("map_flow", "fn", fn)
-    one_of("map_flow", "form", tuple(FORMS), form)
+    one_of("map_flow", "form", FORMS, form)
     at_least("map_flow", "batch_rows", 1, batch_rows)
     not_stopped("map_flow", df.sparkSession)
     wanted = spark_schema("map_flow", schema)
-    task = _Task(fn, arrow_schema("map_flow", schema), form, batch_rows, metrics)
+    Elements("map_flow", wanted)  # says so where there is a type that can't be made
+    task = _Task(fn, wanted, form_of("map_flow", df, form, batch_rows), batch_rows, metrics)
     _travels(fn)
     return df.mapInArrow(task, wanted)
 
@@ -158,20 +162,20 @@ class _Task:
     def __init__(
         self,
         fn: Callable[[Flow[Any]], Flow[Any]],
-        schema: pyarrow.Schema,
-        form: Rows,
+        schema: StructType,
+        form: Form,
         batch_rows: int,
         metrics: TaskMetrics | None,
     ) -> None:
         self._fn = fn
         self._schema = schema
-        self._form: Rows = form
+        self._form = form
         self._batch_rows = batch_rows
         self._metrics = metrics
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         elements = Elements("map_flow", self._schema)
-        taken = _Taken(batches, FORMS[self._form](self._batch_rows))
+        taken = _Taken(batches, self._form)
         retries = _Count()
         given = 0
         with Scope() as scope:

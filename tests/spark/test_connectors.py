@@ -115,8 +115,7 @@ def test_every_type_comes_as_spark_itself_gives_it(spark: Any) -> None:
         "select 1Y as b, 2S as s, 3 as i, 4L as l, 1.5F as f, 2.5D as d, 3.50BD as m, true as t, binary('x') as y,"
         " date'2026-11-22' as day, array(1, 2) as a, map('k', 1) as k, named_struct('p', 1) as n from range(0, 3, 1, 2)"
     )
-    expected = [tuple(row.values()) for row in df.toArrow().to_pylist()]
-    assert list(Flow.from_dataframe(df)) == expected
+    assert list(Flow.from_dataframe(df)) == list(map(tuple, df.collect()))
 
 
 def test_a_shuffle_is_planned_once_and_its_partitions_come_in_order(spark: Any) -> None:
@@ -179,7 +178,7 @@ def test_a_cancel_that_spark_refuses_goes_to_the_hook(dropped: list[Dropped]) ->
     class Context:
         """Of a session that is stopped while a job runs."""
 
-        _jsc = object()
+        _jsc = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
 
         def addJobTag(self, tag: str) -> None:  # noqa: N802
             """As Spark's."""

@@ -1,0 +1,431 @@
+"""Values out of Spark are those of `collect`, and into Spark those that `createDataFrame` takes, nested ones too."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import decimal
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import types
+from pyspark.testing.objects import ExamplePoint, ExamplePointUDT
+from sinks import PATIENCE
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import SparkError
+from reactive_runtime.spark import map_flow
+from reactive_runtime.spark.schemas import Elements, spark_schema
+
+EXAMPLES = int(os.environ.get("VALUE_EXAMPLES", "10"))
+"""Random schemas that are tried; 2,000 in a night."""
+
+pytestmark = pytest.mark.timeout(120 + 3 * EXAMPLES)
+
+
+@pytest.fixture(autouse=True)
+def a_zone_with_summer_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Where what is local is not UTC, and some hours are there twice."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "spark.sql.execution.arrow.useLargeVarTypes": ("false", "true"),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": ("10000", "1", "3", "0"),
+    "spark.sql.execution.arrow.pyspark.enabled": ("true", "false"),
+    "spark.sql.execution.pyspark.binaryAsBytes": ("true", "false"),
+    "spark.sql.session.timeZone": ("UTC", "America/New_York", "Asia/Kathmandu", "+01:00"),
+    "spark.sql.ansi.enabled": ("true", "false"),
+}
+"""What changes the form in which rows are sent; the first of each is where it stands."""
+
+
+@pytest.fixture
+def configured(spark: Any) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Sets what is given, and all others to where they stand."""
+
+    def configure(chosen: dict[str, str]) -> None:
+        spark.conf.set("spark.sql.timeType.enabled", "true")
+        for key, choices in SETTINGS.items():
+            spark.conf.set(key, chosen.get(key, choices[0]))
+
+    yield configure
+    configure({})
+    spark.conf.unset("spark.sql.timeType.enabled")
+
+
+def seen(value: Any) -> Any:
+    """As text, in which NaN is NaN, -0.0 is not 0.0, and a map has no order."""
+    if isinstance(value, types.Row):
+        return ("Row", getattr(value, "__fields__", None), [seen(item) for item in value])
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, [seen(item) for item in value])
+    if isinstance(value, dict):
+        return ("map", sorted((seen(key), seen(item)) for key, item in value.items()))
+    return repr(value)
+
+
+def rows_of(df: Any) -> list[Any]:
+    """What `collect` has, as plain tuples of values."""
+    return [seen(tuple(row)) for row in df.collect()]
+
+
+QUERIES = {
+    "numbers": "select 1Y a, 2S b, 3 c, 4L d, 1.5F e, double('nan') f, double('-0.0') g, float('-inf') h, true i",
+    "decimals": "select 3.50BD a, cast(0 as decimal(38,18)) b, cast(null as decimal(5,2)) c, -99.99BD d",
+    "timestamps": "select timestamp'2026-07-01 12:00:00' a, timestamp_ntz'2026-07-01 12:00:00.123456' b,"
+    " timestamp'1883-01-01 00:00:00.000001' c, timestamp_ntz'0001-01-01 00:00:00' d",
+    "the hour that is there twice": "select timestamp'2026-10-25 00:30:00Z' a, timestamp'2026-10-25 01:30:00Z' b",
+    "dates": "select date'1582-10-04' a, date'0001-01-01' b, date'9999-12-31' c, cast(null as date) d",
+    "times": "select time'12:13:14.123456' a, cast(null as time) b, array(time'00:00:00') c",
+    "intervals": "select interval '-1 02:03:04.5' day to second a, interval '3' hour b, map(interval '1' day, 1) c",
+    "variants": """select parse_json('{"a": [1, 2, null]}') a, array(parse_json('1'), null) b, cast(null as variant) c,
+        named_struct('v', parse_json('"x"')) d""",
+    "maps": "select map('k', 1, 'l', null) a, map(1, map('x', array(1, null))) b, map() c, array(map()) d,"
+    " map(timestamp'2026-01-01 00:00:00', named_struct('p', 1)) e, cast(null as map<int, int>) f",
+    "structs": "select named_struct('p', 1, 'q', named_struct('r', timestamp'2026-07-01 12:00:00')) a,"
+    " array(named_struct('x', 1), null) b, cast(null as struct<a: int>) c",
+    "structs with a name that is there twice": "select 1 b, named_struct('p', 1, 'p', array(named_struct('x', 2, 'x',"
+    " 3))) a, map(1, named_struct('p', 1, 'p', 'q')) b",
+    "binary": "select binary('x') a, array(binary('y'), null) b, map('k', binary('z')) c",
+    "strings": "select 'a' a, cast('b' as char(3)) b, cast('c' as varchar(3)) c, 'x' collate utf8_lcase d, '' e",
+    "nothing": "select null a, array() b, array(null) c, named_struct('n', null) d",
+    "places": "select st_geomfromwkb(X'0101000000000000000000F03F0000000000000040') a, array(st_geogfromwkb("
+    "X'0101000000000000000000F03F0000000000000040')) b",
+    "no columns": "",
+    "many rows": "select id, if(id % 3 = 0, null, repeat('ü', int(id))) s, array_repeat(id, int(id % 4)) l,"
+    " if(id % 5 = 0, null, named_struct('m', map(id, binary(string(id))))) m from range(0, 50, 1, 3)",
+}
+
+
+@pytest.mark.parametrize("large", ["false", "true"], ids=["small", "large"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_what_comes_out_is_what_collect_has(name: str, large: str, spark: Any, configured: Any) -> None:
+    configured({"spark.sql.execution.arrow.useLargeVarTypes": large})
+    df = spark.sql(QUERIES[name]) if QUERIES[name] else spark.range(3).select()
+    assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df)
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in SETTINGS.items() for value in values[1:]])
+def test_settings_that_change_the_form_do_not_change_the_values(
+    key: str, value: str, spark: Any, configured: Any
+) -> None:
+    configured({key: value})
+    for name in ("timestamps", "binary", "many rows"):
+        df = spark.sql(QUERIES[name])
+        assert [seen(row) for row in Flow.from_dataframe(df)] == rows_of(df)
+
+
+def test_values_of_a_type_of_the_users_are_their_own(spark: Any, tmp_path: Path) -> None:
+    schema = types.StructType(
+        [
+            types.StructField("p", ExamplePointUDT()),
+            types.StructField("l", types.ArrayType(ExamplePointUDT())),
+        ]
+    )
+    point: Any = ExamplePoint
+    rows: list[Any] = [(point(1.0, 2.0), [point(3.0, 4.0), None]), (None, None)]
+    df = spark.createDataFrame(rows, schema).coalesce(1)
+    found = list(Flow.from_dataframe(df))
+    assert [seen(row) for row in found] == rows_of(df)
+    assert Flow.from_iterable(found).to_spark(spark, schema).parquet(tmp_path / "p").result(PATIENCE) == 2
+    assert rows_of(spark.read.schema(schema).parquet(str(tmp_path / "p"))) == rows_of(df)
+
+
+@pytest.mark.parametrize("query", ["select interval '1-2' year to month a", "select make_interval(1, 2, 3) a"])
+def test_what_collect_refuses_is_refused_where_the_flow_is_made(query: str, spark: Any) -> None:
+    with pytest.raises(SparkError, match=r"^from_dataframe: \[NOT_IMPLEMENTED\] \w+IntervalType.fromInternal"):
+        Flow.from_dataframe(spark.sql(query))
+
+
+def test_dicts_that_would_lose_a_column_are_refused(spark: Any) -> None:
+    df = spark.sql("select 1 a, 2 a")
+    words = "dicts would lose a column, since two are named 'a': rename one, or use tuples"
+    with pytest.raises(ValueError, match=f"^from_dataframe: {words}"):
+        Flow.from_dataframe(df, form="dicts")
+    with pytest.raises(ValueError, match=f"^map_flow: {words}"):
+        map_flow(df, lambda rows: rows, "a int")
+    assert list(Flow.from_dataframe(df)) == [(1, 2)]
+    with pytest.raises(
+        SparkError, match=r"^to_spark: element 0, field 'a': two fields have that name, and {'a': 1} has"
+    ):
+        Elements("to_spark", "a int, a int").table([{"a": 1}])
+
+
+def test_tasks_have_the_values_that_collect_has_and_give_them_back(spark: Any) -> None:
+    df = spark.sql(
+        "select timestamp'2026-07-01 12:00:00Z' a, map('k', named_struct('x', 1, 'y', array(1.5D))) b, binary('x') c,"
+        " parse_json('[1]') d, timestamp_ntz'2026-07-01 12:00:00' e"
+    )
+
+    def looked_at(row: Any) -> Any:
+        assert row["b"]["k"].x == 1
+        assert row["a"].tzinfo is None
+        assert row["e"] == datetime.datetime(2026, 7, 1, 12)
+        return row
+
+    through = map_flow(df, lambda rows: rows.map(looked_at), df.schema)
+    assert rows_of(through) == rows_of(df)
+
+
+def test_variants_go_in_where_spark_sends_large_types(spark: Any, configured: Any, tmp_path: Path) -> None:
+    """PySpark's own `createDataFrame` reads memory wrongly there."""
+    configured({"spark.sql.execution.arrow.useLargeVarTypes": "true"})
+    df = spark.sql("select parse_json('[1, \"x\"]') v, array(named_struct('w', parse_json('1'))) l, 'a' s")
+    rows = list(Flow.from_dataframe(df))
+    assert Flow.from_iterable(rows).to_spark(spark, df.schema).parquet(tmp_path / "v").result(PATIENCE) == 1
+    assert rows_of(spark.read.parquet(str(tmp_path / "v"))) == rows_of(df)
+
+
+@pytest.mark.parametrize("most", ["0", "-1"])
+def test_batches_of_arrow_may_be_without_a_limit(most: str, spark: Any, configured: Any, tmp_path: Path) -> None:
+    """PySpark's own `createDataFrame` refuses that; the session is left as it was."""
+    key = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    configured({key: most})
+    written = Flow.range(10).map(lambda n: (n,)).to_spark(spark, "n long", batch_rows=4).parquet(tmp_path / "n")
+    assert written.result(PATIENCE) == 10
+    assert spark.conf.get(key) == most
+
+
+# -- in ---------------------------------------------------------------------------------------------------------
+
+BERLIN = datetime.timezone(datetime.timedelta(hours=2))
+
+VALUES: dict[str, list[Any]] = {
+    "boolean": [True, None, 1, 0.0, "true"],
+    "byte": [1, -128, 128, True, 1.0],
+    "short": [32767, 32768],
+    "int": [1, 2**31, 1.5, True, "1"],
+    "long": [1, None, 1.5, -2.999, decimal.Decimal("1.7"), True, 2**63, "7", 2.0, float("nan")],
+    "float": [1.5, 1e300, 1, True, float("nan"), -0.0, decimal.Decimal(1)],
+    "double": [1.5, 1, None, "1.5", True, -0.0],
+    "decimal(5, 2)": [decimal.Decimal("1.5"), decimal.Decimal("NaN"), None, 1, 1.5, decimal.Decimal(10**6), "1"],
+    "string": ["a", "", None],
+    "binary": [b"a", bytearray(b"b"), "a", 1, [1]],
+    "date": [datetime.date(1582, 10, 4), datetime.datetime(2026, 1, 1, 12), 5, "2026-01-01", 1.5],
+    "timestamp": [
+        datetime.datetime(2026, 7, 1, 12),
+        datetime.datetime(2026, 7, 1, 12, tzinfo=BERLIN),
+        datetime.datetime(1883, 1, 1, 0, 0, 0, 1),
+        datetime.date(2026, 1, 1),
+        5,
+        "2026",
+    ],
+    "timestamp_ntz": [
+        datetime.datetime(2026, 7, 1, 12),
+        datetime.datetime(2026, 7, 1, 12, tzinfo=BERLIN),
+        datetime.datetime(1, 1, 1),
+        datetime.date(2026, 1, 1),
+        5,
+    ],
+    "time": [datetime.time(1, 2, 3, 4), datetime.datetime(2026, 1, 1), 5],
+    "interval day to second": [datetime.timedelta(-1, 2, 3), 5, 1.5],
+    "array<long>": [[1, None], (1, 2), [], [1.5], [True], [[1]], "ab", {1: 2}, 5, range(2)],
+    "array<array<int>>": [[[1], None, []], [[1, 2**31]], [["a"]]],
+    "map<string, int>": [{"a": 2}, {}, {"a": None}, {"a": 2.7}, {"a": True}, [("a", 1)], {None: 1}, 5],
+    "struct<p: int, q: string>": [(1, "a"), [1, None], {"p": 1, "q": "b"}, {"p": 1}, (1,), (1.5, "a"), {"p": "1"}, 5],
+    "array<struct<p: int>>": [[(1,), None, {"p": 2}], [(1.5,)]],
+    "variant": [None],
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_what_goes_in_is_what_create_data_frame_takes(kind: str, spark: Any, configured: Any) -> None:
+    configured({})
+    schema = spark_schema("to_spark", f"v {kind}")
+    for value in VALUES[kind]:
+        try:
+            expected = rows_of(spark.createDataFrame([(value,)], schema))
+        except Exception:
+            with pytest.raises(SparkError, match=r"^to_spark: element 0, field ('v|\"v)"):
+                Elements("to_spark", schema).table([(value,)])
+        else:
+            table = Elements("to_spark", schema).table([(value,)])
+            assert rows_of(spark.createDataFrame(table, schema)) == expected, value
+
+
+NESTED = "s struct<p: int not null, l: array<struct<x: long, m: map<string, double>>>>"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ((1.5, []), r"'s\.p': 1\.5 \(float\) is no int32"),
+        ((None, []), r"'s\.p': None, in a field that is required"),
+        ({"p": 1, "l": [(1, {}), (2.5, {})]}, r"'s\.l\[1\]\.x': 2\.5 \(float\) is no int64"),
+        ({"p": 1, "l": [None, {"x": 1, "m": {"k": 1.0, "j": 2}}]}, r"\"s\.l\[1\]\.m\['j'\]\": 2 \(int\) is no double"),
+        ({"p": 1, "l": [(1, {5: 1.0})]}, r"'s\.l\[0\]\.m': a key: 5 \(int\) is no string"),
+        ({"p": 1, "k": []}, r"'s\.k': is not in the schema"),
+        ({"l": []}, r"'s\.p': {'l': \[\]} has no such field"),
+        ((1, [(1, {}, 3)]), r"'s\.l\[0\]': \(1, {}, 3\) has 3 values, and the schema 2 fields"),
+        ((1, 7), r"'s\.l': 7 \(int\) is no list"),
+        (7, r"'s\.p': 7 has no such field"),
+    ],
+)
+def test_a_nested_value_that_does_not_fit_is_named_with_its_place(value: Any, words: str, spark: Any) -> None:
+    rows = Elements("to_spark", NESTED)
+    good = (1, [(1, {"a": 1.0}), None, (None, None)])
+    rows.table([(good,), (None,)])
+    with pytest.raises(SparkError, match=f"^to_spark: element 4, field {words}"):
+        rows.table([(good,), ({"p": 1},), (value,), (None,)])
+
+
+@dataclass
+class Inner:
+    x: int
+    at: datetime.datetime | None = None
+
+
+@dataclass
+class Outer:
+    one: Inner
+    many: list[Inner]
+    by: dict[str, Inner]
+    maybe: Inner | None = None
+
+
+def test_objects_in_objects_are_rows_in_rows(spark: Any, tmp_path: Path) -> None:
+    at = datetime.datetime(2026, 7, 1, 12)
+    objects = [Outer(Inner(1, at), [Inner(2)], {"k": Inner(3)}), Outer(Inner(4), [], {}, Inner(5))]
+    assert Flow.from_iterable(objects).to_spark(spark, Outer).parquet(tmp_path / "o").result(PATIENCE) == 2
+    first, second = sorted(map(tuple, spark.read.parquet(str(tmp_path / "o")).collect()))
+    assert first == ((1, at), [(2, None)], {"k": (3, None)}, None)
+    assert second == ((4, None), [], {}, (5, None))
+    with pytest.raises(SparkError, match=r"^to_spark: element 0, field 'many\[1\]\.x': '2' \(str\) is no int64"):
+        Elements("to_spark", Outer).table([Outer(Inner(1), [Inner(1), Inner("2")], {})])  # type: ignore[arg-type]
+
+
+def test_what_is_taken_beside_what_create_data_frame_takes(spark: Any) -> None:
+    """Sets, arrays of Python, and values of NumPy: nothing of them is lost."""
+    rows = Elements("to_spark", "l array<double>, n long, s array<long>")
+    table = rows.table([(numpy.array([1.5, 2.0]), numpy.int64(7), {3}), (numpy.array([]), None, array.array("q", [4]))])
+    assert table.to_pylist() == [{"l": [1.5, 2.0], "n": 7, "s": [3]}, {"l": [], "n": None, "s": [4]}]
+    for value in (numpy.float64(1.5), numpy.array([1.5])):
+        with pytest.raises(SparkError, match=r"element 2, field 'n': .* is no int64"):
+            rows.table([([], value, [])])
+
+
+def test_what_is_refused_though_create_data_frame_would_change_it(spark: Any) -> None:
+    """What it makes a string of, or rounds."""
+    for kind, value in (("string", 7), ("string", [1]), ("decimal(5, 2)", decimal.Decimal("1.005"))):
+        with pytest.raises(SparkError, match=r"^to_spark: element 0, field 'v': .* is no "):
+            Elements("to_spark", f"v {kind}").table([(value,)])
+
+
+# -- there and back ---------------------------------------------------------------------------------------------
+
+LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (types.BooleanType(), st.booleans()),
+    (types.ByteType(), st.integers(-(2**7), 2**7 - 1)),
+    (types.ShortType(), st.integers(-(2**15), 2**15 - 1)),
+    (types.IntegerType(), st.integers(-(2**31), 2**31 - 1)),
+    (types.LongType(), st.integers(-(2**63), 2**63 - 1)),
+    (types.DecimalType(38, 18), st.decimals(-(10**19), 10**19, places=18)),
+    (types.DecimalType(5, 2), st.decimals(-999, 999, places=2) | st.just(decimal.Decimal("NaN"))),
+    (types.StringType(), st.text(max_size=8)),
+    (types.BinaryType(), st.binary(max_size=8)),
+    (types.DateType(), st.dates()),
+    (types.TimeType(), st.times()),
+    (
+        types.TimestampType(),
+        st.datetimes(datetime.datetime(1500, 1, 1), datetime.datetime(9998, 1, 1))
+        | st.datetimes(
+            datetime.datetime(2026, 10, 25), datetime.datetime(2026, 10, 26), timezones=st.just(datetime.UTC)
+        ),
+    ),
+    (types.TimestampNTZType(), st.datetimes()),
+    (
+        types.DayTimeIntervalType(),
+        st.timedeltas(datetime.timedelta(-100_000_000), datetime.timedelta(100_000_000)),
+    ),
+    (types.FloatType(), st.floats(width=32)),
+    (types.DoubleType(), st.floats()),
+    (types.VariantType(), st.sampled_from(['{"a": [1, null]}', "1.5", '"x"']).map(types.VariantVal.parseJson)),
+    (ExamplePointUDT(), st.builds(ExamplePoint, st.floats(), st.floats())),
+]
+
+KEYS = [*LEAVES[:8], *LEAVES[9:13]]
+"""What a map may have as keys: 0.0 and -0.0 are one in Spark, and bytearrays are none in Python."""
+
+Typed = tuple[Any, st.SearchStrategy[Any]]
+"""A type, and its values, None not among them."""
+
+
+def maybe(nullable: bool, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return (
+        st.none() | values
+        if nullable
+        else values.filter(lambda value: value == value or not isinstance(value, decimal.Decimal))
+    )
+
+
+def arrays(element: Typed, nullable: bool) -> Typed:
+    return types.ArrayType(element[0], nullable), st.lists(maybe(nullable, element[1]), max_size=3)
+
+
+def maps(key: Typed, value: Typed, nullable: bool) -> Typed:
+    keys = maybe(False, key[1])
+    return types.MapType(key[0], value[0], nullable), st.dictionaries(keys, maybe(nullable, value[1]), max_size=2)
+
+
+def structs(fields: list[Typed], nullables: list[bool]) -> Typed:
+    flags = [nullables[place % len(nullables)] for place in range(len(fields))]
+    named = [
+        types.StructField(f"ü {place}", kind, flag)
+        for place, ((kind, _), flag) in enumerate(zip(fields, flags, strict=True))
+    ]
+    values = (maybe(flag, values) for (_, values), flag in zip(fields, flags, strict=True))
+    return types.StructType(named), st.tuples(*values)
+
+
+FLAGS = st.lists(st.booleans(), min_size=1, max_size=3)
+TYPES: st.SearchStrategy[Typed] = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda inner: st.one_of(
+        st.builds(arrays, inner, st.booleans()),
+        st.builds(maps, st.sampled_from(KEYS), inner, st.booleans()),
+        st.builds(structs, st.lists(inner, min_size=1, max_size=3), FLAGS),
+    ),
+    max_leaves=4,
+)
+TABLES = st.builds(structs, st.lists(TYPES, min_size=1, max_size=4), FLAGS).flatmap(
+    lambda made: st.tuples(st.just(made[0]), st.lists(made[1], min_size=1, max_size=6))
+)
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # to make one small takes hundreds of jobs
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(TABLES, st.fixed_dictionaries({key: st.sampled_from(values) for key, values in SETTINGS.items()}))
+def test_random_rows_of_random_schemas_go_out_and_in_unchanged(
+    spark: Any,
+    configured: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    table: tuple[Any, list[Any]],
+    chosen: dict[str, str],
+) -> None:
+    schema, rows = table
+    configured(chosen)
+    df = spark.createDataFrame(rows, schema)
+    expected = rows_of(df)
+    found = list(Flow.from_dataframe(df, batch_rows=2))
+    assert [seen(row) for row in found] == expected
+    folder = tmp_path_factory.mktemp("rows") / "out"
+    written = Flow.from_iterable(found).to_spark(spark, schema, batch_rows=100).parquet(folder)
+    assert written.result(PATIENCE * 4) == len(rows)
+    assert rows_of(spark.read.schema(schema).parquet(str(folder))) == expected
