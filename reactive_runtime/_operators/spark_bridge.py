@@ -63,7 +63,7 @@ class SparkOperators(FlowBase[T_co]):
         """The rows of a DataFrame of Spark, in the order of its partitions.
 
         Each partition is fetched as Arrow, by one Spark job. At most `prefetch_partitions` + 1 of them are in memory,
-        and `batch_rows` rows as Python's objects.
+        and `batch_rows` rows as Python's objects. Values are those of `DataFrame.collect`.
 
         Args:
             df: A DataFrame of Spark with a master, not one of Spark Connect.
@@ -79,7 +79,9 @@ class SparkOperators(FlowBase[T_co]):
 
         Raises:
             TypeError: `df` is no DataFrame, or one of Spark Connect, or a number is not an int.
-            ValueError: A number is below 1, or `form` is none of the three.
+            ValueError: A number is below 1, `form` is none of the three, or two columns have one name and are to be
+                dicts.
+            SparkError: Python has no values of a type: it is an interval of months, which `collect` refuses too.
             ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
 
         Demand:
@@ -170,8 +172,9 @@ class SparkOperators(FlowBase[T_co]):
             batch_rows: That of `from_dataframe`.
 
         Returns:
-            A flow of rows, with a query of its own for each subscriber. It fails with SparkError where the query fails.
-            The message begins with Spark's reason. It fails with TypeError or ValueError, at the first micro-batch,
+            A flow of rows, with a query of its own for each subscriber. It completes where the query came to its own
+            end. It fails with SparkError where the query fails, is stopped by anyone else, or ends with its session or
+            JVM; the message begins with the reason. It fails with TypeError or ValueError, at the first micro-batch,
             where `prefetch_partitions`, `form` or `batch_rows` is not what `from_dataframe` takes.
 
         Raises:
@@ -210,7 +213,7 @@ class SparkOperators(FlowBase[T_co]):
         """The elements as rows of Spark: appended to files or a table, or fed to a stream.
 
         Elements are mappings, sequences in the order of the fields, objects with these attributes, or Arrow batches.
-        They are gathered in micro-batches.
+        They are gathered in micro-batches. Values are checked as `createDataFrame` of Spark checks them.
 
         Args:
             spark: The session that writes.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import dropping, primitives
-from reactive_runtime.spark.spark_errors import is_connected, not_stopped, spark_error
+from reactive_runtime.spark.spark_errors import is_connected, lost, not_stopped, spark_error
 
 __all__ = ["Jobs"]
 
@@ -54,7 +54,8 @@ class Jobs:
         except Exception as error:
             if self.over():  # it was cancelled, and says so
                 return otherwise
-            raise spark_error(self._what, error) from error
+            ended = None if self._session is None else lost(self._what, self._session)
+            raise ended or spark_error(self._what, error) from error
         finally:
             with self._changed:
                 self._running -= 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from reactive_runtime.errors import SparkError
 
-__all__ = ["a_dataframe", "is_connected", "not_stopped", "reason", "spark_error"]
+__all__ = ["a_dataframe", "found_no_more", "is_connected", "lost", "not_stopped", "reason", "spark_error"]
 
 
 def spark_error(what: str, error: BaseException) -> SparkError:
@@ -42,10 +42,34 @@ def is_connected(of_spark: object) -> bool:
     return type(of_spark).__module__.startswith("pyspark.sql.connect.")
 
 
+def lost(what: str, session: Any) -> SparkError | None:
+    """What is to be said where the session was stopped, or its JVM is gone; None where neither is so.
+
+    It asks the JVM.
+    """
+    if is_connected(session):
+        return None
+    context = session.sparkContext
+    try:
+        stopped = context._jsc is None or context._jsc.sc().isStopped()
+    except Exception as error:
+        if context._jsc is not None:  # it is not that it was stopped meanwhile
+            gone = SparkError(
+                f"{what}: the JVM of Spark is gone: it was killed, or has run out of memory; begin another process"
+            )
+            gone.__cause__ = error
+            return gone
+        stopped = True
+    if not stopped:
+        return None
+    return SparkError(f"{what}: the session of Spark was stopped: make another, and its DataFrames anew")
+
+
 def not_stopped(what: str, session: Any) -> None:
     """SparkError where the session is over."""
-    if not is_connected(session) and session.sparkContext._jsc is None:
-        raise SparkError(f"{what}: the session of Spark was stopped: make another, and its DataFrames anew")
+    error = lost(what, session)
+    if error is not None:
+        raise error
 
 
 def a_dataframe(what: str, df: object) -> None:
@@ -57,3 +81,33 @@ def a_dataframe(what: str, df: object) -> None:
             f"{what}: a DataFrame of Spark Connect can't be used here, whose partitions only its server sees: use a"
             " session with a master, or map_flow, which runs on the executors"
         )
+
+
+def found_no_more(query: Any, *, batches: bool) -> bool:
+    """Whether a query that has ended had looked for more, and there was none.
+
+    Or had the one batch that it makes of all there is; `batches` says whether it had any. Spark says it in no public
+    way. Where it can't be asked, a query that ended without an error is at its end.
+    """
+    try:
+        execution = query._jsq.streamingQuery()
+        return bool(execution.noNewData()) or (batches and _has_one_batch(execution))
+    except Exception:
+        return True
+
+
+_WRAPS: Final = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
+
+
+def _has_one_batch(execution: Any) -> bool:
+    """Whether Spark makes one batch of all there is: where a source does not say what that is."""
+    from py4j.java_gateway import is_instance_of
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    sources = execution.sources()
+    wraps: str = execution.sparkSession().conf().get(_WRAPS, "false")
+    finite = "org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow"
+    return wraps != "true" and not all(
+        is_instance_of(gateway, sources.apply(place), finite) for place in range(sources.size())
+    )

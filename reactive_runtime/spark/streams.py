@@ -4,6 +4,10 @@
 
 The query hands over one micro-batch at a time and waits, on a thread of its own, until the last of its rows has been
 taken; only then does Spark commit it. So demand holds the query back, and what was not taken comes again.
+
+Spark says of a query that has ended whether it has failed, but not whether it came to its own end or was stopped, and
+of one that is being stopped nothing at all before its batch is given back. So the query is looked at while it runs: a
+batch that waits is given back where it is being stopped, and the flow fails, at once.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.frames import Rows, flow_of_rows
-from reactive_runtime.spark.spark_errors import a_dataframe, not_stopped, spark_error
+from reactive_runtime.spark.spark_errors import a_dataframe, found_no_more, lost, not_stopped, spark_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,6 +50,7 @@ def flow_of_stream(
 
     def taken(batch: _Batch) -> Flow[Any]:
         all_of_it = flow_of_rows(batch.df, prefetch_partitions, form, batch_rows)
+        all_of_it = all_of_it.take_until(Flow.from_future(batch.cut))
         # `concat` subscribes to the second when what follows has returned from the last row of the first.
         return Flow.concat(all_of_it, Flow.defer(batch.commit))
 
@@ -74,6 +79,8 @@ class _Batch:
         self._lock = primitives.Lock()
         self._open = True  # _lock
         self._settled: primitives.Future[None] = primitives.Future()
+        self.cut: primitives.Future[object] = primitives.Future()
+        """Has an error where the flow is to fail, with rows that have not been taken."""
 
     def commit(self) -> Flow[Any]:
         """All rows have been taken."""
@@ -81,10 +88,16 @@ class _Batch:
             self._settled.set_result(None)
         return Flow.empty()
 
-    def refuse(self) -> None:
-        """It will not be taken any more."""
-        if self._first():
+    def refuse(self) -> bool:
+        """It will not be taken any more; False where it was, or has been refused."""
+        first = self._first()
+        if first:
             self._settled.set_exception(_NotTakenError("this batch was not taken: the flow is over"))
+        return first
+
+    def was_taken(self) -> bool:
+        """Whether it was committed."""
+        return self._settled.done() and self._settled.exception() is None
 
     def wait(self) -> None:
         """For the one or the other."""
@@ -97,6 +110,13 @@ class _Batch:
 
 
 _IS_IT: Final = "if it is that of another query, use another folder"
+
+_LOOK: Final = 0.2
+"""Seconds after which a query is looked at again: Spark does not say when it is being stopped."""
+
+_runs: dict[str, _Query] = {}  # _runs_lock; those that run, by checkpoint
+
+_runs_lock = primitives.Lock()
 
 
 class _Query:
@@ -114,6 +134,7 @@ class _Query:
         if checkpoint is not None:
             writer = writer.option("checkpointLocation", str(checkpoint))
         self._writer = writer if trigger is None else writer.trigger(**trigger)
+        self._ends = "availableNow" in (trigger or {}), "once" in (trigger or {})
         self._session = df.sparkSession
         self._checkpoint = checkpoint
         self._goes_on = checkpoint is not None and (Path(checkpoint) / "offsets").exists()
@@ -122,6 +143,7 @@ class _Query:
         self._over = False  # _lock
         self._batch: _Batch | None = None  # _lock; the one that Spark waits for; None: there has been none
         self._query: Any = None  # _lock
+        self._replaced = False  # _lock; whether another run of its checkpoint has begun
 
     def start(self) -> None:
         """Returns at once; the query runs on a thread of its own."""
@@ -131,24 +153,90 @@ class _Query:
     def _run(self) -> None:
         try:
             not_stopped("from_stream", self._session)
+            self._replace()
             query = self._writer.start()
             with self._lock:
                 self._query = query
                 over = self._over
             if over:
                 query.stop()
-            query.awaitTermination()
+            failure = self._watched(query)
         except Exception as error:
-            with self._lock:
-                over, begun = self._over, self._batch is not None
-            if not over:
-                failure = spark_error("from_stream", error)
-                if self._goes_on and not begun:
-                    failure = SparkError(f"{failure}; the checkpoint {self._checkpoint} was there before: {_IS_IT}")
-                failure.__cause__ = error
-                self._emitter.error(failure)
-        else:
+            failure = self._failure(error)
+        self._leave()
+        with self._lock:
+            over, batch = self._over, self._batch
+        if failure is None:
             self._emitter.complete()
+        elif over:
+            return
+        elif batch is not None and batch.refuse():
+            batch.cut.set_exception(failure)
+        else:
+            self._emitter.error(failure)
+
+    def _watched(self, query: Any) -> SparkError | None:
+        """Wait until it has ended, or is about to; why, where that was not its own end. Raises what it failed with."""
+        while not query.awaitTermination(_LOOK):
+            if not query.isActive:  # Spark waits for the batch, to end it
+                return self._stopped()
+            failure = lost("from_stream", self._session)
+            if failure is not None:
+                return failure
+        return lost("from_stream", self._session) or (None if self._at_its_end(query) else self._stopped())
+
+    def _at_its_end(self, query: Any) -> bool:
+        """Whether a query that has ended, without an error, was not stopped."""
+        all_there_was, once = self._ends
+        with self._lock:
+            batch = self._batch
+        if batch is not None and not batch.was_taken():
+            return False
+        if once and batch is not None:
+            return True
+        return (all_there_was or once) and found_no_more(query, batches=batch is not None)
+
+    def _stopped(self) -> SparkError:
+        with self._lock:
+            replaced = self._replaced
+        if replaced:
+            return SparkError(
+                f"from_stream: another run of the checkpoint {self._checkpoint} has begun, and ended this"
+            )
+        return SparkError(
+            "from_stream: the query was stopped before its end: by its `stop`, or by another run of its checkpoint"
+        )
+
+    def _failure(self, error: Exception) -> SparkError:
+        ended = lost("from_stream", self._session)
+        if ended is not None:
+            return ended
+        failure = spark_error("from_stream", error)
+        with self._lock:
+            begun = self._batch is not None
+        if self._goes_on and not begun:
+            failure = SparkError(f"{failure}; the checkpoint {self._checkpoint} was there before: {_IS_IT}")
+        failure.__cause__ = error
+        return failure
+
+    def _replace(self) -> None:
+        """Spark ends a query when another begins with its checkpoint: so that the one before can say so."""
+        if self._checkpoint is None:
+            return
+        place = str(Path(self._checkpoint).absolute())
+        with _runs_lock:
+            before, _runs[place] = _runs.get(place), self
+        if before is not None:
+            before._is_replaced()
+
+    def _is_replaced(self) -> None:
+        with self._lock:
+            self._replaced = True
+
+    def _leave(self) -> None:
+        with _runs_lock:
+            for place in [place for place, query in _runs.items() if query is self]:
+                del _runs[place]
 
     def _hand_over(self, df: DataFrame, number: int) -> None:
         """On Spark's thread: return when all of it has been taken."""
@@ -157,8 +245,8 @@ class _Query:
             over, self._batch = self._over, batch
         if over:
             batch.refuse()
-        else:
-            self._emitter.emit(batch)
+        else:  # not on this thread, which Spark waits for when it stops: a subscriber may hold up the one that emits
+            primitives.Thread(target=self._emitter.emit, args=(batch,), name="from_stream: batch", daemon=True).start()
         batch.wait()
 
     def _stop(self) -> None:
@@ -169,11 +257,13 @@ class _Query:
         if batch is not None:
             batch.refuse()
         if query is not None:  # stopping waits for Spark, and a cancel should not
-            primitives.Thread(target=_quietly_stopped, args=(query,), name="from_stream: stop", daemon=True).start()
+            primitives.Thread(
+                target=self._quietly_stopped, args=(query,), name="from_stream: stop", daemon=True
+            ).start()
 
-
-def _quietly_stopped(query: Any) -> None:
-    try:
-        query.stop()
-    except Exception as error:
-        dropping.error_dropped("from_stream: Spark could not stop the query", error)
+    def _quietly_stopped(self, query: Any) -> None:
+        try:
+            query.stop()
+        except Exception as error:
+            if lost("from_stream", self._session) is None:
+                dropping.error_dropped("from_stream: Spark could not stop the query", error)

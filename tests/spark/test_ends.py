@@ -1,0 +1,187 @@
+"""How a flow out of Spark ends where the query, the session or the JVM does, and what Spark's own `stop` waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sinks import PATIENCE, Sink, until
+
+from reactive_runtime import Flow
+from reactive_runtime.errors import SparkError
+
+pytestmark = pytest.mark.timeout(300)
+
+ALL = {"availableNow": True}
+
+
+def numbers(spark: Any, folder: Path, files: int = 3, rows: int = 7) -> Any:
+    """A streaming DataFrame, one file of numbers a batch."""
+    for number in range(files):
+        spark.range(number * rows, (number + 1) * rows, 1, 1).toDF("n").write.mode("append").parquet(str(folder))
+    return spark.readStream.schema("n long").option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def the_query(spark: Any) -> Any:
+    until(lambda: len(spark.streams.active) == 1)
+    return spark.streams.active[0]
+
+
+def ended(sink: Sink) -> str:
+    """The words of the error that it ended with."""
+    sink.wait()
+    kind, *rest = sink.signals[-1]
+    assert kind == "on_error", sink.signals[-1]
+    assert isinstance(rest[0], SparkError)
+    return str(rest[0])
+
+
+STOPPED = "from_stream: the query was stopped before its end"
+
+
+@pytest.mark.parametrize("trigger", [None, ALL, {"processingTime": "1 second"}], ids=["none", "available", "time"])
+@pytest.mark.parametrize("demand", [0, 3, 8], ids=["nothing", "a part", "a batch and more"])
+def test_a_query_that_another_stops_ends_its_flow_with_an_error(
+    demand: int, trigger: Any, spark: Any, tmp_path: Path
+) -> None:
+    sink = Sink(demand)
+    df = numbers(spark, tmp_path / "in")
+    Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=trigger).subscribe(sink)
+    sink.wait_for(demand)
+    stopped = threading.Thread(target=the_query(spark).stop)
+    stopped.start()
+    stopped.join(PATIENCE)
+    assert not stopped.is_alive(), "Spark's own stop hangs"
+    assert ended(sink).startswith(STOPPED)
+    assert len(sink.elements) == demand
+    # What was not taken comes again.
+    first = demand // 7 * 7
+    again = Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=ALL)
+    assert [row[0] for row in again] == list(range(first, 21))
+
+
+def test_stop_returns_while_the_subscriber_holds_a_row(spark: Any, tmp_path: Path) -> None:
+    holds, free = threading.Event(), threading.Event()
+
+    def hold(sink: Any, element: Any) -> None:
+        holds.set()
+        assert free.wait(PATIENCE)
+
+    sink = Sink(100, hold)
+    Flow.from_stream(numbers(spark, tmp_path / "in"), checkpoint=tmp_path / "checkpoint").subscribe(sink)
+    try:
+        assert holds.wait(PATIENCE)
+        stopped = threading.Thread(target=the_query(spark).stop)
+        stopped.start()
+        stopped.join(PATIENCE / 2)
+        assert not stopped.is_alive(), "Spark's own stop waits for the subscriber"
+    finally:
+        free.set()
+    assert ended(sink).startswith(STOPPED)
+
+
+def test_a_second_run_of_a_checkpoint_ends_the_first_which_says_so(spark: Any, tmp_path: Path) -> None:
+    df = numbers(spark, tmp_path / "in")
+    flow = Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=ALL)
+    one = Sink(3)
+    flow.subscribe(one)
+    one.wait_for(3)
+    assert [row[0] for row in flow] == list(range(21))
+    assert ended(one) == f"from_stream: another run of the checkpoint {tmp_path}/checkpoint has begun, and ended this"
+
+
+def test_a_query_that_is_stopped_between_two_batches_is_not_at_its_end(spark: Any, tmp_path: Path) -> None:
+    """Its last batch was taken, and there are others: from the outside it looks as at its end."""
+    df = numbers(spark, tmp_path / "in")
+    sink = Sink(0)
+    flow = Flow.from_stream(df, checkpoint=tmp_path / "checkpoint", trigger=ALL)
+    flow.subscribe(sink)
+    query = the_query(spark)
+    stops = threading.Thread(target=query.stop)
+
+    def stop_at_the_last(sink: Any, element: Any) -> None:
+        if element[0] == 6:
+            stops.start()
+            until(lambda: not query.isActive)
+
+    sink.then = stop_at_the_last
+    sink.subscription.request(100)
+    stops_by = ended(sink)
+    stops.join(PATIENCE)
+    assert stops_by.startswith(STOPPED)
+    assert len(sink.elements) == 7
+
+
+@pytest.mark.parametrize("trigger", [ALL, {"once": True}], ids=["available", "once"])
+@pytest.mark.parametrize("files", [0, 2])
+def test_a_query_that_comes_to_its_own_end_completes(trigger: Any, files: int, spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    sink = Sink()
+    Flow.from_stream(numbers(spark, tmp_path / "in", files), trigger=trigger).subscribe(sink)
+    sink.wait()
+    assert sink.signals[-1] == ("on_complete",)
+    assert len(sink.elements) == 7 * files
+
+
+PROGRAM = """
+import os, signal, sys, threading
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from sinks import PATIENCE, Sink
+from reactive_runtime import Flow
+from reactive_runtime.spark import session
+from reactive_runtime.spark.spark_session import BRIEF
+
+folder, way = Path(sys.argv[1]), sys.argv[2]
+spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
+spark.range(0, 20, 1, 1).toDF("n").write.parquet(str(folder / "in"))
+rows = spark.readStream.schema("n long").parquet(str(folder / "in"))
+holds, waits, asks = Sink(3), Sink(0), Sink(30)
+Flow.from_stream(rows, checkpoint=folder / "one").subscribe(holds)
+idle = Sink(100)
+Flow.from_stream(rows, checkpoint=folder / "two").subscribe(idle)
+frame = Flow.from_dataframe(spark.range(0, 100, 1, 10))
+frame.subscribe(asks)
+holds.wait_for(3)
+idle.wait_for(20)
+asks.wait_for(30)
+if way == "stop":
+    spark.stop()
+else:
+    os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+    for process in (spark.sparkContext._gateway.proc,):
+        process.wait()
+asks.subscription.request(100)
+sinks = {"holds": holds, "idle": idle, "asks": asks}
+frame.subscribe(late := Sink())
+sinks["late"] = late
+for name, sink in sinks.items():
+    if sink.ended.wait(PATIENCE):
+        print(name, sink.signals[-1][0], sink.signals[-1][1:], flush=True)
+    else:
+        print(name, "hears nothing", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("way", ["stop", "kill"])
+def test_a_session_that_was_stopped_and_a_jvm_that_is_gone_are_told_at_once(way: str, tmp_path: Path) -> None:
+    tests = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path), way, str(tests)],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    words = "the session of Spark was stopped" if way == "stop" else "the JVM of Spark is gone"
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert set(told) == {"holds", "idle", "asks", "late"}, done.stderr[-3000:]
+    for name, end in told.items():
+        what = "from_stream" if name in ("holds", "idle") else "from_dataframe"
+        assert end.startswith("on_error"), (name, end)
+        assert f"SparkError('{what}: {words}" in end or f"SparkError('from_dataframe: {words}" in end, (name, end)
