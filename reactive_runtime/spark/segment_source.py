@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark.segments import READY, bounds, position_of
+from reactive_runtime.spark.segments import READY, bounds, folder_of, position_of, schema_of
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql.types import StructType
 
 __all__ = ["SegmentSource"]
 
@@ -29,9 +30,13 @@ class SegmentSource(DataSource):
         """The name of the format, for `readStream.format`."""
         return "reactive_runtime_segments"
 
+    def schema(self) -> StructType:
+        """That of the feed, where `readStream` was given none."""
+        return schema_of("readStream", folder_of("readStream", self.options["path"]))
+
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
         """The reader of the folder that the option `path` names."""
-        return _Reader(Path(self.options["path"]))
+        return _Reader(folder_of("readStream", self.options["path"]))
 
 
 class _Segment(InputPartition):
@@ -47,7 +52,10 @@ class _Reader(DataSourceStreamReader):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._feed: str = position_of(folder)["feed"]
+        known = position_of(folder)
+        if "feed" not in known:
+            raise SparkError(f"{folder}: there is no feed in this folder any more")
+        self._feed: str = known["feed"]
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return self._offset(0)

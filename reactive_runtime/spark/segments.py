@@ -4,7 +4,9 @@
       segments/00000000000000000000-1000.parquet     elements 0 to 999, until Spark has committed and removed them
       .next/00000000000000001000-1000.parquet        being written
       position.json                                  how many elements are in segments that were ever finished, and of
-                                                     which feed: no other folder ever has the same name of its own
+                                                     which feed, with which schema: no other folder ever has the same
+                                                     name of its own
+      .lock                                          held by the one flow that feeds the folder
 
 A segment is finished in three steps, each of which survives a kill: its file is written and synchronised below `.next`;
 the position takes it in, in one rename; the file is moved to where Spark looks. A feed that begins after a kill finds
@@ -22,17 +24,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
+from urllib.parse import unquote
 
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark.locks import HeldError, locked
+from reactive_runtime.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-__all__ = ["READY", "Segments", "bounds", "elements_fed", "position_of"]
+__all__ = [
+    "READY",
+    "Segments",
+    "bounds",
+    "elements_fed",
+    "folder_of",
+    "local_path",
+    "position_of",
+    "read_feed",
+    "schema_of",
+]
 
 READY: Final = "segments"
 """Where Spark looks, below the folder."""
@@ -46,6 +64,28 @@ def bounds(name: str) -> tuple[int, int]:
     """The number of the first element of a segment, and of the first that comes after it."""
     first, _, rows = name.removesuffix(".parquet").partition("-")
     return int(first), int(first) + int(rows)
+
+
+def local_path(place: str | Path) -> Path | None:
+    """A place as a path of this machine; None where it is an address of another kind, of an object store, say."""
+    text = str(place)
+    if not (scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", text)):  # one letter is a drive of Windows
+        return Path(place)
+    if scheme[1].lower() != "file":
+        return None
+    path = re.sub(r"^//(localhost)?(?=/)", "", text[scheme.end() :])
+    return None if path.startswith("//") else Path(unquote(path))
+
+
+def folder_of(what: str, folder: str | Path) -> Path:
+    """The folder of a feed; SparkError where it is none of a file system that this process sees by its path."""
+    path = local_path(folder)
+    if path is None:
+        raise SparkError(
+            f"{what}: {folder}: a feed is a folder that this process and the executors see by its path, and this is an"
+            " address: mount it, or write to it with `format`"
+        )
+    return path
 
 
 def position_of(folder: Path) -> dict[str, Any]:
@@ -71,17 +111,80 @@ def elements_fed(folder: str | Path) -> int:
         >>> Flow.range(5).skip(elements_fed("a folder that is not there")).count().block()
         5
     """
-    elements: int = position_of(Path(folder)).get("elements", 0)
+    elements: int = position_of(folder_of("elements_fed", folder)).get("elements", 0)
     return elements
+
+
+def schema_of(what: str, folder: Path) -> StructType:
+    """The schema of the feed in a folder; SparkError where there is none."""
+    from pyspark.sql.types import StructType
+
+    known = position_of(folder).get("schema")
+    if known is None:
+        raise SparkError(f"{what}: {folder}: there is no feed in this folder: `SparkSink.stream` begins one")
+    return StructType.fromJson(json.loads(known))
+
+
+def read_feed(folder: str | Path, *, session: SparkSession | None = None) -> DataFrame:
+    """What a flow feeds into `folder`, as a streaming DataFrame, in any process: also beside the one that feeds it.
+
+    A feed is for one query, which removes what it has committed, and should have a checkpoint.
+
+    Args:
+        folder: The folder of the feed, as `SparkSink.stream` takes it.
+        session: The session that reads. None: the active one of PySpark, or that of `session()`.
+
+    Returns:
+        The DataFrame for the query, with the schema of the feed.
+
+    Raises:
+        SparkError: There is no feed in the folder, or the folder is an address.
+
+    Example:
+        >>> import tempfile
+        >>> from reactive_runtime import Flow
+        >>> from reactive_runtime.spark import read_feed, session
+        >>> spark = session("local[2]")
+        >>> folder = tempfile.mkdtemp()
+        >>> Flow.range(3).map(lambda n: (n,)).to_spark(spark, "n long").stream(folder).done.result()
+        3
+        >>> rows = Flow.from_stream(read_feed(folder), trigger={"availableNow": True})
+        >>> list(rows)
+        [(0,), (1,), (2,)]
+    """
+    from pyspark.sql import SparkSession
+
+    from reactive_runtime.spark.spark_session import session as made
+
+    place = folder_of("read_feed", folder)
+    schema = schema_of("read_feed", place)
+    return _frame(session or SparkSession.getActiveSession() or made(), place, schema)
+
+
+def _frame(spark: SparkSession, folder: Path, schema: StructType) -> DataFrame:
+    from reactive_runtime.spark.segment_source import SegmentSource
+
+    spark.dataSource.register(SegmentSource)
+    return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(folder.absolute()))
+
+
+_feeding: dict[Path, Segments] = {}  # _feeding_lock; those of this process that hold the lock of their folder
+
+_feeding_lock = primitives.Lock()
 
 
 class Segments:
     """A folder of segments. One flow writes to it; calls of `put` are serial."""
 
-    def __init__(self, folder: Path, schema: pyarrow.Schema, most: int) -> None:
+    def __init__(self, folder: Path, schema: Any, most: int) -> None:
         self._folder = folder
-        self._schema = schema
+        self._schema = spark_schema("to_spark", schema)
         self._most = most
+        self._state = primitives.Lock()
+        self._lock: TextIO | None = None  # _state; the file that holds the lock of the folder, while we have that
+        self._writes = False  # _state
+        self._closed = False  # _state; it will not write any more, or once more
+        self._free = primitives.Event()
         self._ready = folder / READY
         self._next = folder / ".next"
         self._feed = uuid.uuid4().hex
@@ -93,12 +196,63 @@ class Segments:
         try:
             for place in (self._ready, self._next):
                 place.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+        except OSError as error:
+            raise SparkError(f"to_spark: {self._folder}: can't be used for segments: {error}") from error
+        try:
+            return self._recovered()
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        place = self._folder.resolve()
+        with _feeding_lock:
+            before = _feeding.get(place)
+        if before is not None and before.closed():  # it finishes the segment that it writes
+            before._free.wait()
+        try:
+            lock = locked(self._folder / ".lock")
+        except HeldError as error:
+            raise SparkError(
+                f"to_spark: {self._folder}: another flow feeds this folder ({error}): one at a time does; wait for it,"
+                " or use another folder"
+            ) from error
+        with self._state:
+            self._lock = lock
+        with _feeding_lock:
+            _feeding[place] = self
+
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        with self._state:
+            return self._closed
+
+    def close(self) -> None:
+        """Give the lock of the folder back: at once, or when the segment that is being written is finished."""
+        with self._state:
+            self._closed = True
+            lock = None if self._writes else self._lock
+            self._lock = self._lock if self._writes else None
+        self._give_back(lock)
+
+    def _give_back(self, lock: TextIO | None) -> None:
+        if lock is None:
+            return
+        with _feeding_lock:
+            for place in [place for place, one in _feeding.items() if one is self]:
+                del _feeding[place]
+        lock.close()
+        self._free.set()
+
+    def _recovered(self) -> int:
+        try:
             known = position_of(self._folder)
             if not known:
                 self._tell(0)
         except (OSError, ValueError) as error:
             raise SparkError(f"to_spark: {self._folder}: can't be used for segments: {error}") from error
-        if known.get("schema", str(self._schema)) != str(self._schema):
+        if known.get("schema", self._schema.json()) != self._schema.json():
             raise SparkError(f"to_spark: {self._folder}: holds segments of another schema: use another folder")
         self.position = known.get("elements", 0)
         self._feed = known.get("feed", self._feed)
@@ -118,7 +272,21 @@ class Segments:
         return self.outstanding() < self._most
 
     def put(self, table: pyarrow.Table) -> int:
-        """One more segment; how many elements it has."""
+        """One more segment; how many elements it has. None is written after `close`."""
+        with self._state:
+            if self._closed:
+                return 0
+            self._writes = True
+        try:
+            return self._put(table)
+        finally:
+            with self._state:
+                self._writes = False
+                lock = self._lock if self._closed else None
+                self._lock = None if self._closed else self._lock
+            self._give_back(lock)
+
+    def _put(self, table: pyarrow.Table) -> int:
         import pyarrow.parquet as parquet
 
         name = _FORMAT.format(first=self.position, rows=table.num_rows)
@@ -131,17 +299,14 @@ class Segments:
         made.replace(self._ready / name)
         return table.num_rows
 
-    def frame(self, spark: SparkSession, schema: Any) -> DataFrame:
+    def frame(self, spark: SparkSession) -> DataFrame:
         """The segments as a streaming DataFrame, which removes what its query has committed."""
-        from reactive_runtime.spark.segment_source import SegmentSource
-
-        spark.dataSource.register(SegmentSource)
-        return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(self._folder))
+        return _frame(spark, self._folder, self._schema)
 
     def _tell(self, elements: int) -> None:
         """The position, in one rename."""
         draft = self._next / "position"
-        draft.write_text(json.dumps({"feed": self._feed, "elements": elements, "schema": str(self._schema)}))
+        draft.write_text(json.dumps({"feed": self._feed, "elements": elements, "schema": self._schema.json()}))
         _synchronised(draft)
         draft.replace(self._folder / _POSITION)
         _synchronised(self._folder)

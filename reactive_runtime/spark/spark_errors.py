@@ -101,7 +101,6 @@ _WRAPS: Final = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 
 def _has_one_batch(execution: Any) -> bool:
     """Whether Spark makes one batch of all there is: where a source does not say what that is."""
-    from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -109,5 +108,6 @@ def _has_one_batch(execution: Any) -> bool:
     wraps: str = execution.sparkSession().conf().get(_WRAPS, "false")
     finite = "org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow"
     return wraps != "true" and not all(
-        is_instance_of(gateway, sources.apply(place), finite) for place in range(sources.size())
+        gateway.jvm.py4j.reflection.TypeUtil.isInstanceOf(finite, sources.apply(place))
+        for place in range(sources.size())
     )

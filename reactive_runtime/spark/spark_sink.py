@@ -14,7 +14,7 @@ from reactive_runtime._core.arguments import at_least, seconds_of
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.spark.schemas import Elements, arrow_schema, spark_schema
-from reactive_runtime.spark.segments import Segments
+from reactive_runtime.spark.segments import Segments, folder_of
 from reactive_runtime.spark.spark_errors import is_connected, not_stopped
 from reactive_runtime.spark.values import LARGE, arrow_fields, reader, without_tags, writer
 
@@ -42,7 +42,7 @@ class SparkSink(Generic[T]):
             seconds_of("to_spark", "seconds", seconds, positive=True)
         self._source = source
         self._spark = spark
-        self._schema = arrow_schema("to_spark", schema)
+        arrow_schema("to_spark", schema)  # says so where there is a type that can't be made
         self._spark_schema = spark_schema("to_spark", schema)
         self._batch_rows = batch_rows
         self._seconds = seconds
@@ -109,10 +109,11 @@ class SparkSink(Generic[T]):
 
         Each micro-batch is a segment, a Parquet file. What is in the folder survives the end of either process:
         `elements_fed(folder)` says how many elements a flow that is begun again should skip. One flow at a time feeds a
-        folder, and one query empties it.
+        folder, which it holds a lock of, and one query empties it: with the DataFrame that is returned, or in another
+        process with that of `read_feed`.
 
         Args:
-            folder: The folder, which is made if there is none.
+            folder: The folder, which is made if there is none: a path, or an address that begins with `file:`.
             segments: How many segments are there at once, at most; 2 or more.
 
         Returns:
@@ -121,7 +122,8 @@ class SparkSink(Generic[T]):
         Raises:
             TypeError: `segments` is no int.
             ValueError: `segments` is below 2.
-            SparkError: The folder holds segments of another schema, or the session was stopped.
+            SparkError: Another flow feeds the folder, which is named. Or it holds segments of another schema, is an
+                address of an object store, or the session was stopped.
 
         Demand:
             When there is no room, the flow is not asked for more until Spark has committed a batch and removed what it
@@ -129,15 +131,20 @@ class SparkSink(Generic[T]):
         """
         at_least("to_spark", "segments", 2, segments)
         not_stopped("to_spark", self._spark)
-        kept = Segments(Path(folder), self._schema, segments)
+        kept = Segments(folder_of("to_spark", folder), self._spark_schema, segments)
         position = kept.recovered()
         jobs = Jobs(None, "to_spark", 2)
 
         def put(table: pyarrow.Table) -> int:
             return kept.put(table) if jobs.wait(kept.room, _LOOK) else 0
 
-        done = self._run(jobs, put)
-        return SparkFeed(kept.frame(self._spark, self._spark_schema), done, position, kept)
+        try:
+            frame = kept.frame(self._spark)
+            done = self._run(jobs, put, kept.close)
+        except BaseException:
+            kept.close()
+            raise
+        return SparkFeed(frame, done, position, kept)
 
     def _written(self, write: Callable[[Any], object]) -> primitives.Future[int]:
         jobs = Jobs(self._spark, "to_spark", 2)
@@ -158,8 +165,10 @@ class SparkSink(Generic[T]):
 
         return self._run(jobs, twice)
 
-    def _run(self, jobs: Jobs, write: Callable[[pyarrow.Table], int]) -> primitives.Future[int]:
-        """Elements to batches to tables to calls of `write`, one at a time; the sum of what it returns."""
+    def _run(
+        self, jobs: Jobs, write: Callable[[pyarrow.Table], int], close: Callable[[], object] = lambda: None
+    ) -> primitives.Future[int]:
+        """Batches to tables to calls of `write`, one at a time; the sum of what it returns. At the end `close`."""
         rows = Elements("to_spark", self._spark_schema)
         batches: Flow[list[T]]
         if self._seconds is None:
@@ -169,7 +178,12 @@ class SparkSink(Generic[T]):
         # On a thread of ours, where none was chosen: a batch is gathered, and one waits, while one is written.
         tables = batches.map(rows.table).subscribe_on(jobs.pool).publish_on(jobs.pool, prefetch=1)
         written = tables.map_parallel(lambda table: jobs.call(0, write, table), jobs.pool, concurrency=1)
-        return written.finalize(jobs.leave).sum().to_future()  # type: ignore[return-value]
+
+        def leave() -> None:
+            jobs.leave()
+            close()
+
+        return written.finalize(leave).sum().to_future()  # type: ignore[return-value]
 
 
 _MOST: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from reactive_runtime._core import dropping, primitives
@@ -23,9 +22,12 @@ from reactive_runtime._operators.creating import Emitter
 from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.frames import Rows, flow_of_rows
+from reactive_runtime.spark.segments import local_path
 from reactive_runtime.spark.spark_errors import a_dataframe, found_no_more, lost, not_stopped, spark_error
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame
 
 __all__ = ["Mode", "flow_of_stream"]
@@ -137,7 +139,9 @@ class _Query:
         self._ends = "availableNow" in (trigger or {}), "once" in (trigger or {})
         self._session = df.sparkSession
         self._checkpoint = checkpoint
-        self._goes_on = checkpoint is not None and (Path(checkpoint) / "offsets").exists()
+        folder = None if checkpoint is None else local_path(checkpoint)
+        self._goes_on = folder is not None and (folder / "offsets").exists()
+        self._place = str(folder.absolute()) if folder is not None else str(checkpoint)
         self._emitter = emitter
         self._lock = primitives.Lock()
         self._over = False  # _lock
@@ -223,9 +227,8 @@ class _Query:
         """Spark ends a query when another begins with its checkpoint: so that the one before can say so."""
         if self._checkpoint is None:
             return
-        place = str(Path(self._checkpoint).absolute())
         with _runs_lock:
-            before, _runs[place] = _runs.get(place), self
+            before, _runs[self._place] = _runs.get(self._place), self
         if before is not None:
             before._is_replaced()
 
@@ -235,8 +238,8 @@ class _Query:
 
     def _leave(self) -> None:
         with _runs_lock:
-            for place in [place for place, query in _runs.items() if query is self]:
-                del _runs[place]
+            if _runs.get(self._place) is self:
+                del _runs[self._place]
 
     def _hand_over(self, df: DataFrame, number: int) -> None:
         """On Spark's thread: return when all of it has been taken."""

@@ -15,10 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import platform
 import shutil
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from reactive_runtime.errors import TraceError
+from reactive_runtime.spark.locks import HeldError, locked
 from reactive_runtime.testing.trace import Held, metadata_of
 
 if TYPE_CHECKING:
@@ -88,30 +86,14 @@ def one_verifier(to: Path) -> Iterator[None]:
     """
     try:
         to.mkdir(parents=True, exist_ok=True)
-        lock = (to / ".lock").open("a+", encoding="utf-8")
+        lock = locked(to / ".lock")
+    except HeldError as error:
+        raise TraceError(f"{to}: a verifier is at work there ({error}): wait for it, or give another --out") from error
     except OSError as error:
         raise TraceError(f"{to}: can't be written: {error.strerror}") from error
-    with lock:  # what holds it is the open file: it is free when its process is gone
-        try:
-            _lock(lock.fileno())
-        except OSError as error:
-            lock.seek(0)
-            who = lock.read().strip() or "another process"
-            raise TraceError(
-                f"{to}: a verifier is at work there ({who}): wait for it, or give another --out"
-            ) from error
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} on {platform.node()}")
-        lock.flush()
+    with lock:
         _moved(to)
         yield
-
-
-def _lock(file: int) -> None:
-    if sys.platform != "win32":  # there, the caller has to see that there is one verifier
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def settled(to: Path) -> None:

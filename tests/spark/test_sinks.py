@@ -372,7 +372,7 @@ from reactive_runtime.spark.segments import Segments
 from reactive_runtime.spark.spark_session import BRIEF, session
 folder = Path(sys.argv[1])
 spark = session("local[2]", {**BRIEF, "spark.driver.memory": "1g"})
-frame = Segments(folder / "feed", pa.schema([("n", pa.int64())]), 4).frame(spark, "n long")
+frame = Segments(folder / "feed", pa.schema([("n", pa.int64())]), 4).frame(spark)
 query = (
     frame.writeStream.format("parquet")
     .options(path=str(folder / "out"), checkpointLocation=str(folder / "checkpoint"))
@@ -390,7 +390,9 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     feed, out = tmp_path / "feed", tmp_path / "out"
-    Segments(feed, pa.schema([("n", pa.int64())]), 4).recovered()
+    begins = Segments(feed, pa.schema([("n", pa.int64())]), 4)
+    begins.recovered()
+    begins.close()
     rows = 0
     for kill in range(KILLS):
         writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
@@ -409,7 +411,7 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
                 assert process.stdout is not None
                 process.stdout.close()
     writer = begun(WRITER, feed)
-    frame = Segments(feed, pa.schema([("n", pa.int64())]), 4).frame(spark, "n long")
+    frame = Segments(feed, pa.schema([("n", pa.int64())]), 4).frame(spark)
     query = frame.writeStream.format("parquet").options(path=str(out), checkpointLocation=str(tmp_path / "checkpoint"))
     running = query.start()
     assert writer.wait(PATIENCE * 4) == 0
@@ -509,6 +511,7 @@ def test_a_kill_at_any_step_of_a_segment_loses_and_doubles_nothing(
             pass
         else:
             assert step == 9, "a call on the disk that no kill was tried at"
+    one.close()  # as a kill does
     two = Segments(tmp_path, schema, 9)
     at = two.recovered()
     while at < 6:
