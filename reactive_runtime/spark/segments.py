@@ -34,6 +34,8 @@ from reactive_runtime._core import primitives
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark.locks import HeldError, locked
 from reactive_runtime.spark.schemas import spark_schema
+from reactive_runtime.spark.spark_session import session as made_session
+from reactive_runtime.spark.spark_session import workers_can
 
 if TYPE_CHECKING:
     import pyarrow
@@ -132,7 +134,7 @@ def read_feed(folder: str | Path, *, session: SparkSession | None = None) -> Dat
 
     Args:
         folder: The folder of the feed, as `SparkSink.stream` takes it.
-        session: The session that reads. None: the active one of PySpark, or that of `session()`.
+        session: The session that reads. None: that of `session()`, which is the one there is.
 
     Returns:
         The DataFrame for the query, with the schema of the feed.
@@ -152,18 +154,15 @@ def read_feed(folder: str | Path, *, session: SparkSession | None = None) -> Dat
         >>> list(rows)
         [(0,), (1,), (2,)]
     """
-    from pyspark.sql import SparkSession
-
-    from reactive_runtime.spark.spark_session import session as made
-
     place = folder_of("read_feed", folder)
     schema = schema_of("read_feed", place)
-    return _frame(session or SparkSession.getActiveSession() or made(), place, schema)
+    return _frame("read_feed", session or made_session(), place, schema)
 
 
-def _frame(spark: SparkSession, folder: Path, schema: StructType) -> DataFrame:
+def _frame(what: str, spark: SparkSession, folder: Path, schema: StructType) -> DataFrame:
     from reactive_runtime.spark.segment_source import SegmentSource
 
+    workers_can(what, spark)
     spark.dataSource.register(SegmentSource)
     return spark.readStream.format(SegmentSource.name()).schema(schema).load(str(folder.absolute()))
 
@@ -301,7 +300,7 @@ class Segments:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The segments as a streaming DataFrame, which removes what its query has committed."""
-        return _frame(spark, self._folder, self._schema)
+        return _frame("to_spark", spark, self._folder, self._schema)
 
     def _tell(self, elements: int) -> None:
         """The position, in one rename."""

@@ -103,11 +103,10 @@ def _has_one_batch(execution: Any) -> bool:
     """Whether Spark makes one batch of all there is: where a source does not say what that is."""
     from pyspark import SparkContext
 
-    gateway: Any = SparkContext._gateway
+    java: Any = SparkContext._jvm
     sources = execution.sources()
     wraps: str = execution.sparkSession().conf().get(_WRAPS, "false")
     finite = "org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow"
     return wraps != "true" and not all(
-        gateway.jvm.py4j.reflection.TypeUtil.isInstanceOf(finite, sources.apply(place))
-        for place in range(sources.size())
+        java.py4j.reflection.TypeUtil.isInstanceOf(finite, sources.apply(place)) for place in range(sources.size())
     )

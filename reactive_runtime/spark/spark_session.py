@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reactive_runtime.errors import MissingDependencyError, ReactiveError
+from reactive_runtime.errors import MissingDependencyError, ReactiveError, SparkError
+from reactive_runtime.spark.spark_errors import is_connected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "JUDGING", "java_home", "session", "settings_of"]
+__all__ = ["BRIEF", "JUDGING", "java_home", "session", "settings_of", "workers_can"]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
@@ -46,13 +49,14 @@ _DEFAULTS: Final = {
 
 
 def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process, made if there is none yet.
+    """The session of this process: the one that is there, as it is, or one that is made now.
 
-    Workers use this very interpreter.
+    Workers of one that is made use this very interpreter. Nothing is left in `os.environ`.
 
     Args:
-        master: Spark's own: `local[2]`, `spark://…`.
-        conf: Any `spark.*` settings, which win over those of this package.
+        master: Spark's own: `local[2]`, `spark://…`. One that is there keeps its own.
+        conf: Any `spark.*` settings, which win over those of this package. Of one that is there they are set where that
+            can be done while it runs, and no others.
 
     Returns:
         The session.
@@ -64,21 +68,93 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingDependencyError("Spark needs pyspark: pip install 'reactive-runtime[spark]'") from error
+    builder = SparkSession.builder
+    if SparkSession.getActiveSession() is not None or _has_context():
+        for key, value in (conf or {}).items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
     java_home()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {**_DEFAULTS, **(conf or {})}
-    if master.startswith("local"):
-        os.environ["SPARK_LOCAL_IP"] = settings["spark.driver.bindAddress"]
     quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
     settings["spark.driver.extraJavaOptions"] = f"{quiet} {settings.get('spark.driver.extraJavaOptions', '')}".strip()
-    builder = SparkSession.builder.master(master).appName("reactive_runtime")
+    builder = builder.master(master).appName("reactive_runtime")
     for key, value in settings.items():
         builder = builder.config(key, value)
     # What is set by a builder is too late for the driver's JVM, which reads its own settings as it starts.
     memory, options = settings["spark.driver.memory"], shlex.quote(settings["spark.driver.extraJavaOptions"])
     arguments = f"--driver-memory {memory} --driver-java-options {options} pyspark-shell"
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", arguments)
-    return builder.getOrCreate()
+    variables = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if master.startswith("local"):
+        variables["SPARK_LOCAL_IP"] = settings["spark.driver.bindAddress"]
+    with _environment(variables | {"PYSPARK_SUBMIT_ARGS": os.environ.get("PYSPARK_SUBMIT_ARGS", arguments)}):
+        return builder.getOrCreate()
+
+
+def _has_context() -> bool:
+    """Whether there is one, whose session another thread has made: it is the active one there only."""
+    from pyspark.sql.utils import get_active_spark_context
+
+    try:
+        get_active_spark_context()
+    except RuntimeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """The variables, for as long as the block runs: the JVM and the context read them as they start."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+_NEEDED: Final = ("reactive_runtime", "pyarrow")
+
+_ASKED: Final = f"""
+import sys
+from importlib.util import find_spec
+print(*sys.version_info[:2], *(name for name in {_NEEDED} if find_spec(name) is None))
+"""
+
+
+def workers_can(what: str, of: SparkSession) -> None:
+    """SparkError where the workers of a session on this machine can't run what they are sent.
+
+    A session that the user has made takes `python3` where PYSPARK_PYTHON is not set, whatever that is. A worker would
+    fail, with an error that does not say so. The interpreter is asked once. Elsewhere than here it is not.
+    """
+    if is_connected(of) or not str(of.sparkContext.master).startswith("local"):
+        return
+    python = of.sparkContext.pythonExec
+    if python == sys.executable:
+        return
+    why = _unfit(python)
+    if why:
+        raise SparkError(
+            f"{what}: the workers of this session run {python}, {why}: set PYSPARK_PYTHON to {sys.executable} before"
+            " the session is made, or have it made by reactive_runtime.spark.session()"
+        )
+
+
+@lru_cache(maxsize=16)
+def _unfit(python: str) -> str:
+    """Why an interpreter does not do for workers; empty where it does."""
+    try:
+        answer = subprocess.run([python, "-c", _ASKED], capture_output=True, text=True, check=True).stdout.split()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"which can't be run ({error})"
+    ours = [str(part) for part in sys.version_info[:2]]
+    if answer[:2] != ours:
+        return f"which is Python {'.'.join(answer[:2])}, and this is {'.'.join(ours)}"
+    return f"which has no {' and no '.join(answer[2:])}" if answer[2:] else ""
 
 
 def settings_of(conf: Iterable[str] | None, packages: Iterable[str] | None) -> dict[str, str]:

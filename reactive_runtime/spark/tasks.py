@@ -26,6 +26,7 @@ from reactive_runtime.pipeline import Pipeline
 from reactive_runtime.spark.frames import FORMS, Form, Rows, form_of
 from reactive_runtime.spark.schemas import Elements, spark_schema
 from reactive_runtime.spark.spark_errors import is_connected, not_stopped
+from reactive_runtime.spark.spark_session import workers_can
 
 if TYPE_CHECKING:
     import pyarrow
@@ -70,8 +71,8 @@ def map_flow(
         TypeError: `df` is no DataFrame, `fn` can't be called, `schema` is no schema, or `batch_rows` is no int.
         ValueError: `form` is none of the three, `batch_rows` is below 1, or two columns have one name and are to be
             dicts.
-        SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, or the session was
-            stopped.
+        SparkError: `fn` can't be pickled (it names what can't), Spark or Python has no such type, the session was
+            stopped, or its workers run a Python that can't do it.
 
     Demand:
         At most 256 rows ahead are asked for, plus `batch_rows` which go on as one batch.
@@ -85,6 +86,7 @@ def map_flow(
     one_of("map_flow", "form", FORMS, form)
     at_least("map_flow", "batch_rows", 1, batch_rows)
     not_stopped("map_flow", df.sparkSession)
+    workers_can("map_flow", df.sparkSession)
     wanted = spark_schema("map_flow", schema)
     Elements("map_flow", wanted)  # says so where there is a type that can't be made
     task = _Task(fn, wanted, form_of("map_flow", df, form, batch_rows), batch_rows, metrics)

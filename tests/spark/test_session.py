@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,17 @@ def test_settings_go_through_and_workers_use_this_interpreter(spark: Any) -> Non
     assert spark.sparkContext.pythonExec == sys.executable
     jvm = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     assert set(BRIEF.values()) <= set(jvm.getInputArguments())
+
+
+def test_a_session_that_is_there_is_given_as_it_is(spark: Any) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        assert session().sparkContext is spark.sparkContext
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_a_second_call_gives_the_same_session_with_the_new_settings(spark: Any) -> None:
@@ -79,3 +92,75 @@ def test_no_pyspark_is_one_line_that_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingDependencyError, match=r"pip install 'reactive-runtime\[spark\]'"):
         session()
+
+
+THEIRS = """
+import os, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from reactive_runtime import Flow
+from reactive_runtime.spark import map_flow, session
+
+whose, folder = sys.argv[1:]
+
+def ours():  # those that a session may need; PySpark sets others itself
+    return {name: value for name, value in os.environ.items() if name.startswith(("PYSPARK", "SPARK_LOCAL"))}
+
+before = ours()
+if whose == "theirs":
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.session.timeZone", "Asia/Tokyo").getOrCreate()
+    settings = dict(spark.sparkContext.getConf().getAll())
+    assert session() is spark
+    assert dict(spark.sparkContext.getConf().getAll()) == settings
+    assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "200"
+else:
+    spark = session("local[1]", {"spark.driver.memory": "1g"})
+    assert session() is spark
+assert ours() == before, ours()
+rows = spark.range(3)
+print([row[0] for row in Flow.from_dataframe(rows)], flush=True)
+for work in (
+    lambda: map_flow(rows, lambda flow: flow, "id long").collect(),
+    lambda: Flow.range(3).map(lambda n: (n,)).to_spark(spark, "n long").stream(Path(folder) / "feed").done.result(),
+):
+    try:
+        print(work(), flush=True)
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("whose", ["theirs", "ours"])
+def test_a_session_of_the_users_is_left_alone_and_workers_without_the_package_are_told(
+    whose: str, tmp_path: Path
+) -> None:
+    """`python3` is one without packages, and PYSPARK_PYTHON is not set."""
+    bare = tmp_path / "bin" / "python3"
+    bare.parent.mkdir()
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    bare.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    environment |= {"PATH": f"{bare.parent}:{os.environ['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", THEIRS, whose, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+        env=environment,
+    )
+    told = done.stdout.splitlines()
+    assert told[:1] == ["[0, 1, 2]"], done.stderr[-3000:]
+    if whose == "ours":
+        assert told[1:] == ["[Row(id=0), Row(id=1), Row(id=2)]", "3"], done.stderr[-3000:]
+    else:
+        words = (
+            "the workers of this session run python3, which has no reactive_runtime and no pyarrow: set PYSPARK_PYTHON"
+        )
+        assert [line[: line.index(" to /")] for line in told[1:]] == [
+            f"SparkError map_flow: {words}",
+            f"SparkError to_spark: {words}",
+        ]
