@@ -30,7 +30,7 @@ class EndsTwice:
 
 jvm.start()
 recorder, subscriber = Recorder(), Subscriber()
-recorder.wrap(jvm.from_java(jvm.to_java(EndsTwice(), "flow"))).subscribe(subscriber)
+recorder.wrap(jvm.from_java(jvm.to_java(EndsTwice(), api="flow"))).subscribe(subscriber)
 print([item.rule for item in check(recorder.records())])
 """
 

@@ -30,7 +30,7 @@ def fed(spark: Any, folder: Path, numbers: Flow[int]) -> Any:
     return numbers.map(lambda n: (n,)).to_spark(spark, "n long", batch_rows=5).stream(folder, segments=100)
 
 
-def test_a_second_flow_is_refused_while_the_first_feeds_and_is_told_of_it(spark: Any, tmp_path: Path) -> None:
+def test_a_second_flow_is_refused_while_the_first_feeds_and_the_error_names_that(spark: Any, tmp_path: Path) -> None:
     one = fed(spark, tmp_path / "feed", Flow.range(10).concat_with(Flow.never()))
     until(lambda: elements_fed(tmp_path / "feed") == 10)
     words = rf"^to_spark: .*feed: another flow feeds this folder \(process {os.getpid()} on .*\)"
@@ -162,7 +162,7 @@ def test_a_feed_is_read_by_the_name_of_its_format(spark: Any, tmp_path: Path) ->
     assert list(Flow.from_stream(df, trigger={"availableNow": True})) == [(n,) for n in range(7)]
 
 
-def test_a_folder_without_a_feed_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_feed_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SparkError, match=r"^read_feed: .*: there is no feed in this folder"):
         read_feed(tmp_path)
     assert list(tmp_path.iterdir()) == []
