@@ -43,7 +43,9 @@ def explore(
     ] = "any",
     hang: Annotated[float, typer.Option(help="Seconds that a thread may run without coming to a point.")] = 10.0,
     replay: Annotated[Path | None, typer.Option(help="Run the one schedule that was saved to this file.")] = None,
-    debug: Annotated[bool, typer.Option(help="With --replay: stop in the debugger just before it fails.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="With --replay: stop in the debugger just before it fails.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdict, as JUnit's XML.")] = None,

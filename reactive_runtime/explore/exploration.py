@@ -270,7 +270,7 @@ def _search(
     while complete < schedules and count < 4 * schedules and not uncontrolled:
         strategy = searching[turn % len(searching)]
         turn += 1
-        session.tracks(True)
+        session.tracks(True, every_step=strategy is systematic)
         if not strategy.begin(session.scheduler):
             break  # the search has seen all there is
         ran = None

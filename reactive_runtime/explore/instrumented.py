@@ -170,6 +170,8 @@ class Lock(Location):
         if scheduler.tracking:  # `Scheduler.note`, written out
             self.w = me.chain = hash((me.chain, self.w, self.r))
             self.r = 0
+            if scheduler.observer is not None:
+                scheduler.observer.noted(me, self, True)
         return True
 
     __enter__ = acquire
@@ -197,6 +199,8 @@ class Lock(Location):
         if scheduler.tracking:  # `Scheduler.note`, written out
             self.w = me.chain = hash((me.chain, self.w, self.r))
             self.r = 0
+            if scheduler.observer is not None:
+                scheduler.observer.noted(me, self, True)
 
     def _try(self, scheduler: Scheduler, me: Task, blocking: bool, timeout: float) -> bool:
         scheduler.tried = True
@@ -263,6 +267,8 @@ class Lock(Location):
         if scheduler.tracking:  # `Scheduler.note`, written out
             self.w = me.chain = hash((me.chain, self.w, self.r))
             self.r = 0
+            if scheduler.observer is not None:
+                scheduler.observer.noted(me, self, True)
 
     def locked(self) -> bool:
         """As `threading.Lock.locked`: a point of choice."""

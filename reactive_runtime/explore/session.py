@@ -204,10 +204,13 @@ class Session:
             self._changes[key] = self._code_patcher is None or lets_in(done, coming, self._code_patcher.code_of)
         return self._changes[key]
 
-    def tracks(self, yes: bool) -> None:
-        """Keep chains, or not, in the runs that follow; with them, the strategy sees each step."""
+    def tracks(self, yes: bool, *, every_step: bool = True) -> None:
+        """Keep chains, or not, in the runs that follow; with them the strategy may see every step, also of one thread.
+
+        A search that remembers what it has seen has to; to one that draws, a step without a choice says nothing.
+        """
         self.scheduler.observer = None
-        self.scheduler.few = 0 if yes else 1
+        self.scheduler.few = 0 if yes and every_step else 1
         # What instructions touch is not known, and an invariant of each step looks at all there is: then no two
         # schedules are known to be equivalent.
         known = self.points == "shared" and self.scheduler.tracer is None and self._program.at_each_step is None
@@ -325,6 +328,7 @@ class Session:
         observed, frozen = list(self.observations.outcomes), self.watcher.frozen
         strategy = Replayed(schedule)
         strategy.begin(self.scheduler)
+        self.scheduler.observer = None  # the search has learned from that run
         self.watcher.frozen = True
         try:
             return self.recorded(program, strategy)

@@ -221,6 +221,8 @@ class Watcher:
                     if scheduler.tracking:  # `Scheduler.note`, written out
                         me.chain = chain = hash((me.chain, location.w))
                         location.r = (location.r + chain) & 0xFFFF_FFFF_FFFF_FFFF
+                        if scheduler.observer is not None:
+                            scheduler.observer.noted(me, location, False)
                 else:
                     reached(location, site, False, entry, name)
             index = me.index

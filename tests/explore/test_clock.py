@@ -93,7 +93,7 @@ def test_the_time_of_an_event_loop_is_the_same() -> None:
 
     explore(Scenario(int, {"sleeps": [sleeps]}), schedules=1).assert_holds()
     loop.close()
-    assert told == [10]
+    assert set(told) == {10}  # the schedule is run, and run again
 
 
 def test_a_loop_until_a_deadline_ends_soon_after_it() -> None:

@@ -252,7 +252,7 @@ def test_what_an_invariant_of_every_step_forbids_is_found() -> None:
 
 def test_a_verdict_says_exhausted_only_at_the_end() -> None:
     assert str(explore(classics.PolitePhilosophers, strategy="dpor").verdict) == "exhausted"
-    assert str(explore(classics.PolitePhilosophers, strategy="dpor", schedules=3).verdict) == "sampled(3)"
+    assert str(explore(classics.PolitePhilosophers, strategy="dpor", schedules=3).verdict) == "held (3 schedules)"
 
 
 def test_a_bound_is_refused() -> None:
