@@ -5,8 +5,9 @@
 Each tool gets each broken program for at most 500 schedules and 20 seconds, in a process of its own, since a tool that
 does not control what a program does may hang in it. A bug counts as found if the fixed twin of the program is not
 accused as well, in 100 schedules. Then each runs a correct program for its speed. What is printed: how many bugs were
-found, after how many schedules, and schedules a second. `python benchmarks/explore.py --ours` prints
-our own speed at all kinds of points, and needs no other tool.
+found, after how many schedules, and schedules a second. Last, each that has a search to its end exhausts three threads
+of two locked increments: in how many executions, and how many a second. `python benchmarks/explore.py --ours` prints
+our own speed at all kinds of points, and `--exhaust` the last part alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,24 @@ def speed_program() -> Any:
             item.request(1)
 
     return Scenario(TextbookSubscription, {"a": [three], "b": [three]}, name="speed")
+
+
+class LockedIncrements:
+    """Three threads with two locked increments each: 90 orders of the six."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+
+    def increment(self) -> None:
+        for _ in range(2):
+            with self.lock:
+                self.count += 1
+
+    actor_a = actor_b = actor_c = increment
+
+    def at_end(self) -> None:
+        assert self.count == 6
 
 
 # -- one tool, one program, in a process of its own -----------------------------------------------------------

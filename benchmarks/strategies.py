@@ -22,6 +22,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 ALONE = ("random", "pct2", "pct3", "pos", "urw", "surw", "feedback", "bounded", "dpor")
 TOGETHER = (
     "portfolio",
+    "pos+bounded+pct3+bounded+surw+bounded",
+    "pct3+bounded+urw+bounded",
+    "bounded+pct3+bounded+surw",
     "pos+pct3+bounded+urw+pct2+random",
     "pos+pct3+dpor+urw+pct2+random",
     "pos+pct3+bounded+surw+pct2+random",

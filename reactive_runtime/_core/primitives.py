@@ -36,6 +36,7 @@ __all__ = [
     "monotonic",
     "now_ns",
     "pause",
+    "process_time",
     "running_threads",
     "tickets",
 ]
@@ -58,6 +59,7 @@ main_thread = threading.main_thread
 running_threads = threading.enumerate
 
 monotonic = time.monotonic
+process_time = time.process_time
 now_ns = time.perf_counter_ns
 
 

@@ -215,7 +215,7 @@ def replay(
 # -- the search -----------------------------------------------------------------------------------------------
 
 
-PORTFOLIO: Final = "pos+pct3+bounded+urw+pct2+random"
+PORTFOLIO: Final = "pos+bounded+pct3+bounded+urw+bounded+pct2+bounded+random+bounded"
 """Those that take turns where none is asked for; `python benchmarks/strategies.py` says how soon which find what."""
 
 

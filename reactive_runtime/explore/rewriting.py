@@ -43,12 +43,8 @@ class Site:
     """In words: `store self.demand`."""
     building: bool
     """Whether it stands in an `__init__`, where an object is not shared yet, as a rule."""
-
-    @property
-    def stores(self) -> str:
-        """The name of the attribute that is stored or deleted; empty, where none is."""
-        verb, _, what = self.what.partition(" ")
-        return what.rpartition(".")[2] if verb in ("store", "delete") and "." in what else ""
+    stores: str
+    """The name of the attribute that is stored or deleted; empty, where none is."""
 
 
 SITES: Final[list[Site]] = []
@@ -148,10 +144,11 @@ class _Rewriter(ast.NodeTransformer):
             self._again += 1
             return self._again - 1
         end = None if called is None else (called.end_lineno, called.end_col_offset)
-        what = f"{verb} {self._text(node)}"
+        text = self._text(node)
+        stores = text.rpartition(".")[2] if verb in ("store", "delete") and "." in text else ""
         building = self._names[-1] in ("__init__", "__new__", "__post_init__")
         place = (self._filename, node.lineno, node.col_offset, (node.end_lineno, node.end_col_offset))
-        SITES.append(Site(*place, end, what, building))
+        SITES.append(Site(*place, end, f"{verb} {text}", building, stores))
         return len(SITES) - 1
 
     def _text(self, node: Any) -> str:

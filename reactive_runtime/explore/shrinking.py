@@ -34,9 +34,9 @@ ENDLESS: Final = frozenset({"limit", "livelock"})
 """Kinds of failures of which one may turn out to be the other."""
 
 SECONDS: Final = 0.9
-"""For all of it."""
+"""For all of it: seconds of the processor, so that a machine with other work shows the same."""
 
-_seconds: Final = primitives.monotonic
+_seconds: Final = primitives.process_time
 _Program = list[tuple[str, list[int]]]
 _Found = tuple[list[int], int, list[tuple[int, str]]]
 """A schedule that fails, its preemptions, and of each thread the one that made it and its name."""

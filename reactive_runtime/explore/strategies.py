@@ -14,7 +14,8 @@ All draw from one seeded generator, so the same seed gives the same schedules.
   those on one location, another one each time. Even over the orders in which threads come to that location; what is
   done elsewhere does not count.
 - *feedback* (see `feedback`): schedules that showed something new are changed a little, and tried again.
-- *portfolio*: each in turn, and with them the search by preemption bound. What one is blind to another sees.
+- *portfolio*: each in turn, and after each a schedule of the search by preemption bound. What one is blind to another
+  sees.
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ from reactive_runtime.explore.threads import real_current_thread
 
 __all__ = ["Watcher", "kept"]
 
+_ALL_SHOWN: Final = bytes(entry or 2 for entry in range(256))
+_NONE_SHOWN: Final = bytes(0 if entry == 2 else entry for entry in range(256))
 TURNS: Final = 1_000
 """How often a loop may go round without a point."""
 SHOWN: Final = 2
@@ -191,8 +193,8 @@ class Watcher:
     def show(self, yes: bool) -> None:
         """Tell `scheduler.step_log` of all accesses, also of those that are no points."""
         if yes:
-            self._written |= {name for site in SITES if (name := site.stores)}
-        self.racing[:] = bytes((entry or SHOWN) if yes else (entry % SHOWN) for entry in self.racing)
+            self._written |= {site.stores for site in SITES} - {""}
+        self.racing[:] = self.racing.translate(_ALL_SHOWN if yes else _NONE_SHOWN)
 
     def hooks(self) -> dict[str, Any]:
         """What the calls of rewritten code call."""
