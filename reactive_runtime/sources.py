@@ -6,7 +6,7 @@ import builtins
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.assembly import AssemblyLocation, assembly_location, note_assembly
@@ -48,7 +48,7 @@ class Sources:
 
     @overload
     @staticmethod
-    def range(start: int, stop: int, step: int = ..., /) -> Flow[int]: ...
+    def range(start: int, stop: int, step: int = 1, /) -> Flow[int]: ...
 
     @staticmethod
     def range(*arguments: int) -> Flow[int]:
@@ -120,7 +120,7 @@ class Sources:
         return flow_of(IterableSource(title, lambda: elements, single=len(elements) == 1, synchronous=True))
 
     @staticmethod
-    def empty() -> Flow[Any]:
+    def empty() -> Flow[Never]:
         """No element, only the end.
 
         Returns:
@@ -146,7 +146,7 @@ class Sources:
         return flow_of(IterableSource("empty()", tuple, synchronous=True))
 
     @staticmethod
-    def error(failure: BaseException | Callable[[], BaseException]) -> Flow[Any]:
+    def error(failure: BaseException | Callable[[], BaseException]) -> Flow[Never]:
         """No element: fails as soon as it is subscribed to.
 
         Args:
@@ -185,7 +185,7 @@ class Sources:
         return flow_of(PublisherSource(f"error({title})", _Failing(failure, assembly_location())))
 
     @staticmethod
-    def never() -> Flow[Any]:
+    def never() -> Flow[Never]:
         """No element and no end.
 
         Returns:

@@ -24,6 +24,11 @@ from reactive_runtime.spec import Subscriber
 
 if TYPE_CHECKING:
     from reactive_runtime.flow import Flow
+    from reactive_runtime.spec import (
+        Publisher as _Interface,  # by name: then two flows are one of `int | str`, for Pyright
+    )
+else:
+    _Interface = Generic  # at run time the interface is one of shape: a class of it has a dict, and is slow to make
 
 __all__ = ["FlowBase"]
 
@@ -31,7 +36,7 @@ T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
 
-class FlowBase(Generic[T_co]):
+class FlowBase(_Interface[T_co]):
     """An origin, and the steps behind it.
 
     The operators of each theme are a class on top of this one, in the file of the theme; `Flow` is made of all of them.

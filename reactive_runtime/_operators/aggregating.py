@@ -17,6 +17,8 @@ from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
     from reactive_runtime.flow import Flow
 
 __all__ = ["AggregatingOperators"]
@@ -146,7 +148,15 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_ToList())
 
-    def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V] | None = None) -> Flow[dict[K, V]]:
+    @overload
+    def to_dict(self: FlowBase[T], key: Callable[[T], K], value: None = None) -> Flow[dict[K, T]]: ...
+
+    @overload
+    def to_dict(self, key: Callable[[T_co], K], value: Callable[[T_co], V]) -> Flow[dict[K, V]]: ...
+
+    def to_dict(
+        self: FlowBase[Any], key: Callable[[Any], Any], value: Callable[[Any], Any] | None = None
+    ) -> Flow[dict[Any, Any]]:
         """The dict of all elements, by their keys.
 
         It holds every element: for finite flows. Of several elements with one key, the last one is kept.
@@ -233,7 +243,13 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Sum())
 
-    def min(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+    @overload
+    def min(self: FlowBase[SupportsRichComparison], *, key: None = None) -> Flow[T_co]: ...
+
+    @overload
+    def min(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
+
+    def min(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The smallest element.
 
         Args:
@@ -265,7 +281,13 @@ class AggregatingOperators(FlowBase[T_co]):
         """
         return self._then(_Best("min", _a_key("min", key), lambda item, best: item < best))
 
-    def max(self, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
+    @overload
+    def max(self: FlowBase[SupportsRichComparison], *, key: None = None) -> Flow[T_co]: ...
+
+    @overload
+    def max(self, *, key: Callable[[T_co], SupportsRichComparison]) -> Flow[T_co]: ...
+
+    def max(self: FlowBase[Any], *, key: Callable[[Any], Any] | None = None) -> Flow[Any]:
         """The largest element.
 
         Args:

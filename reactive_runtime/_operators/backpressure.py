@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BackpressureOperators", "KillSwitch", "ParallelFlow", "Valve"]
 
-T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-R = TypeVar("R")
 S = TypeVar("S")
 
 BUSY = 256
@@ -311,7 +309,7 @@ class BackpressureOperators(FlowBase[T_co]):
         """
         return combinator_flow("serialize()", lambda: _Relaying(self), self)
 
-    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co, T_co]:
+    def parallel(self, n: int, *, prefetch: int = PREFETCH) -> ParallelFlow[T_co]:
         """Deals the elements out to `n` rails, which work at the same time.
 
         Name the executor with `run_on`, the work with `map`, `filter` or `rails`, and bring the rails together with
@@ -601,7 +599,7 @@ class _Switched(_Passing):
         self.switch._check()
 
 
-class ParallelFlow(Generic[T, R]):
+class ParallelFlow(Generic[T_co]):
     """A flow on several rails; see `Flow.parallel`.
 
     It is immutable: each method returns another one.
@@ -611,7 +609,7 @@ class ParallelFlow(Generic[T, R]):
 
     def __init__(
         self,
-        source: FlowBase[T],
+        source: FlowBase[Any],
         n: int,
         prefetch: int,
         executor: Executor | None,
@@ -624,7 +622,7 @@ class ParallelFlow(Generic[T, R]):
         self._executor = executor
         self._work = work
 
-    def run_on(self, executor: Executor) -> ParallelFlow[T, R]:
+    def run_on(self, executor: Executor) -> ParallelFlow[T_co]:
         """Each rail works on `executor`, in tasks of its own.
 
         Args:
@@ -639,7 +637,7 @@ class ParallelFlow(Generic[T, R]):
         check_executor("run_on", executor)
         return ParallelFlow(self._source, self._n, self._prefetch, executor, self._work)
 
-    def rails(self, fn: Callable[[Flow[R]], Flow[S]]) -> ParallelFlow[T, S]:
+    def rails(self, fn: Callable[[Flow[T_co]], Flow[S]]) -> ParallelFlow[S]:
         """Each rail becomes `fn(rail)`: any operators.
 
         Args:
@@ -654,7 +652,7 @@ class ParallelFlow(Generic[T, R]):
         check_callable("rails", "fn", fn)
         return ParallelFlow(self._source, self._n, self._prefetch, self._executor, (*self._work, fn))
 
-    def map(self, fn: Callable[[R], S]) -> ParallelFlow[T, S]:
+    def map(self, fn: Callable[[T_co], S]) -> ParallelFlow[S]:
         """`map` on each rail.
 
         Args:
@@ -669,7 +667,7 @@ class ParallelFlow(Generic[T, R]):
         check_callable("map", "fn", fn)
         return self.rails(lambda rail: rail.map(fn))
 
-    def filter(self, predicate: Callable[[R], object]) -> ParallelFlow[T, R]:
+    def filter(self, predicate: Callable[[T_co], object]) -> ParallelFlow[T_co]:
         """`filter` on each rail.
 
         Args:
@@ -684,7 +682,7 @@ class ParallelFlow(Generic[T, R]):
         check_callable("filter", "predicate", predicate)
         return self.rails(lambda rail: rail.filter(predicate))
 
-    def sequential(self) -> Flow[R]:
+    def sequential(self) -> Flow[T_co]:
         """The elements of all rails, as they come.
 
         Returns:

@@ -24,6 +24,8 @@ from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsRichComparison
+
     from reactive_runtime.flow import Flow
 
 __all__ = ["CombiningOperators"]
@@ -34,6 +36,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+R = TypeVar("R")
+L = TypeVar("L", bound="SupportsRichComparison")
 
 
 class CombiningOperators(FlowBase[T_co]):
@@ -41,8 +45,22 @@ class CombiningOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
+    @overload
     @staticmethod
-    def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]:
+    def concat(first: Publisher[A], second: Publisher[B], /, *, delay_error: bool = False) -> Flow[A | B]: ...
+
+    @overload
+    @staticmethod
+    def concat(
+        first: Publisher[A], second: Publisher[B], third: Publisher[C], /, *, delay_error: bool = False
+    ) -> Flow[A | B | C]: ...
+
+    @overload
+    @staticmethod
+    def concat(*sources: Publisher[T], delay_error: bool = False) -> Flow[T]: ...
+
+    @staticmethod
+    def concat(*sources: Publisher[Any], delay_error: bool = False) -> Flow[Any]:
         """The elements of the first source, then those of the second, and so on.
 
         It needs no stack, however many sources there are.
@@ -79,7 +97,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("concat", sources)
         return combinator_flow("concat", lambda: _Concat(flows, delay_error=delay_error), *flows, inline=True)
 
-    def concat_with(self, *others: Publisher[T_co]) -> Flow[T_co]:
+    def concat_with(self, *others: Publisher[R]) -> Flow[T_co | R]:
         """The elements of the source, then those of each of `others`, as `concat` does.
 
         Args:
@@ -111,7 +129,7 @@ class CombiningOperators(FlowBase[T_co]):
         """
         return _longer("concat_with", partial(_Concat, delay_error=False), self, _flows("concat_with", others, "other"))
 
-    def start_with(self: FlowBase[T], *elements: T) -> Flow[T]:
+    def start_with(self, *elements: R) -> Flow[T_co | R]:
         """First `elements`, and then the source.
 
         Args:
@@ -145,8 +163,30 @@ class CombiningOperators(FlowBase[T_co]):
         title = f"start_with({', '.join(builtins.map(shown, elements))})"
         return combinator_flow(title, lambda: _StartWith(elements, self), self)
 
+    @overload
     @staticmethod
-    def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]:
+    def merge(
+        first: Publisher[A], second: Publisher[B], /, *, prefetch: int = PREFETCH, delay_error: bool = False
+    ) -> Flow[A | B]: ...
+
+    @overload
+    @staticmethod
+    def merge(
+        first: Publisher[A],
+        second: Publisher[B],
+        third: Publisher[C],
+        /,
+        *,
+        prefetch: int = ...,
+        delay_error: bool = ...,
+    ) -> Flow[A | B | C]: ...
+
+    @overload
+    @staticmethod
+    def merge(*sources: Publisher[T], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T]: ...
+
+    @staticmethod
+    def merge(*sources: Publisher[Any], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[Any]:
         """The elements of all sources, each as soon as it is there.
 
         The order within a source is kept. Sources that have elements take turns.
@@ -188,7 +228,7 @@ class CombiningOperators(FlowBase[T_co]):
         at_least("merge", "prefetch", 1, prefetch)
         return combinator_flow("merge", lambda: _Merge(flows, prefetch, delay_error=delay_error), *flows, inline=True)
 
-    def merge_with(self, *others: Publisher[T_co], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co]:
+    def merge_with(self, *others: Publisher[R], prefetch: int = PREFETCH, delay_error: bool = False) -> Flow[T_co | R]:
         """The elements of the source and of `others`, each as soon as it is there, as `merge` does.
 
         Args:
@@ -227,10 +267,20 @@ class CombiningOperators(FlowBase[T_co]):
         at_least("merge_with", "prefetch", 1, prefetch)
         return _longer("merge_with", partial(_Merge, prefetch=prefetch, delay_error=delay_error), self, flows)
 
+    @overload
+    @staticmethod
+    def merge_comparing(*sources: Publisher[L], key: None = None, prefetch: int = PREFETCH) -> Flow[L]: ...
+
+    @overload
     @staticmethod
     def merge_comparing(
-        *sources: Publisher[T], key: Callable[[T], Any] | None = None, prefetch: int = PREFETCH
-    ) -> Flow[T]:
+        *sources: Publisher[T], key: Callable[[T], SupportsRichComparison], prefetch: int = PREFETCH
+    ) -> Flow[T]: ...
+
+    @staticmethod
+    def merge_comparing(
+        *sources: Publisher[Any], key: Callable[[Any], Any] | None = None, prefetch: int = PREFETCH
+    ) -> Flow[Any]:
         """The elements of sources that are sorted, sorted: always the smallest of those in front.
 
         It waits until each source has an element in front, or has ended. Of equal elements, that of the first source
@@ -350,7 +400,7 @@ class CombiningOperators(FlowBase[T_co]):
     ) -> Flow[tuple[A, B, C, D]]: ...
 
     @overload
-    def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[tuple[Any, ...]]: ...
+    def zip_with(self, *others: Publisher[R], prefetch: int = PREFETCH) -> Flow[tuple[T_co | R, ...]]: ...
 
     def zip_with(self: FlowBase[Any], *others: Publisher[Any], prefetch: int = PREFETCH) -> Flow[Any]:
         """Tuples of the elements of the source and of `others`, as `zip` does.
@@ -451,8 +501,20 @@ class CombiningOperators(FlowBase[T_co]):
         at_least("combine_latest", "prefetch", 1, prefetch)
         return combinator_flow("combine_latest", lambda: _CombineLatest(flows, prefetch), *flows, inline=True)
 
+    @overload
     @staticmethod
-    def race(*sources: Publisher[T]) -> Flow[T]:
+    def race(first: Publisher[A], second: Publisher[B], /) -> Flow[A | B]: ...
+
+    @overload
+    @staticmethod
+    def race(first: Publisher[A], second: Publisher[B], third: Publisher[C], /) -> Flow[A | B | C]: ...
+
+    @overload
+    @staticmethod
+    def race(*sources: Publisher[T]) -> Flow[T]: ...
+
+    @staticmethod
+    def race(*sources: Publisher[Any]) -> Flow[Any]:
         """The source that signals first, an element or its end; the others are cancelled.
 
         Args:
@@ -499,7 +561,7 @@ class CombiningOperators(FlowBase[T_co]):
     ) -> Flow[tuple[A, B, C, D]]: ...
 
     @overload
-    def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[tuple[Any, ...]]: ...
+    def with_latest_from(self, *others: Publisher[R]) -> Flow[tuple[T_co | R, ...]]: ...
 
     def with_latest_from(self: FlowBase[Any], *others: Publisher[Any]) -> Flow[Any]:
         """Each element of the source with the latest one of each of `others`.
@@ -541,7 +603,7 @@ class CombiningOperators(FlowBase[T_co]):
         flows = _flows("with_latest_from", others, "other")
         return combinator_flow("with_latest_from", lambda: _WithLatestFrom(self, flows), self, *flows)
 
-    def switch_if_empty(self, other: Publisher[T_co]) -> Flow[T_co]:
+    def switch_if_empty(self, other: Publisher[R]) -> Flow[T_co | R]:
         """The source, or `other` where the source completes without an element.
 
         Args:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ErrorHandlingOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
 
 Outcome = Generator[Any, None, Exception | None]
 
@@ -38,7 +39,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
 
     __slots__ = ()
 
-    def on_error_resume(self, fn: Callable[[Exception], Publisher[T_co]], *, when: When = Exception) -> Flow[T_co]:
+    def on_error_resume(self, fn: Callable[[Exception], Publisher[R]], *, when: When = Exception) -> Flow[T_co | R]:
         """The source; where it fails, then the publisher `fn(error)`, instead of the error.
 
         Args:
@@ -76,7 +77,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         wanted = failures("on_error_resume", when)
         return combinator_flow(f"on_error_resume({describe(fn)})", lambda: _Resume(self, fn, wanted), self)
 
-    def on_error_return(self, fn: Callable[[Exception], T_co], *, when: When = Exception) -> Flow[T_co]:
+    def on_error_return(self, fn: Callable[[Exception], R], *, when: When = Exception) -> Flow[T_co | R]:
         """The source; where it fails, then the element `fn(error)`, and the end, instead of the error.
 
         Args:
@@ -191,7 +192,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
         wanted = failures("retry", Exception if when is None else when)
         return combinator_flow(f"retry({'' if n is None else n})", lambda: _Retry(self, n, wanted), self)
 
-    def retry_when(self, fn: Callable[[Exception, int], Publisher[Any]]) -> Flow[T_co]:
+    def retry_when(self, fn: Callable[[Exception, int], Publisher[object]]) -> Flow[T_co]:
         """The source; where it fails, it comes once more as soon as the publisher `fn(error, attempt)` has an element.
 
         Args:
@@ -330,7 +331,7 @@ class ErrorHandlingOperators(FlowBase[T_co]):
             at_least("repeat", "n", 0, n)
         return combinator_flow(f"repeat({'' if n is None else n})", lambda: _Repeat(self, n), self)
 
-    def repeat_when(self, fn: Callable[[int], Publisher[Any]]) -> Flow[T_co]:
+    def repeat_when(self, fn: Callable[[int], Publisher[object]]) -> Flow[T_co]:
         """The source; where it completes, once more as soon as the publisher `fn(times)` has an element.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from reactive_runtime._core.arguments import a_value, at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -18,6 +18,7 @@ __all__ = ["FilteringOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
 
 
 class _Missing:
@@ -261,7 +262,13 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Changed() if key is None else _DistinctUntilChanged(_a_key("distinct_until_changed", key)))
 
-    def first(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
+    @overload
+    def first(self) -> Flow[T_co]: ...
+
+    @overload
+    def first(self, default: R) -> Flow[T_co | R]: ...
+
+    def first(self, default: Any = MISSING) -> Flow[Any]:
         """The first element.
 
         Args:
@@ -290,7 +297,13 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_ElementAt("first", 0, default))
 
-    def element_at(self: FlowBase[T], index: int, default: T = MISSING) -> Flow[T]:
+    @overload
+    def element_at(self, index: int) -> Flow[T_co]: ...
+
+    @overload
+    def element_at(self, index: int, default: R) -> Flow[T_co | R]: ...
+
+    def element_at(self, index: int, default: Any = MISSING) -> Flow[Any]:
         """The element with number `index`, counted from 0.
 
         Args:
@@ -325,7 +338,13 @@ class FilteringOperators(FlowBase[T_co]):
         at_least("element_at", "index", 0, index)
         return self._then(_ElementAt("element_at", index, default))
 
-    def last(self: FlowBase[T], default: T = MISSING) -> Flow[T]:
+    @overload
+    def last(self) -> Flow[T_co]: ...
+
+    @overload
+    def last(self, default: R) -> Flow[T_co | R]: ...
+
+    def last(self, default: Any = MISSING) -> Flow[Any]:
         """The last element.
 
         Args:
@@ -354,7 +373,7 @@ class FilteringOperators(FlowBase[T_co]):
         """
         return self._then(_Last(default))
 
-    def default_if_empty(self: FlowBase[T], default: T) -> Flow[T]:
+    def default_if_empty(self, default: R) -> Flow[T_co | R]:
         """The source, or `default` where it completes without an element.
 
         `switch_if_empty` has a flow in place of the element.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, overload
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.arguments import PREFETCH, at_least, check_callable, not_none, seconds_of
@@ -35,9 +35,17 @@ __all__ = ["Disposable", "TerminalOperators"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+T_in = TypeVar("T_in", contravariant=True)
+R = TypeVar("R")
 
 SEEN: Final = 16
 """How many executors a sink that waits remembers. It looks at any other whenever a flow begins there."""
+
+
+class SupportsPut(Protocol[T_in]):
+    """What elements can be put into: the queues of `queue` and of `multiprocessing`."""
+
+    def put(self, item: T_in, /) -> object: ...
 
 
 class TerminalOperators(FlowBase[T_co]):
@@ -340,7 +348,13 @@ class TerminalOperators(FlowBase[T_co]):
         check_callable("for_each", "fn", fn)
         _block("for_each", self._flow().do_on_next(fn).ignore_elements(), self, timeout)
 
-    def to_queue(self, queue: Any, *, end: object = None) -> primitives.Future[None]:
+    @overload
+    def to_queue(self, queue: SupportsPut[T_co | None], *, end: None = None) -> primitives.Future[None]: ...
+
+    @overload
+    def to_queue(self, queue: SupportsPut[T_co | R], *, end: R) -> primitives.Future[None]: ...
+
+    def to_queue(self, queue: SupportsPut[Any], *, end: object = None) -> primitives.Future[None]:
         """Run the flow, and `put` each element into `queue`, and `end` after the last, whichever way it ends.
 
         A bounded queue that is full blocks the thread of the flow, and thereby holds the source back: use `publish_on`
@@ -701,7 +715,7 @@ class _Putting:
 
     __slots__ = ("_cancelled", "_end", "_lock", "_over", "_put", "_put_nowait", "_putting", "_subscription", "future")
 
-    def __init__(self, queue: Any, end: object) -> None:
+    def __init__(self, queue: SupportsPut[Any], end: object) -> None:
         self.future: primitives.Future[None] = primitives.Future()
         self._put: Callable[[Any], object] = queue.put
         self._put_nowait: Callable[[Any], object] | None = getattr(queue, "put_nowait", None)

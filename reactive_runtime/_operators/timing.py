@@ -10,7 +10,7 @@ is shut down ends the flow with RejectedError. With the end of the flow its time
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from reactive_runtime._core.arguments import at_least, check_clock, one_of, seconds_of
 from reactive_runtime._core.combinator import END, PENDING, Clock, Combinator, Elements, Timer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["TimingOperators"]
 
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
 
 WAITING = 256
 """How many elements an operator keeps for later, at most."""
@@ -183,9 +184,15 @@ class TimingOperators(FlowBase[T_co]):
             f"delay({seconds:g} s)", lambda: _Delay(seconds, clock, self), self, uses=(clock_used(clock),)
         )
 
+    @overload
+    def timeout(self, seconds: float, *, clock: Clock | None = None, fallback: None = None) -> Flow[T_co]: ...
+
+    @overload
+    def timeout(self, seconds: float, *, clock: Clock | None = None, fallback: Publisher[R]) -> Flow[T_co | R]: ...
+
     def timeout(
-        self, seconds: float, *, clock: Clock | None = None, fallback: Publisher[T_co] | None = None
-    ) -> Flow[T_co]:
+        self, seconds: float, *, clock: Clock | None = None, fallback: Publisher[Any] | None = None
+    ) -> Flow[Any]:
         """The source; where an element that is demanded takes longer than `seconds`, a TimeoutError, or `fallback`.
 
         The time runs from when there is demand, and anew from each element; a subscriber that requests nothing is not

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, TypeVarTuple, overload
 
 from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -24,6 +24,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 S = TypeVar("S")
+Ts = TypeVarTuple("Ts")
 
 
 class TransformingOperators(FlowBase[T_co]):
@@ -62,6 +63,12 @@ class TransformingOperators(FlowBase[T_co]):
             `map` of Rx and of Python.
         """
         return self._then(_Map(check_callable("map", "fn", fn)))
+
+    @overload
+    def starmap(self: FlowBase[tuple[*Ts]], fn: Callable[[*Ts], R]) -> Flow[R]: ...
+
+    @overload
+    def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]: ...
 
     def starmap(self: FlowBase[tuple[Any, ...]], fn: Callable[..., R]) -> Flow[R]:
         """Each element, a tuple, becomes `fn(*element)`.
@@ -348,7 +355,7 @@ class TransformingOperators(FlowBase[T_co]):
         """
         return self._then(_Batch(at_least("batch", "n", 1, n)))
 
-    def end_with(self: FlowBase[T], *elements: T) -> Flow[T]:
+    def end_with(self, *elements: R) -> Flow[T_co | R]:
         """The source, and then `elements`.
 
         Args:

@@ -65,7 +65,7 @@ def always(name: int) -> Flow[int]:
 
 BESIDE: dict[str, Callable[[], Flow[Any]]] = {
     "flat_map": lambda: Flow.range(1_000_000_000).flat_map(always, concurrency=4),
-    "merge": lambda: Flow.merge(Flow.generate(0, lambda n: (0, n)), Flow.never(), *map(always, (1, 2, 3))),
+    "merge": lambda: Flow.merge(Flow.generate(0, lambda n: (n, n)), Flow.never(), *map(always, (1, 2, 3))),
     "merge, at hand": lambda: Flow.merge(
         Flow.from_iterable([0] * 1_000), Flow.never(), *map(always, (1, 2)), named(3).map(lambda n: n)
     ),

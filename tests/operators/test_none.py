@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, get_overloads
 
 import pytest
 from sinks import Sink, wait_until
@@ -33,12 +33,19 @@ def parameters(of: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 STATE = {("scan", "initial"), ("generate", "initial")}  # handed to a function, and never on
 ASKED_FOR = {("contains", "element")}  # compared with the elements, none of which it equals
+PUT = {("to_queue", "end")}  # for the reader of the queue
 
 VALUES = sorted(
-    (operator, name)
-    for operator, item in PUBLIC.items()
-    for name, parameter in parameters(item).items()
-    if parameter.annotation in ("T", "S", "R") and (operator, name) not in STATE | ASKED_FOR
+    {
+        (operator, name)
+        for operator, item in PUBLIC.items()
+        for form in get_overloads(item) or [item]
+        for name, parameter in parameters(form).items()
+        if parameter.annotation in ("T", "S", "R")
+    }
+    - STATE
+    - ASKED_FOR
+    - PUT
 )
 IF_NEEDED = {("first", "default"), ("last", "default"), ("element_at", "default"), ("reduce", "initial")}
 """What an empty flow gives in place of an element. It may never be needed: it is looked at when it is."""
@@ -74,8 +81,8 @@ def test_the_argument_is_named() -> None:
     [
         Flow.empty().first(None),
         Flow.empty().last(None),
-        Flow.just(7).element_at(1, None),  # type: ignore[arg-type]
-        Flow.empty().reduce(max, None),
+        Flow.just(7).element_at(1, None),
+        Flow.range(0).reduce(lambda so_far, _: so_far, None),
     ],
     ids=str,
 )

@@ -688,7 +688,9 @@ def test_what_an_operator_that_expands_holds_comes_before_the_end() -> None:
 
 
 def test_sample_completes_with_its_sampler() -> None:
-    for source in (lambda clock: Flow.never(), lambda clock: Flow.race(Flow.timer(5, clock=clock))):
+    sources: list[Callable[[VirtualTimeExecutor], Flow[int]]]
+    sources = [lambda clock: Flow.never(), lambda clock: Flow.race(Flow.timer(5, clock=clock))]
+    for source in sources:
         clock, sink = VirtualTimeExecutor(), Sink()
         source(clock).sample(Flow.timer(4, clock=clock)).subscribe(sink)
         clock.advance(4)

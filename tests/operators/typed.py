@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from decimal import Decimal
-from typing import Any, assert_type
+from typing import Any, Never, assert_type
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
@@ -39,15 +39,19 @@ async def numbers() -> AsyncIterator[int]:
     yield 1
 
 
+def repeated(n: int, a: str) -> str:
+    return a * n
+
+
 def add(total: float, n: int) -> float:
     return total + n
 
 
 def sources() -> None:
     assert_type(Flow.just(1, 2), Flow[int])
-    assert_type(Flow.empty(), Flow[Any])
-    assert_type(Flow.never(), Flow[Any])
-    assert_type(Flow.error(OSError()), Flow[Any])
+    assert_type(Flow.empty(), Flow[Never])
+    assert_type(Flow.never(), Flow[Never])
+    assert_type(Flow.error(OSError()), Flow[Never])
     assert_type(Flow.range(3), Flow[int])
     assert_type(Flow.range(1, 3), Flow[int])
     assert_type(Flow.range(1, 9, 3), Flow[int])
@@ -81,7 +85,10 @@ def sources() -> None:
 def elements() -> None:
     assert_type(f.map(text), Flow[str])
     assert_type(f.map(lambda n: n / 2), Flow[float])
-    assert_type(f.enumerate().starmap(max), Flow[Any])
+    assert_type(f.enumerate().starmap(lambda i, n: str(i + n)), Flow[str])
+    assert_type(Flow.just((1, "a")).starmap(repeated), Flow[str])
+    rows: Flow[tuple[Any, ...]] = Flow.empty()
+    assert_type(rows.starmap(lambda a, b: str(a)), Flow[str])
     assert_type(f.map_not_none({1: "a"}.get), Flow[str])
     assert_type(f.flat_map_iterable(text), Flow[str])
     assert_type(f.map(text).flatten(), Flow[str])
@@ -118,6 +125,7 @@ def folds() -> None:
     assert_type(f.collect(list[int], list[int].append), Flow[list[int]])
     assert_type(f.to_list(), Flow[list[int]])
     assert_type(f.to_dict(text, text), Flow[dict[str, str]])
+    assert_type(f.to_dict(text), Flow[dict[str, int]])
     assert_type(f.count(), Flow[int])
     assert_type(f.sum(), Flow[int])
     assert_type(Flow.just(True).sum(), Flow[int])
@@ -136,6 +144,8 @@ def several() -> None:
     assert_type(f.zip_with(Flow.just("a")), Flow[tuple[int, str]])
     assert_type(f.zip_with(Flow.just("a"), f), Flow[tuple[int, str, int]])
     assert_type(f.zip_with(Flow.just("a"), f, f), Flow[tuple[int, str, int, int]])
+    assert_type(f.zip_with(f, f, f, Flow.just(1)), Flow[tuple[int, ...]])
+    assert_type(f.with_latest_from(f, f, f, f), Flow[tuple[int, ...]])
     assert_type(f.with_latest_from(Flow.just("a")), Flow[tuple[int, str]])
     assert_type(f.with_latest_from(Flow.just("a"), Flow.just(b"")), Flow[tuple[int, str, bytes]])
     assert_type(f.flat_map(texts), Flow[str])
@@ -148,6 +158,32 @@ def several() -> None:
     assert_type(f.expand(Flow.range), Flow[int])
     assert_type(f.group_by(text), Flow[tuple[str, Flow[int]]])
     assert_type(f.window(2), Flow[Flow[int]])
+
+
+def of_two_types() -> None:
+    """Flows of two types are one of their union, and so is what takes the place of an element."""
+    a = Flow.just("a")
+    assert_type(Flow.merge(f, a), Flow[int | str])
+    assert_type(Flow.merge(f, a, Flow.just(b"")), Flow[int | str | bytes])
+    assert_type(Flow.concat(f, a), Flow[int | str])
+    assert_type(Flow.concat(f, a, Flow.just(b"")), Flow[int | str | bytes])
+    assert_type(Flow.race(f, a), Flow[int | str])
+    assert_type(Flow.race(f, a, Flow.just(b"")), Flow[int | str | bytes])
+    assert_type(Flow.merge(*[f, f]), Flow[int])
+    assert_type(f.merge_with(a), Flow[int | str])
+    assert_type(f.concat_with(a), Flow[int | str])
+    assert_type(f.start_with("a"), Flow[int | str])
+    assert_type(f.end_with("a"), Flow[int | str])
+    assert_type(f.first("a"), Flow[int | str])
+    assert_type(f.last("a"), Flow[int | str])
+    assert_type(f.element_at(1, "a"), Flow[int | str])
+    assert_type(f.default_if_empty("a"), Flow[int | str])
+    assert_type(f.switch_if_empty(a), Flow[int | str])
+    assert_type(f.on_error_return(repr), Flow[int | str])
+    assert_type(f.on_error_resume(lambda error: a), Flow[int | str])
+    assert_type(f.timeout(1, fallback=a), Flow[int | str])
+    assert_type(f.switch_if_empty(Flow.error(OSError())), Flow[int])
+    assert_type(Flow.empty().default_if_empty(1), Flow[int])
 
 
 def time() -> None:
@@ -164,8 +200,8 @@ def time() -> None:
 def control() -> None:
     assert_type(f.publish_on(pool), Flow[int])
     assert_type(f.subscribe_on(pool), Flow[int])
-    assert_type(f.parallel(2), ParallelFlow[int, int])
-    assert_type(f.parallel(2).run_on(pool).map(text).filter(bool), ParallelFlow[int, str])
+    assert_type(f.parallel(2), ParallelFlow[int])
+    assert_type(f.parallel(2).run_on(pool).map(text).filter(bool), ParallelFlow[str])
     assert_type(f.parallel(2).rails(lambda rail: rail.map(text)).sequential(), Flow[str])
     assert_type(f.limit_rate(2), Flow[int])
     assert_type(f.on_overflow_buffer(2), Flow[int])
@@ -213,6 +249,10 @@ def side_effects() -> None:
 def sinks() -> None:
     assert_type(f.subscribe(text), Disposable)
     assert_type(f.to_future(), Future[int | None])
+    ends_with_none: queue.Queue[int | None] = queue.Queue()
+    ends_with_a_word: queue.Queue[int | str] = queue.Queue()
+    assert_type(f.to_queue(ends_with_none), Future[None])
+    assert_type(f.to_queue(ends_with_a_word, end="over"), Future[None])
     assert_type(f.to_queue(queue.Queue()), Future[None])
     assert_type(f.block(), int | None)
     assert_type(f.run(), None)
@@ -233,7 +273,16 @@ def spark(df: DataFrame, session: SparkSession) -> None:
     assert_type(f.to_spark(session, "n long"), SparkSink[int])
     assert_type(Pipeline[int, str]()(f), Flow[str])
     assert_type(Pipeline[int, int]().filter(lambda n: n > 1).map(str).batch(2), Pipeline[int, list[str]])
-    assert_type(Pipeline[int, int]().flat_map(texts), Pipeline[int, Any])
+    assert_type(Pipeline[int, int]().flat_map(texts), Pipeline[int, str])
+    assert_type(Pipeline[int, int]().map_parallel(text_async), Pipeline[int, str])
+    assert_type(Pipeline[int, int]().group_by(text), Pipeline[int, tuple[str, Flow[int]]])
+    assert_type(Pipeline[int, int]().sum(), Pipeline[int, int])
+    assert_type(Pipeline[int, int]().reduce(add, 0.0).first("a"), Pipeline[int, float | str])
+    assert_type(Pipeline[int, int]().zip_with(Flow.just("a")), Pipeline[int, tuple[int, str]])
+    assert_type(Pipeline[int, int]().buffer(2).flatten(), Pipeline[int, int])
+    Pipeline[int, int]().take("2")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Pipeline[int, int]().retry(count=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Pipeline[str, str]().sum()  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
     assert_type(Pipeline[int, int]().concat_map(texts).take(1), Pipeline[int, str])
     Pipeline[int, int]().mpa(str)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  # no such operator
 
@@ -261,3 +310,6 @@ def refused() -> None:
     Flow.range()  # type: ignore[call-overload]
     Flow.range("a")  # type: ignore[call-overload]
     Flow([1, 2, 3])  # type: ignore[arg-type]
+    Flow.just(object()).max()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Flow.merge_comparing(Flow.just(object()))  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+    f.to_queue([])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]

@@ -274,7 +274,11 @@ def shown_by_pytest(verifier: StepVerifier[Any]) -> str:
 
 @pytest.mark.parametrize(
     "verifier",
-    [StepVerifier(Flow.range(1)).expect_next(1), StepVerifier(Flow.never()).expect_next(1), StepVerifier(Flow.never())],
+    [
+        StepVerifier(Flow.range(1)).expect_next(1),
+        StepVerifier[int](Flow.never()).expect_next(1),
+        StepVerifier(Flow.never()),
+    ],
     ids=["another", "nothing", "no end"],
 )
 def test_pytest_shows_the_users_line_and_none_of_the_verifiers(verifier: StepVerifier[Any]) -> None:

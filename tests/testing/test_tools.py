@@ -42,7 +42,7 @@ def test_steps_pass_a_flow_that_does_what_is_expected() -> None:
         (StepVerifier(Flow.range(2)).expect_next(0, 2), "step 2, expect_next(2): on_next(1) came"),
         (StepVerifier(Flow.range(1)).expect_complete(), "step 1, expect_complete(): on_next(0) came"),
         (StepVerifier(Flow.range(1)).expect_next(0), "after the last step, on_complete came"),
-        (StepVerifier(Flow.never()).expect_next(0), "nothing came in 0.01 s"),
+        (StepVerifier[int](Flow.never()).expect_next(0), "nothing came in 0.01 s"),
         (StepVerifier(Flow.range(1)).expect_no_event(0), "on_next(0) came"),
         (StepVerifier(Flow.range(1), demand=0), "the end was neither expected nor cancelled"),
         (StepVerifier(Flow.error(OSError())).expect_error(KeyError), "OSError() came"),
