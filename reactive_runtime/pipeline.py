@@ -9,26 +9,30 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
+from reactive_runtime._operators.backpressure import ParallelFlow
 from reactive_runtime._texts import shown
-from reactive_runtime.flow import Flow, Operators
+from reactive_runtime.flow import ConnectableFlow, Flow, Operators
 
 __all__ = ["Pipeline"]
 
-A = TypeVar("A")
-B = TypeVar("B")
+A_contra = TypeVar("A_contra", contravariant=True)
+B_co = TypeVar("B_co", covariant=True)
 C = TypeVar("C")
 D = TypeVar("D")
 
 if TYPE_CHECKING:
-    from reactive_runtime._pipeline_operators import PipelineOperators as _Offered
+    from reactive_runtime._pipeline_operators import (  # pyright: ignore[reportMissingModuleSource]  # a stub only
+        PipelineOperators as _Offered,
+    )
 else:
     _Offered = Generic  # at run time the operators are those of `Flow`
 
 
-class Pipeline(_Offered[A, B]):
+class Pipeline(_Offered[A_contra, B_co]):
     """Operators of `Flow`, by their names, to be applied later, any number of times: immutable, and can be pickled.
 
-    Whatever `Flow` has as a method that makes a flow of a flow, this has. Arguments are kept as they are, so executors
+    Whatever `Flow` has as a method that makes a flow of a flow, this has, with the same arguments; `parallel` makes
+    rails, and is used inside of `transform`. Arguments are kept as they are, so executors
     should be such as can be pickled (`picklable.Threads`, `picklable.Timers`) where the pipeline is to travel.
 
     Args:
@@ -78,7 +82,7 @@ class Pipeline(_Offered[A, B]):
             raise TypeError(f"Pipeline.of: fn returned {shown(made)}, and not what the operators of its argument make")
         return made
 
-    def __call__(self, flow: Flow[A], /) -> Flow[B]:
+    def __call__(self, flow: Flow[A_contra], /) -> Flow[B_co]:
         """The flow, through the operators. `flow.transform(pipeline)` is the same.
 
         Args:
@@ -94,15 +98,18 @@ class Pipeline(_Offered[A, B]):
 
     if not TYPE_CHECKING:  # a type checker would take any name for an operator
 
-        def __getattr__(self, name: str) -> Callable[..., Pipeline[A, Any]]:
+        def __getattr__(self, name: str) -> Callable[..., Pipeline[A_contra, Any]]:
             if name.startswith("_") or not _is_operator(name):
-                raise AttributeError(f"Pipeline has no {name!r}, since Flow has no such operator")
+                raise AttributeError(f"Pipeline has no {name!r}{_why_not(name)}", name=name, obj=self)
 
-            def then(*arguments: Any, **named: Any) -> Pipeline[A, Any]:
+            def then(*arguments: Any, **named: Any) -> Pipeline[A_contra, Any]:
                 return Pipeline(*self._calls, (name, arguments, named))
 
             then.__name__, then.__doc__ = name, getattr(Operators, name).__doc__
             return then
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *filter(_is_operator, dir(Operators))]
 
     def __repr__(self) -> str:
         return f"<Pipeline {' '.join(name for name, _, _ in self._calls)}>"
@@ -113,4 +120,17 @@ class Pipeline(_Offered[A, B]):
 
 def _is_operator(name: str) -> bool:
     """Whether `Flow` has an operator of that name: a source has no flow to be called on, and a sink makes none."""
-    return isinstance(getattr_static(Operators, name, None), FunctionType) and not hasattr(FlowBase, name)
+    operator = isinstance(getattr_static(Operators, name, None), FunctionType) and not hasattr(FlowBase, name)
+    return operator and name != "parallel"  # which makes rails
+
+
+def _why_not(name: str) -> str:
+    """The end of the sentence: what the name is elsewhere, and what to write."""
+    here = f"transform(lambda flow: flow. … .{name}(…) …)"
+    if name == "parallel" or (hasattr(ParallelFlow, name) and not hasattr(Flow, name)):
+        return f": rails are no flow, but steps to one may use them, in one operator, {here}"
+    if hasattr(Flow, name):
+        return ": it begins or runs a flow, and a pipeline is applied to one that there is"
+    if hasattr(ConnectableFlow, name):
+        return f": what publish and replay make has it, and they are used in one operator, {here}"
+    return ", since Flow has no such operator"
