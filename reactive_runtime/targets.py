@@ -32,5 +32,13 @@ def import_string(target: str) -> Any:
         try:
             item = getattr(item, name)
         except AttributeError as error:
-            raise TargetError(f"{target}: {error}") from error
+            raise TargetError(f"{target}: {error}{_meant(name, item)}") from error
     return item
+
+
+def _meant(name: str, item: object) -> str:
+    """The name that is most like it, as Python says it below a traceback."""
+    from difflib import get_close_matches  # where a name is wrong
+
+    close = get_close_matches(name, dir(item), 1)
+    return f". Did you mean: {close[0]!r}?" if close else ""

@@ -12,6 +12,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 from rich.console import Console
 
+from reactive_runtime import __version__
 from reactive_runtime.cli.missing import UNABLE, install_line
 from reactive_runtime.errors import ReactiveError
 
@@ -42,6 +43,22 @@ app: typer.Typer = typer.Typer(
 out: Console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 _err: Console = Console(stderr=True, highlight=False, markup=False, emoji=False, width=out.width)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"reactive-runtime {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The options of the command itself."""
+
 
 Master = Annotated[str, typer.Option(help="Where Spark runs: local[*], local[2], spark://host:port.")]
 Conf = Annotated[list[str] | None, typer.Option(help="A Spark setting, spark.key=value; may be given many times.")]

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import pyarrow.parquet as parquet
 import pytest
 
+import reactive_runtime
 from reactive_runtime.stress import FAULTS, find
 from reactive_runtime.testing.trace import holds, metadata_of, read_trace
 
@@ -533,6 +534,11 @@ def test_a_setting_that_is_none_is_one_line(command: str, option: str, text: str
     done = call(command, tmp_path if command == "verify" else "--verify", option, text)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert says in done.stderr
+
+
+def test_the_version_is_printed() -> None:
+    done = call("--version")
+    assert (done.returncode, done.stdout) == (0, f"reactive-runtime {reactive_runtime.__version__}\n")
 
 
 def test_an_unknown_option_exits_with_2() -> None:

@@ -132,6 +132,7 @@ def test_a_factory_that_fails_now_and_then_has_its_table(folder: Path) -> None:
         (["nowhere"], "'nowhere': package.module:name is needed"),
         (["nowhere:name"], "nowhere:name: importing nowhere raised ModuleNotFoundError: No module named 'nowhere'"),
         (["test_mine:missing"], "test_mine:missing: module 'test_mine' has no attribute 'missing'"),
+        (["test_mine:nmuber"], "module 'test_mine' has no attribute 'nmuber'. Did you mean: 'number'?"),
         (["test_mine:number"], "a function of the number of elements, or a verification, not int"),
         (
             ["test_mine:TestRange", "--timeout", "-1"],
