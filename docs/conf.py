@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import reactive_runtime  # noqa: E402  # the package of this clone, whatever is installed
+
+logging.getLogger("reactive_runtime").propagate = False  # what its examples log is no news of the build
 
 project = "reactive_runtime"
 author = "the authors of reactive_runtime"

@@ -56,13 +56,12 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
 def _signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """A member of `Flow` is shown as it is called: without the flow it is called on."""
-    called = {f"{ROOT}.Flow.{member.name}": member.signature for member in members()}.get(name)
+    """A member of `Flow` is shown as it is called: without the flow it is called on; a line for each overload."""
+    called = {f"{ROOT}.Flow.{member.name}": member.signatures for member in members()}.get(name)
     if called is None:
         return signature and reference.readable(signature), returns and reference.readable(returns)
-    text = reference.readable(stringify_signature(called))
-    parameters, _, result = text.rpartition(" -> ")
-    return (parameters, result) if parameters else (text, returns)
+    first, *others = [reference.readable(stringify_signature(form)) for form in called]
+    return "\n".join([first, *(f"{name.removeprefix(f'{ROOT}.')}{form}" for form in others)]), None
 
 
 def _bases(app: Sphinx, name: str, cls: type, options: Any, bases: list[Any]) -> None:

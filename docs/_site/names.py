@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, get_overloads
 
 import reactive_runtime
 from reactive_runtime import Flow
@@ -51,11 +51,22 @@ class Member:
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     @property
-    def signature(self) -> inspect.Signature:
-        """How it is called on a flow, or, a source, on `Flow`."""
-        signature = inspect.signature(self.function)
+    def signatures(self) -> list[inspect.Signature]:
+        """How it is called on a flow, or, a source, on `Flow`: each of its overloads."""
+        whole = inspect.signature(self.function)
+        forms = [inspect.signature(form) for form in get_overloads(self.function)] or [whole]
         own = 0 if self.kind == "source" else 1  # `self`
-        return signature.replace(parameters=list(signature.parameters.values())[own:])
+        return [
+            form.replace(parameters=[_with_default(p, whole) for p in list(form.parameters.values())[own:]])
+            for form in forms
+        ]
+
+
+def _with_default(parameter: inspect.Parameter, whole: inspect.Signature) -> inspect.Parameter:
+    """The parameter of an overload, whose `...` stands for the default of the function."""
+    if parameter.default is ... and parameter.name in whole.parameters:
+        return parameter.replace(default=whole.parameters[parameter.name].default)
+    return parameter
 
 
 @dataclass

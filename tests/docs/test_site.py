@@ -66,6 +66,17 @@ def test_the_page_of_each_operator_has_its_picture(site: Path) -> None:
         assert text.count('class="marble"') == (member.name not in WITHOUT), member.name
 
 
+def test_the_page_of_each_member_has_a_signature_for_each_of_its_forms(site: Path) -> None:
+    for member in names.members():
+        text = (site / "reference" / "flow" / f"{member.name}.html").read_text()
+        shown = [
+            unescape(re.sub("<[^>]+>", "", form)) for form in re.findall(r'<dt class="sig .*?</dt>', text, re.DOTALL)
+        ]
+        assert len(shown) == len(member.signatures), member.name
+        assert all(f"Flow.{member.name}(" in form for form in shown), shown
+        assert not any("Flow[Any]" in form or "MISSING" in form for form in shown), shown
+
+
 def test_a_class_that_is_a_flow_has_its_own_members_on_its_page_and_not_those_of_flow(site: Path) -> None:
     members = {member.name for member in names.members()}
     found = documented(site)
