@@ -43,7 +43,7 @@ def programs(*, fixed: bool = False) -> dict[str, Any]:
 
 def speed_program() -> Any:
     """Two threads, three requests each, on the textbook's subscription; nothing is asserted, so nothing fails."""
-    from examples.hazards.lost_demand import TextbookSubscription
+    from examples.hazards.streams.lost_demand import TextbookSubscription
     from reactive_runtime.explore import Scenario
 
     def three(item: TextbookSubscription) -> None:

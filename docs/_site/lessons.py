@@ -9,7 +9,7 @@ import inspect
 import re
 from itertools import count
 
-from examples.hazards import COURSE, lesson
+from examples.hazards import COURSE, lesson, module_of
 
 __all__ = ["pages"]
 
@@ -70,7 +70,7 @@ Time goes downwards, a column is a thread.
 
 Explored in the same way, it holds: {verdict}.
 
-`python -m examples.hazards.{name}` tells this lesson in a terminal.
+`python -m {module_of(name)}` tells this lesson in a terminal.
 """
 
 

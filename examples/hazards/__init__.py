@@ -1,38 +1,108 @@
-"""Hazards of concurrency, one file a lesson, in the order of a course.
+"""Hazards of concurrency as a course: one file a lesson, a folder a group, in the order of the course.
 
-Each has a small program that is broken, and one that is not. `python -m examples.hazards` prints all of them, and
-`python -m examples.hazards.lost_demand` prints one: the hazard in two sentences, a schedule that shows it, found there
-and then, the fix, and that the fixed program survives the same exploration.
+`python -m examples.hazards` prints all lessons, `python -m examples.hazards lost_update` prints one, and so does
+`python -m examples.hazards.atomicity.lost_update`. `lesson.py` says what a lesson has.
 """
 
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 
 from examples.hazards.lesson import Lesson
 
-__all__ = ["COURSE", "lesson"]
+__all__ = ["COURSE", "GROUPS", "Group", "group_of", "lesson", "module_of"]
 
-COURSE = (
-    "lost_update",
-    "check_then_act",
-    "lost_demand",
-    "demand_overflow",
-    "missed_wake_up",
-    "two_drains",
-    "signal_after_completion",
-    "unsafe_publication",
-    "unbounded_recursion",
-    "calling_out_with_a_lock",
-    "lock_order",
-    "recycled_subscription",
-    "double_close",
-    "starved_pool",
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Lessons that belong together."""
+
+    letter: str
+    title: str
+    folder: str
+    about: str
+    """What they have in common, and what the literature calls it."""
+    lessons: tuple[str, ...]
+    """The names of their modules, in order."""
+
+
+GROUPS = (
+    Group(
+        letter="A",
+        title="Atomicity",
+        folder="atomicity",
+        about="""Steps that belong together are torn apart by another thread. Lu and others call it an atomicity
+        violation, and found it in two of three bugs that are no deadlocks.""",
+        lessons=("lost_update", "check_then_act"),
+    ),
+    Group(
+        letter="B",
+        title="Order",
+        folder="order",
+        about="""What has to come first does not always come first. Lu and others call it an order violation.""",
+        lessons=("escaping_this",),
+    ),
+    Group(
+        letter="C",
+        title="Hand-over",
+        folder="hand_over",
+        about="""One thread waits for what another one leaves, and the message is lost, or goes to the wrong one.""",
+        lessons=(),
+    ),
+    Group(
+        letter="D",
+        title="Progress",
+        folder="progress",
+        about="""Every step is right, and yet nothing comes to an end: deadlock, livelock, starvation.""",
+        lessons=("lock_order", "calling_out_with_a_lock", "starved_pool"),
+    ),
+    Group(
+        letter="E",
+        title="No races, but met together",
+        folder="together",
+        about="""One thread is enough for these, and the explorer finds them with its first schedule. They are here
+        since programs with threads are where they are met.""",
+        lessons=(),
+    ),
+    Group(
+        letter="F",
+        title="The same in Reactive Streams",
+        folder="streams",
+        about="""What A to E are where a publisher signals to a subscriber, under the rules of Reactive Streams. Each
+        lesson says which kind it is.""",
+        lessons=(
+            "lost_demand",
+            "missed_wake_up",
+            "two_drains",
+            "signal_after_completion",
+            "double_close",
+            "recycled_subscription",
+            "demand_overflow",
+            "unbounded_recursion",
+        ),
+    ),
 )
-"""The lessons, in order."""
+"""The groups, in order: general ones first, those of Reactive Streams last."""
+
+COURSE = tuple(name for group in GROUPS for name in group.lessons)
+"""The lessons, in order. No two have the same name."""
+
+
+def group_of(name: str) -> Group:
+    """The group that the lesson of that name is in; KeyError where there is none."""
+    for group in GROUPS:
+        if name in group.lessons:
+            return group
+    raise KeyError(f"no lesson is called {name!r}; there are {', '.join(COURSE)}")
+
+
+def module_of(name: str) -> str:
+    """The module of the lesson of that name, for `python -m`."""
+    return f"examples.hazards.{group_of(name).folder}.{name}"
 
 
 def lesson(name: str) -> Lesson:
     """The lesson of that name."""
-    found: Lesson = importlib.import_module(f"examples.hazards.{name}").LESSON
+    found: Lesson = importlib.import_module(module_of(name)).LESSON
     return found

@@ -1,6 +1,15 @@
-"""All lessons, one after the other."""
+"""All lessons, one after the other, or those that are named."""
 
-from examples.hazards import COURSE, lesson
+import sys
 
-for number, name in enumerate(COURSE, start=1):
-    lesson(name).teach(number)
+from examples.hazards import COURSE, GROUPS, lesson
+
+wanted = sys.argv[1:] or COURSE
+for unknown in [name for name in wanted if name not in COURSE]:
+    sys.exit(f"no lesson is called {unknown!r}; there are {', '.join(COURSE)}")
+for group in GROUPS:
+    if set(group.lessons) & set(wanted):
+        print(f"{group.letter}. {group.title}\n\n{' '.join(group.about.split())}\n")
+    for name in group.lessons:
+        if name in wanted:
+            lesson(name).teach(COURSE.index(name) + 1)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-LOST = "examples.hazards.lost_demand:TextbookSubscription"
-KEPT = "examples.hazards.lost_demand:AddedAtOnce"
+LOST = "examples.hazards.streams.lost_demand:TextbookSubscription"
+KEPT = "examples.hazards.streams.lost_demand:AddedAtOnce"
 
 pytest_plugins = ["pytester"]
 
@@ -42,7 +42,8 @@ def test_what_holds_exits_with_0_and_says_how_much_was_looked_at() -> None:
     assert "EXHAUSTED" in done.stdout
     sampled = run(KEPT, "--strategy", "random", "--schedules", "30", "--points", "line", "--engine", "threads")
     assert "HELD     30 schedules" in sampled.stdout
-    bounded = run("examples.hazards.demand_overflow:CappedSubscription", "--strategy", "bounded", "--bound", "1")
+    capped = "examples.hazards.streams.demand_overflow:CappedSubscription"
+    bounded = run(capped, "--strategy", "bounded", "--bound", "1")
     assert "EXHAUSTED within 1 preemption" in bounded.stdout
 
 
@@ -60,8 +61,8 @@ def test_two_jobs_share_the_schedules() -> None:
     [
         (["nonsense"], "package.module:name is needed"),
         (["no.such.module:x"], "ModuleNotFoundError"),
-        (["examples.hazards.lost_demand:Missing"], "Missing"),
-        (["examples.hazards.lost_demand:MAX"], "MAX"),
+        (["examples.hazards.streams.lost_demand:Missing"], "Missing"),
+        (["examples.hazards.streams.lost_demand:MAX"], "MAX"),
         (["math:pi"], "a scenario is a class"),
         ([LOST, "--strategy", "luck"], "strategy must be one of"),
         ([LOST, "--points", "words"], "points must be one of"),
@@ -323,7 +324,7 @@ def test_a_marked_test_that_is_not_the_same_each_time_fails(pytester: pytest.Pyt
 
 
 def test_only_schedules_of_an_interpreter_with_a_gil_can_be_asked_for() -> None:
-    lesson = "examples.hazards.lost_update:Counter"
+    lesson = "examples.hazards.atomicity.lost_update:Counter"
     assert "needs a build without a GIL" in run(lesson).stdout
     assumed = run(lesson, "--gil", "assumed")
     assert assumed.returncode == 0, assumed.stderr

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from examples.hazards.lock_order import Exchange
+from examples.hazards.progress.lock_order import Exchange
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Failure, explore, replay
 

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from examples.hazards.exercises import batches
-from examples.hazards.lock_order import Exchange
-from examples.hazards.lost_demand import TextbookSubscription
+from examples.hazards.progress.lock_order import Exchange
+from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from reactive_runtime.explore import Failure, ScheduleFailed, explore
 from reactive_runtime.explore.schedule_diagram import Row, _folded

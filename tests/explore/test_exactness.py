@@ -9,7 +9,7 @@ import pytest
 from bugs import classics
 from searching import NIGHT
 
-from examples.hazards.lock_order import Exchange
+from examples.hazards.progress.lock_order import Exchange
 from explore.programs import BROKEN, FIXED, Named
 from reactive_runtime.explore import Verdict, explore
 from reactive_runtime.explore.bounded import Bounded

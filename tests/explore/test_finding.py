@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from searching import NIGHT
 
+from examples.hazards.atomicity.lost_update import Counter
+from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, CORRECT, FIXED, Named
 from reactive_runtime.explore import explore
 
@@ -48,7 +50,7 @@ def test_a_correct_program_is_never_accused(entry: Named) -> None:
 
 @pytest.mark.parametrize("strategy", ["random", "pct", "pct4", "pos", "urw", "bounded", "brute-force"])
 def test_each_strategy_alone_finds_the_lost_demand(strategy: str) -> None:
-    lost_demand = BROKEN[2].program
+    lost_demand = TextbookSubscription
     result = explore(lost_demand, strategy=strategy, schedules=20_000, shrink=False)
     assert result.failure is not None
     assert result.failure.rule == "3.8"
@@ -56,13 +58,13 @@ def test_each_strategy_alone_finds_the_lost_demand(strategy: str) -> None:
 
 @pytest.mark.parametrize("points", ["sync", "shared", "line", "opcode"])
 def test_the_lost_demand_is_found_at_all_kinds_of_points(points: Any) -> None:
-    result = explore(BROKEN[2].program, points=points)
+    result = explore(TextbookSubscription, points=points)
     assert result.failure is not None
     assert result.failure.rule == "3.8"
 
 
 def test_a_lost_update_of_a_plain_field_needs_more_than_the_points_at_primitives() -> None:
-    lost_update = BROKEN[0].program
+    lost_update = Counter
     assert explore(lost_update, points="sync").holds
     for points in ("shared", "opcode"):
         assert not explore(lost_update, points=points).holds

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from bugs import data
 
-from examples.hazards.lost_demand import TextbookSubscription
-from examples.hazards.lost_update import Counter
+from examples.hazards.atomicity.lost_update import Counter
+from examples.hazards.streams.lost_demand import TextbookSubscription
 from reactive_runtime.explore import explore, replay
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 from bugs import classics
 
-from examples.hazards.lost_demand import TextbookSubscription
+from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Result, Scenario, check_linearizable, explore, replay

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from examples.hazards import COURSE, lesson
+from examples.hazards import COURSE, lesson, module_of
 from examples.hazards.exercises import batches, merge, promise
 from examples.hazards.lesson import Lesson
 from explore.answers import ANSWERS
@@ -33,7 +33,7 @@ def test_all_lessons_run_one_after_the_other() -> None:
 
 @pytest.mark.parametrize("name", COURSE)
 def test_a_lesson_runs_alone(name: str) -> None:
-    command = [sys.executable, "-m", f"examples.hazards.{name}"]
+    command = [sys.executable, "-m", module_of(name)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert "✗" in done.stdout
@@ -72,7 +72,7 @@ _HEAD = """# Hazards
 
 Fourteen ways to get threads wrong, in the order of a course.
 Each has a small program that is broken, and one that is not, in [examples/hazards](../examples/hazards).
-`make hazards` prints all of them, and `python -m examples.hazards.lost_demand` prints one.
+`make hazards` prints all of them, and `python -m examples.hazards.streams.lost_demand` prints one.
 The diagrams are found by the [explorer](explore.md).
 They have a column for each thread, time downwards, and behind each line what it saw or changed.
 The sign ▶ marks a switch away from a thread that could have gone on.
@@ -95,9 +95,10 @@ def _lessons() -> list[str]:
 def _section(number: int, name: str, item: Lesson) -> str:
     failure = item.fails().failure
     assert failure is not None
+    path = Path(*module_of(name).split(".")).with_suffix(".py")
     hazard, fix = by_sentence(item.hazard), by_sentence(item.fix)
     return (
-        f"## {number}. {item.title}\n\n{hazard}\n\n[{name}.py](../examples/hazards/{name}.py)\n\n"
+        f"## {number}. {item.title}\n\n{hazard}\n\n[{path.name}](../{path})\n\n"
         f"```text\n{failure.diagram()}\n```\n\nThe fix: {fix}\n"
     )
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from examples.hazards.streams.lost_demand import TextbookSubscription
+from examples.hazards.streams.recycled_subscription import FreeList
+from examples.hazards.streams.signal_after_completion import UnguardedEnd
 from explore.programs import BROKEN, Named
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import Failure, explore, replay
@@ -35,7 +38,7 @@ def test_a_token_has_the_failure_again(entry: Named) -> None:
 
 @pytest.mark.parametrize("points", ["sync", "shared", "line", "opcode"])
 def test_a_thousand_replays_of_a_thousand_go_the_same_way(points: Any) -> None:
-    scenario = scenario_of(BROKEN[2].program)
+    scenario = scenario_of(TextbookSubscription)
     with Session(scenario, points, (), limit=5_000, hang=10) as session:
         sampled = Random(random.Random(5))
         for _ in range(10):
@@ -55,19 +58,20 @@ def test_a_thousand_replays_of_a_thousand_go_the_same_way(points: Any) -> None:
 
 def test_the_same_seed_gives_the_same_schedules() -> None:
     for strategy in ("portfolio", "random", "pct", "pos", "urw", "bounded"):
-        one, other = (failure_of(BROKEN[11].program, seed=4, strategy=strategy, shrink=False) for _ in range(2))
+        one, other = (failure_of(FreeList, seed=4, strategy=strategy, shrink=False) for _ in range(2))
         assert (one.found_after, one.schedule) == (other.found_after, other.schedule)
 
 
 def test_different_seeds_give_different_schedules() -> None:
     schedules = {
-        tuple(failure_of(BROKEN[2].program, seed=seed, strategy="random", shrink=False).schedule) for seed in range(8)
+        tuple(failure_of(TextbookSubscription, seed=seed, strategy="random", shrink=False).schedule)
+        for seed in range(8)
     }
     assert len(schedules) > 1
 
 
 def test_a_token_is_text_that_holds_nothing_to_run() -> None:
-    token = failure_of(BROKEN[2].program).token
+    token = failure_of(TextbookSubscription).token
     assert token.isascii()
     assert token.replace("-", "").replace("_", "").isalnum()
     said = Token.parse(token)
@@ -86,41 +90,41 @@ def test_a_token_is_text_that_holds_nothing_to_run() -> None:
 )
 def test_what_is_no_token_is_reported(token: str, why: str) -> None:
     with pytest.raises(ExploreError, match=why):
-        replay(BROKEN[2].program, token)
+        replay(TextbookSubscription, token)
 
 
 def test_a_damaged_token_is_reported() -> None:
-    token = failure_of(BROKEN[2].program).token
+    token = failure_of(TextbookSubscription).token
     with pytest.raises(ExploreError, match="damaged"):
-        replay(BROKEN[2].program, token[:-12])
+        replay(TextbookSubscription, token[:-12])
 
 
 def test_a_token_for_another_interpreter_is_refused() -> None:
-    said = Token.parse(failure_of(BROKEN[2].program).token)
+    said = Token.parse(failure_of(TextbookSubscription).token)
     other = Token(**{**vars(said), "python": "3.99"}).text()
     with pytest.raises(ExploreError, match=r"Python 3\.99"):
-        replay(BROKEN[2].program, other)
+        replay(TextbookSubscription, other)
 
 
 def test_a_token_for_another_source_is_refused() -> None:
-    said = Token.parse(failure_of(BROKEN[2].program).token)
+    said = Token.parse(failure_of(TextbookSubscription).token)
     other = Token(**{**vars(said), "source": "000000000000"}).text()
     with pytest.raises(ExploreError, match="source"):
-        replay(BROKEN[2].program, other)
+        replay(TextbookSubscription, other)
 
 
 def test_a_token_for_another_scenario_is_refused() -> None:
-    token = failure_of(BROKEN[2].program).token
+    token = failure_of(TextbookSubscription).token
     with pytest.raises(ExploreError, match="actor"):
-        replay(BROKEN[6].program, token)
+        replay(UnguardedEnd, token)
 
 
 def test_a_replay_that_goes_another_way_names_the_step() -> None:
-    said = Token.parse(failure_of(BROKEN[2].program).token)
+    said = Token.parse(failure_of(TextbookSubscription).token)
     prints = [*said.prints]
     prints[4] ^= 0xFF
     with pytest.raises(ExploreError, match="step 5"):
-        replay(BROKEN[2].program, Token(**{**vars(said), "prints": prints}).text())
+        replay(TextbookSubscription, Token(**{**vars(said), "prints": prints}).text())
 
 
 class _ByName:

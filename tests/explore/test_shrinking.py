@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from examples.hazards.atomicity.lost_update import Counter
 from examples.hazards.exercises import merge
+from examples.hazards.streams.lost_demand import TextbookSubscription
 from explore.programs import BROKEN, Named
 from explore.spinning import BothWait
 from reactive_runtime.explore import BrokenRule, Scenario, explore, publisher_scenario, replay, request
@@ -35,7 +37,7 @@ def test_no_schedule_with_fewer_preemptions_fails(entry: Named) -> None:
 
 
 def test_the_lost_demand_is_two_preemptions_and_few_lines() -> None:
-    failure = explore(BROKEN[2].program).failure
+    failure = explore(TextbookSubscription).failure
     assert failure is not None
     assert failure.preemptions <= 2
     assert len(failure.diagram().splitlines()) <= 25
@@ -58,14 +60,14 @@ def test_actors_that_a_failure_does_not_need_are_left_out() -> None:
 
 
 def test_a_call_that_the_invariant_counts_on_is_kept() -> None:
-    failure = explore(BROKEN[0].program).failure  # the count of two additions is 1
+    failure = explore(Counter).failure  # the count of two additions is 1
     assert failure is not None
     assert [name for name, _ in failure.program] == ["a", "b"]
 
 
 def test_without_shrinking_the_schedule_is_as_it_was_found() -> None:
-    found = explore(BROKEN[2].program, strategy="random", seed=1, shrink=False).failure
-    small = explore(BROKEN[2].program, strategy="random", seed=1).failure
+    found = explore(TextbookSubscription, strategy="random", seed=1, shrink=False).failure
+    small = explore(TextbookSubscription, strategy="random", seed=1).failure
     assert found is not None
     assert small is not None
     assert not found.minimal
@@ -181,14 +183,14 @@ def test_points_under_which_a_schedule_does_not_fail_again_are_given_up(monkeypa
 
     monkeypatch.setattr(Watcher, "has_more", True)
     monkeypatch.setattr(_Shrinking, "_try", not_while_learning)
-    result = explore(BROKEN[2].program)
+    result = explore(TextbookSubscription)
     assert result.verdict.kind == "failed"
     assert result.failure is not None
-    assert replay(BROKEN[2].program, result.failure.token).failure is not None
+    assert replay(TextbookSubscription, result.failure.token).failure is not None
 
 
 def test_points_can_be_gone_back_to() -> None:
-    with Session(scenario_of(BROKEN[2].program), "shared", (), limit=5_000, hang=10) as session:
+    with Session(scenario_of(TextbookSubscription), "shared", (), limit=5_000, hang=10) as session:
         watcher = session.watcher
         watcher.begin()
         before = watcher.points()

@@ -1,0 +1,1 @@
+"""A. Atomicity: steps that belong together, and another thread comes in between."""

@@ -1,0 +1,1 @@
+"""C. Hand-over: one thread waits for what another one leaves."""

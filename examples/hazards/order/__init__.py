@@ -1,0 +1,1 @@
+"""B. Order: what has to come first does not always."""

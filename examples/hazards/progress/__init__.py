@@ -1,0 +1,1 @@
+"""D. Progress: deadlock, livelock, starvation."""

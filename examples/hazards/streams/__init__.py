@@ -1,0 +1,1 @@
+"""F. The same in Reactive Streams."""

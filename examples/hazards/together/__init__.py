@@ -1,0 +1,1 @@
+"""E. No races, but met together with them: one thread is enough."""
