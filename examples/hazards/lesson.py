@@ -30,6 +30,9 @@ GIL: Final[dict[Gil, str]] = {
 }
 """What is said of each. The tests explore each broken program with a GIL assumed, and compare."""
 
+LIMIT: Final = 1_000
+"""Steps of a schedule, at most: no lesson needs more, and a livelock is drawn sooner."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AndIf:
@@ -43,9 +46,9 @@ class AndIf:
     fails: bool
     """What is found when it is explored."""
 
-    def explored(self, schedules: int = 1_000, seed: int = 0) -> Result:
+    def explored(self, schedules: int = 200, seed: int = 0) -> Result:
         """Run it; AssertionError where the answer is wrong."""
-        result = explore(self.program, schedules=schedules, seed=seed)
+        result = explore(self.program, schedules=schedules, seed=seed, limit=LIMIT)
         assert result.holds != self.fails, f"And if {self.question} {result}"
         return result
 
@@ -82,11 +85,11 @@ class Lesson:
 
     def fails(self, schedules: int = 2_000, seed: int = 0) -> Result:
         """Explore the broken program."""
-        return explore(self.broken, schedules=schedules, seed=seed)
+        return explore(self.broken, schedules=schedules, seed=seed, limit=LIMIT)
 
-    def survives(self, schedules: int = 1_000, seed: int = 0) -> Result:
+    def survives(self, schedules: int = 500, seed: int = 0) -> Result:
         """Explore the fixed one in the same way."""
-        return explore(self.fixed, schedules=schedules, seed=seed)
+        return explore(self.fixed, schedules=schedules, seed=seed, limit=LIMIT)
 
     def teach(self, number: int | None = None) -> None:
         """Print the lesson: hazard, question, a schedule that shows it, the fix, and what is asked next."""

@@ -4,85 +4,139 @@ from __future__ import annotations
 
 import threading
 
-from examples.hazards.lesson import Lesson
+from examples.hazards.lesson import AndIf, Lesson, Met
 
 
-class Downstream:
-    """A subscriber with a lock of its own, under which it cancels."""
+class Display:
+    """Shows what it is given, under a lock of its own, and under it takes itself off."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.upstream: Upstream | None = None
-        self.seen = 0  # lock
+        self.sensor: Sensor | None = None
+        self.shown = 0  # lock
+        self.closed = False  # lock
+        self.after_close = 0  # lock
 
-    def on_next(self) -> None:
+    def show(self) -> None:
         with self.lock:
-            self.seen += 1
+            self.shown += 1
+            self.after_close += self.closed
 
-    def stop(self) -> None:
-        assert self.upstream is not None
+    def close(self) -> None:
+        assert self.sensor is not None
         with self.lock:
-            self.upstream.cancel()
+            self.closed = True
+            self.sensor.remove()
 
 
-class Upstream:
-    """A subscription that signals under its own lock."""
+class Sensor:
+    """Calls its display under its own lock."""
 
-    def __init__(self, downstream: Downstream) -> None:
+    def __init__(self, display: Display) -> None:
         self.lock = threading.Lock()
-        self.cancelled = False  # lock
-        self.downstream = downstream
+        self.display: Display | None = display  # lock
 
-    def emit(self) -> None:
+    def measure(self) -> None:
         with self.lock:
-            if not self.cancelled:
-                self.downstream.on_next()
+            if self.display is not None:
+                self.display.show()
 
-    def cancel(self) -> None:
+    def remove(self) -> None:
         with self.lock:
-            self.cancelled = True
+            self.display = None
 
 
 class CallingOut:
-    """One thread emits, another one stops."""
+    """One thread measures, another one closes the display."""
 
-    upstream: type[Upstream] = Upstream
+    sensor: type[Sensor] = Sensor
 
     def __init__(self) -> None:
-        self.downstream = Downstream()
-        self.downstream.upstream = self.upstream(self.downstream)
+        self.display = Display()
+        self.display.sensor = self.sensor(self.display)
 
-    def actor_emits(self) -> None:
-        assert self.downstream.upstream is not None
-        self.downstream.upstream.emit()
+    def actor_measures(self) -> None:
+        assert self.display.sensor is not None
+        self.display.sensor.measure()
 
-    def actor_stops(self) -> None:
-        self.downstream.stop()
+    def actor_closes(self) -> None:
+        self.display.close()
 
 
-class Outside(Upstream):
+class OpenCall(Sensor):
     """Decides under the lock, and calls without it."""
 
-    def emit(self) -> None:
+    def measure(self) -> None:
         with self.lock:
-            cancelled = self.cancelled
-        if not cancelled:
-            self.downstream.on_next()
+            display = self.display
+        if display is not None:
+            display.show()
 
 
 class CallingFree(CallingOut):
-    """The same, with a subscription that holds no lock while it calls."""
+    """The same, with a sensor that holds no lock while it calls."""
 
-    upstream = Outside
+    sensor = OpenCall
+
+
+class NoneAfterClose(CallingFree):
+    """And nothing may be shown after the display was closed."""
+
+    def at_end(self) -> None:
+        assert self.display.after_close == 0, "shown after it was closed"
+
+
+class ReentrantSensor(Sensor):
+    """Its lock is reentrant."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(display)
+        self.lock = threading.RLock()  # type: ignore[assignment]
+
+
+class Reentrant(CallingOut):
+    """The first one with that."""
+
+    sensor = ReentrantSensor
 
 
 LESSON = Lesson(
     title="A lock held while calling out",
-    hazard="""A subscription that signals under its lock takes whatever locks its subscriber takes, after its own. The
-    subscriber, which calls back under its lock, takes them the other way round, and both wait for ever.""",
+    terms=("deadlock", "open call", "alien method", "circular wait"),
+    hazard="""Who calls a listener under a lock takes whatever locks the listener takes, after its own. The listener,
+    which calls back under its lock, takes them the other way round. Neither class is wrong by itself, and no order of
+    locks is written down that spans both.""",
     broken=CallingOut,
+    question="Each class has one lock and takes it in `with`. Which two locks are taken in which two orders?",
     fixed=CallingFree,
-    fix="hold a lock to read and to write, never to call: decide inside, call outside.",
+    fix="hold a lock to read and to write, never to call: decide inside, call outside. That is an open call.",
+    and_if=(
+        AndIf(
+            question="nothing may be shown after `close`?",
+            answer="An open call may come after it: it was decided before. The listener has to be ready for that, and "
+            "Reactive Streams says so for signals after `cancel` (rule 2.8).",
+            program=NoneAfterClose,
+            fails=True,
+        ),
+        AndIf(
+            question="the lock of the sensor were reentrant?",
+            answer="It lets in the thread that has it, and here two threads wait.",
+            program=Reentrant,
+            fails=True,
+        ),
+    ),
+    met=(
+        Met(
+            what="APScheduler 3.11.3: a scheduler that is shut down waits for a job, and the job for the scheduler "
+            "(`python -m examples.found apscheduler`).",
+            where="https://pypi.org/project/APScheduler/3.11.3/",
+        ),
+        Met(
+            what="Goetz and others, Java Concurrency in Practice, 2006, section 10.1.4: open calls.",
+            where="https://jcip.net/",
+        ),
+    ),
+    gil="either way",
 )
 
 if __name__ == "__main__":
