@@ -46,8 +46,9 @@ class AndIf:
     fails: bool
     """What is found when it is explored."""
 
-    def explored(self, schedules: int = 200, seed: int = 0) -> Result:
+    def explored(self, schedules: int | None = None, seed: int = 0) -> Result:
         """Run it; AssertionError where the answer is wrong."""
+        schedules = schedules or (2_000 if self.fails else 200)
         result = explore(self.program, schedules=schedules, seed=seed, limit=LIMIT)
         assert result.holds != self.fails, f"And if {self.question} {result}"
         return result
@@ -67,19 +68,19 @@ class Lesson:
     """A hazard, a program that has it, and one that does not."""
 
     title: str
-    terms: tuple[str, ...] = ()
+    terms: tuple[str, ...]
     """What the literature calls it; the first is the kind of fault, as Lu and others have it."""
     hazard: str
     """In three sentences."""
     broken: Any
-    question: str = ""
+    question: str
     """What a student thinks about before the answer is shown."""
     fixed: Any
     fix: str
     """In one sentence or two."""
-    and_if: tuple[AndIf, ...] = ()
-    met: tuple[Met, ...] = ()
-    gil: Gil = "either way"
+    and_if: tuple[AndIf, ...]
+    met: tuple[Met, ...]
+    gil: Gil
     gil_note: str = ""
     """What is to be said of this lesson alone."""
 

@@ -90,7 +90,7 @@ LESSON = Lesson(
     hazard="""`count += 1` is a load, an addition and a store. Where another thread stores between the load and the
     store, its addition is overwritten. No thread sees an error, and the number is too small.""",
     broken=Counter,
-    question="Two threads add 1 to 0, each once. Which numbers can come out, and in which order do loads and stores come?",
+    question="Two threads add 1 to 0, each once. Which numbers can come out, after which orders of loads and stores?",
     fixed=LockedCounter,
     fix="make load and store one step: under a lock, or with `AtomicInteger.add_and_get`.",
     and_if=(

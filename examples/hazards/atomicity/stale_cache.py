@@ -93,7 +93,7 @@ LESSON = Lesson(
     broken=Cache,
     question="The writer invalidates after it has written. Which order leaves the old value in the cache for good?",
     fixed=Leased,
-    fix="note a version with the miss, and cache only if it is still the same: an invalidation in between counts it up.",
+    fix="note a version with the miss, and cache only if it is still the same: invalidating counts it up.",
     and_if=(
         AndIf(
             question="the writer invalidated first, and wrote then?",

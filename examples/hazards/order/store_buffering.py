@@ -86,8 +86,8 @@ LESSON = Lesson(
         AndIf(
             question="the buffers were left out, as they are in Python code?",
             answer="The explorer has looked at every order, and in none do both enter: that is what it can't show. "
-            "*Exhausted* is said of sequential consistency. Locks and the package's atomics give that, plain fields of a "
-            "build without a GIL are not promised it.",
+            "*Exhausted* is said of sequential consistency. Locks and the package's atomics give that; of plain fields "
+            "of a build without a GIL it is not promised.",
             program=PlainFields,
             fails=False,
         ),
@@ -104,7 +104,7 @@ LESSON = Lesson(
         ),
     ),
     gil="either way",
-    gil_note="That is said of the program above, which has the buffers written out. Of plain fields: a GIL orders them.",
+    gil_note="That is the program above, which has the buffers written out. Plain fields are ordered by a GIL.",
 )
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -59,10 +60,8 @@ class Swallowed(Service):
     def submit(self) -> None:
         if self.is_open:
             self.accepted += 1
-            try:
+            with contextlib.suppress(RuntimeError):
                 self.pool.submit(self.work)
-            except RuntimeError:
-                pass
 
 
 class WaitsInside(OneStep):

@@ -75,7 +75,7 @@ LESSON = Lesson(
     and_if=(
         AndIf(
             question="each paused for another time?",
-            answer="They fall out of step, and the second try succeeds. Random pauses do this for any number of threads.",
+            answer="They fall out of step, and the second try succeeds. Random pauses do this for more threads.",
             program=UnlikePauses,
             fails=False,
         ),

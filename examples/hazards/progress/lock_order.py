@@ -30,9 +30,8 @@ class Exchange:
         self.move(self.other, self.one)
 
     def move(self, source: Buffer, target: Buffer) -> None:
-        with source.lock:
-            with target.lock:
-                target.elements.append(source.elements.pop())
+        with source.lock, target.lock:
+            target.elements.append(source.elements.pop())
 
     def at_end(self) -> None:
         assert len(self.one.elements) + len(self.other.elements) == 6

@@ -23,17 +23,15 @@ class Store:
         self.put(1)
 
     def take(self) -> None:
-        with self.register:
-            with self.changed:
-                while not self.elements:
-                    self.changed.wait()  # releases `changed`, and not `register`
-                self.taken.append(self.elements.pop())
+        with self.register, self.changed:
+            while not self.elements:
+                self.changed.wait()  # releases `changed`, and not `register`
+            self.taken.append(self.elements.pop())
 
     def put(self, element: int) -> None:
-        with self.register:
-            with self.changed:
-                self.elements.append(element)
-                self.changed.notify()
+        with self.register, self.changed:
+            self.elements.append(element)
+            self.changed.notify()
 
 
 class OneLock(Store):
@@ -71,13 +69,12 @@ class WithATimeout(Store):
     """Waits for a second, and tries again, with the outer lock all the time."""
 
     def take(self) -> None:
-        with self.register:
-            with self.changed:
-                for _ in range(3):
-                    if self.changed.wait_for(lambda: self.elements, timeout=1):
-                        break
-                assert self.elements, "it waited three times, and nothing came"
-                self.taken.append(self.elements.pop())
+        with self.register, self.changed:
+            for _ in range(3):
+                if self.changed.wait_for(lambda: self.elements, timeout=1):
+                    break
+            assert self.elements, "it waited three times, and nothing came"
+            self.taken.append(self.elements.pop())
 
 
 LESSON = Lesson(

@@ -23,9 +23,8 @@ class Table:
         self.eat(2, 0)
 
     def eat(self, left: int, right: int) -> None:
-        with self.forks[left]:
-            with self.forks[right]:
-                pass
+        with self.forks[left], self.forks[right]:
+            pass
 
 
 class LowerFirst(Table):

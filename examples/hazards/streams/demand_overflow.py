@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples.hazards.lesson import Lesson
+from examples.hazards.lesson import AndIf, Lesson, Met
 from reactive_runtime.atomics import AtomicInteger
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -45,13 +45,56 @@ class CappedSubscription(WrappingSubscription):
         return demand if demand == MAX_DEMAND else min(demand + n, MAX_DEMAND)
 
 
+class CappedAndTakenOff(WrappingSubscription):
+    """Caps the sum, and takes each element off, from unbounded demand too."""
+
+    def added(self, demand: int, n: int) -> int:
+        return min(demand + n, MAX_DEMAND)
+
+
+class SaturatedLate(WrappingSubscription):
+    """Looks for the wrap after it has added."""
+
+    def request(self, n: int) -> None:
+        before = self.demand.get_and_update(lambda demand: self.added(demand, n))
+        if self.demand.get() < 0:
+            self.demand.set(MAX_DEMAND)
+        if before == 0:
+            self.drain()
+
+
 LESSON = Lesson(
     title="Demand overflow",
+    terms=("no race", "integer overflow", "saturating addition"),
     hazard="""Twice the largest number is a negative one, where numbers have 64 bits. A second unbounded request, while
-    the first is being served, ends the stream without a word.""",
+    the first is being served, ends the stream without a word. This is no race: it needs two requests, and one thread
+    may make both.""",
     broken=WrappingSubscription,
+    question="Both request everything there is. What is the demand then, as a number of 64 bits?",
     fixed=CappedSubscription,
     fix="cap the sum at MAX_DEMAND, inside of the compare-and-set; and take nothing off from unbounded demand.",
+    and_if=(
+        AndIf(
+            question="each element were taken off from unbounded demand, too?",
+            answer="Then it ends after 2^63 elements, which none lives to see: the three of this program come.",
+            program=CappedAndTakenOff,
+            fails=False,
+        ),
+        AndIf(
+            question="the sum were looked at after it was added?",
+            answer="In between the drain sees a negative number, and stops. This is a race.",
+            program=SaturatedLate,
+            fails=True,
+        ),
+    ),
+    met=(
+        Met(
+            what="Rule 3.17 of Reactive Streams: demand goes up to 2^63-1, and what is more counts as unbounded.",
+            where="https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md",
+        ),
+    ),
+    gil="one thread",
+    gil_note="Numbers of Python do not wrap; those of NumPy, of C and of a JVM do.",
 )
 
 if __name__ == "__main__":

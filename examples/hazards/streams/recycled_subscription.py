@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples.hazards.lesson import Lesson
+from examples.hazards.lesson import AndIf, Lesson, Met
 from reactive_runtime.atomics import AtomicReference
 
 
@@ -41,6 +41,9 @@ class FreeList:
             if self.top.compare_and_set(below, node):
                 return
 
+    def head(self) -> Node | None:
+        return self.top.get()
+
     def actor_slow(self) -> None:
         self.slow = self.pop()
 
@@ -52,7 +55,7 @@ class FreeList:
 
     def at_end(self) -> None:
         free = []
-        node = self.top.get()
+        node = self.head()
         while node is not None:
             free.append(node)
             node = node.below
@@ -71,13 +74,72 @@ class FreshFreeList(FreeList):
                 return
 
 
+class Versioned(FreeList):
+    """The top carries a version, which each change counts up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at: AtomicReference[tuple[Node | None, int]] = AtomicReference((self.first, 0))
+
+    def head(self) -> Node | None:
+        return self.at.get()[0]
+
+    def pop(self) -> Node | None:
+        while True:
+            seen = self.at.get()
+            node, version = seen
+            if node is None:
+                return None
+            if self.at.compare_and_set(seen, (node.below, version + 1)):
+                return node
+
+    def push(self, node: Node) -> None:
+        while True:
+            seen = self.at.get()
+            below, version = seen
+            node.below = below
+            if self.at.compare_and_set(seen, (node, version + 1)):
+                return
+
+
+class TwoOnly(FreeList):
+    """The quick thread puts nothing back."""
+
+    def actor_quick(self) -> None:
+        self.kept = self.pop()
+        self.pop()
+
+
 LESSON = Lesson(
     title="ABA on a recycled subscription",
+    terms=("atomicity violation", "ABA problem", "compare-and-set", "lock-free stack"),
     hazard="""A thread reads the top and what lies below it; before it compares, another one takes two away and puts the
-    first back. The top is what it was, the comparison succeeds, and what is in use is handed out again.""",
+    first back. The top is what it was, and the comparison succeeds. What is in use is handed out again.""",
     broken=FreeList,
+    question="Compare-and-set succeeds only if the top is what it was. What may have happened to what lies below it?",
     fixed=FreshFreeList,
     fix="compare something that never comes back: a fresh cell, or a version that is counted up.",
+    and_if=(
+        AndIf(
+            question="the top carried a version?",
+            answer="The version is never the same twice, and the comparison fails as it should.",
+            program=Versioned,
+            fails=False,
+        ),
+        AndIf(
+            question="nothing were put back?",
+            answer="Then the top that was seen does not come again, and all is well: recycling breaks it.",
+            program=TwoOnly,
+            fails=False,
+        ),
+    ),
+    met=(
+        Met(
+            what="Michael, Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects, 2004, has its history.",
+            where="https://doi.org/10.1109/TPDS.2004.8",
+        ),
+    ),
+    gil="either way",
 )
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from examples.hazards.lesson import Lesson
+from examples.hazards.lesson import AndIf, Lesson, Met
 
 
 class UnguardedEnd:
@@ -65,13 +65,65 @@ class SerialSignals(UnguardedEnd):
             return signal
 
 
+class LockedSignals(UnguardedEnd):
+    """Looks and signals under the lock."""
+
+    def actor_feeder(self) -> None:
+        with self.lock:
+            if not self.ended:
+                self.signals.append("on_next")
+
+    def actor_closer(self) -> None:
+        with self.lock:
+            self.ended = True
+            self.signals.append("on_complete")
+
+
+class LooksTwice(UnguardedEnd):
+    """Looks again right before it signals."""
+
+    def actor_feeder(self) -> None:
+        with self.lock:
+            ended = self.ended
+        if not ended:
+            with self.lock:
+                still = not self.ended
+            if still:
+                self.signals.append("on_next")
+
+
 LESSON = Lesson(
     title="A signal after completion",
-    hazard="""The feeder looks whether the stream has ended, and it has not; before it signals, the other thread ends
+    terms=("atomicity violation", "check-then-act", "use after close"),
+    hazard="""The feeder looks whether the stream has ended, and it has not. Before it signals, the other thread ends
     it. The subscriber, which has put everything away, is given one more element.""",
     broken=UnguardedEnd,
+    question="The feeder looks first, under the lock. How does its element come after the end?",
     fixed=SerialSignals,
     fix="elements and the end go through the same drain, so that looking and signalling are not torn apart.",
+    and_if=(
+        AndIf(
+            question="it looked once more, right before the signal?",
+            answer="However late the look, there is a step between it and the signal.",
+            program=LooksTwice,
+            fails=True,
+        ),
+        AndIf(
+            question="both signalled under the lock?",
+            answer="That holds here. Where the subscriber calls back, it is *A lock held while calling out*.",
+            program=LockedSignals,
+            fails=False,
+        ),
+    ),
+    met=(
+        Met(
+            what="AsyncIterablePublisher, an example of Reactive Streams itself, signals the end after an error, "
+            "where `hasNext` raises.",
+            where="https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/examples/src/main/java/org/"
+            "reactivestreams/example/unicast/AsyncIterablePublisher.java",
+        ),
+    ),
+    gil="either way",
 )
 
 if __name__ == "__main__":
