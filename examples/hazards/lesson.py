@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from reactive_runtime.explore import Result, explore
 
-__all__ = ["GIL", "AndIf", "Gil", "Lesson", "Met"]
+__all__ = ["GIL", "AndIf", "Gil", "Lesson", "Met", "paragraph"]
 
 Gil = Literal["either way", "only without", "one thread"]
 
@@ -96,21 +96,21 @@ class Lesson:
         """Print the lesson: hazard, question, a schedule that shows it, the fix, and what is asked next."""
         title = self.title if number is None else f"{number}. {self.title}"
         print(f"{title}\n{'=' * len(title)}\n")
-        print(_paragraph(f"In the literature: {', '.join(self.terms)}."))
-        print(_paragraph(self.hazard))
-        print(_paragraph(f"The question: {self.question}"))
+        print(paragraph(f"In the literature: {', '.join(self.terms)}."))
+        print(paragraph(self.hazard))
+        print(paragraph(f"The question: {self.question}"))
         failure = self.fails().failure
         assert failure is not None, f"{self.title}: the hazard was not found"
-        print(failure.diagram())
-        print(f"\n{_paragraph('The fix: ' + self.fix)}")
+        print(failure.diagram(width=_width()))
+        print(f"\n{paragraph('The fix: ' + self.fix)}")
         result = self.survives().assert_holds()
         print(f"Fixed, under the same exploration: {result.verdict}.\n")
         for item in self.and_if:
             verdict = item.explored().verdict
-            print(_paragraph(f"And if {item.question} {item.answer} Explored: {verdict}."))
-        print(_paragraph(f"With a GIL, and without: {self.gil_text}"))
+            print(paragraph(f"And if {item.question} {item.answer} Explored: {verdict}."))
+        print(paragraph(f"With a GIL, and without: {self.gil_text}"))
         for place in self.met:
-            print(_paragraph(f"Met for real: {place.what} {place.where}"))
+            print(paragraph(f"Met for real: {place.what} {place.where}"))
 
     @property
     def gil_text(self) -> str:
@@ -118,5 +118,10 @@ class Lesson:
         return f"{GIL[self.gil]} {self.gil_note}".rstrip()
 
 
-def _paragraph(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), min(100, shutil.get_terminal_size((100, 24)).columns)) + "\n"
+def paragraph(text: str) -> str:
+    """A text in lines that fit into the terminal, and an empty line."""
+    return textwrap.fill(" ".join(text.split()), _width(), break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _width() -> int:
+    return max(40, min(100, shutil.get_terminal_size((100, 24)).columns))

@@ -110,7 +110,8 @@ def _explored_here(
         if failure is None:
             _print_without_a_failure(result)
             return
-        out.print(f"\n{failure.diagram()}\n", soft_wrap=True)
+        diagram = failure.diagram(width=max(out.width, 60)) if out.is_terminal else failure.diagram()
+        out.print(f"\n{diagram}\n", soft_wrap=True)
         if save is not None:
             saved(result, save)
         if svg is not None:

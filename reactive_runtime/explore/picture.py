@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.explore.schedule_diagram import columns_of, end_of, rows_of
+from reactive_runtime.explore.schedule_diagram import MARKS, columns_of, end_of, marks_of, rows_of
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.results import Failure
@@ -20,12 +20,8 @@ LETTER: Final = 7.8
 LINE: Final = 20
 WIDEST: Final = 64
 """Letters of a column, at most."""
-_MARKS: Final = {
-    "▶": "the thread above could have gone on",
-    "▷": "the thread above had ended, or had to wait",
-    "◆": "the thread waits here for ever",
-    "✗": "this line raised",
-}
+COLOURS: Final = 6
+"""Threads that have a colour of their own; the next begins again."""
 
 
 @cache
@@ -41,14 +37,17 @@ def _environment() -> Any:
 
 
 def html_of(failure: Failure) -> str:
-    """A figure with a table: a column for each thread."""
+    """A figure with a table: a column for each thread. Its text has the colour of the page around it."""
+    rows = rows_of(failure)
     template = _environment().get_template("diagram.html")
     page: str = template.render(
         title=_title(failure),
         names=columns_of(failure),
-        rows=rows_of(failure),
+        rows=rows,
         end=end_of(failure),
-        marks=_MARKS,
+        meanings=MARKS,
+        legend=marks_of(rows),
+        colours=COLOURS,
         traceback=_traceback(failure),
     )
     return page
@@ -59,7 +58,7 @@ def svg_of(failure: Failure) -> str:
     names, rows = columns_of(failure), rows_of(failure)
     sizes = [len(name) + 6 for name in names]
     for row in rows:
-        sizes[row.column] = max(sizes[row.column], min(WIDEST, len(row.source) + len(row.values) + 9))
+        sizes[row.column] = max(sizes[row.column], min(WIDEST, len(row.place) + len(row.source) + len(row.values) + 4))
     starts = [34.0]
     for size in sizes:
         starts.append(starts[-1] + size * LETTER + 20)
@@ -67,25 +66,32 @@ def svg_of(failure: Failure) -> str:
     end = textwrap.wrap(end_of(failure), int(width / LETTER) - 4)
     end += [_short(line, int(width / LETTER) - 4) for line in _traceback(failure).splitlines()]
     bottom = 44 + LINE * len(rows)
+    legend = marks_of(rows)
     template = _environment().get_template("diagram.svg")
     picture: str = template.render(
         title=_title(failure),
         width=width,
-        height=bottom + 14 + LINE * len(end),
+        height=bottom + 14 + LINE * len(end) + (LINE * len(legend) + 8 if legend else 0),
         bottom=bottom,
-        columns=[{"name": name, "x": x} for name, x in zip(names, starts, strict=False)],
+        columns=[
+            {"name": name, "x": x, "colour": n % COLOURS}
+            for n, (name, x) in enumerate(zip(names, starts, strict=False))
+        ],
         rows=[
             {
                 "x": starts[row.column],
                 "y": 52 + LINE * n,
                 "mark": row.mark,
-                "number": f"{row.line:>4} " if row.line else "",
-                "source": _short(row.source, WIDEST - len(row.values) - 9),
+                "colour": row.column % COLOURS,
+                "number": row.place,
+                "source": _short(row.source, WIDEST - len(row.values) - len(row.place) - 4),
                 "seen": _short(row.values, WIDEST),
             }
             for n, row in enumerate(rows)
         ],
         end=end,
+        legend=legend,
+        below=bottom + 22 + LINE * len(end),
     )
     return picture
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.observations import NeverObserved, Outcome, table_of
-from reactive_runtime.explore.schedule_diagram import text_of
+from reactive_runtime.explore.schedule_diagram import PAGE, text_of
 from reactive_runtime.explore.step_log import Step
 
 __all__ = ["BrokenRule", "Failure", "Result", "ScheduleFailed", "Verdict"]
@@ -122,13 +122,16 @@ class Failure:
         scenario, modules = self.origin
         return replay(scenario, self.token, modules=modules, debug=debug)
 
-    def diagram(self) -> str:
+    def diagram(self, *, width: int = PAGE) -> str:
         """The schedule as text: a column for each thread, time downwards.
+
+        Args:
+            width: Characters of all columns together, at most; what is wrong is said in a line below.
 
         Returns:
             The text, of several lines.
         """
-        return text_of(self)
+        return text_of(self, width)
 
     def svg(self) -> str:
         """The diagram as a picture.

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from examples.hazards.atomicity.lost_update import Counter
 from examples.hazards.exercises import batches
 from examples.hazards.progress.lock_order import Exchange
+from examples.hazards.progress.polite_livelock import Supper
 from examples.hazards.streams.lost_demand import TextbookSubscription
+from examples.hazards.streams.missed_wake_up import HastyDrain
 from explore.programs import BROKEN, Named
 from reactive_runtime.explore import Failure, ScheduleFailed, explore
-from reactive_runtime.explore.schedule_diagram import Row, _folded
+from reactive_runtime.explore.schedule_diagram import MARKS, Row, _folded
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -44,7 +49,8 @@ def test_the_picture_shows_lines_values_and_the_rule() -> None:
     assert "  25 if self.demand.get() > 0:   0" in texts
     assert "  28 self.demand.get_and_add(n)   0 → 1" in texts
     assert texts.count("▶") == 2
-    assert texts[-1] == "invariant: rule 3.8: 2 elements were requested, and 1 delivered"
+    assert "invariant: rule 3.8: 2 elements were requested, and 1 delivered" in texts
+    assert texts[-2:] == [f"{mark} {MARKS[mark]}" for mark in "▶▷"]
 
 
 def test_a_deadlock_shows_where_each_thread_waits() -> None:
@@ -62,7 +68,7 @@ def test_every_failure_can_be_drawn(entry: Named) -> None:
     failure = failure_of(entry.program)
     text = failure.diagram()
     assert failure.message in text
-    assert max(map(len, text.splitlines()[:-1])) < 260
+    assert max(map(len, text.splitlines()[:-1])) <= 100
     assert " object at 0x" not in text
     picture = ElementTree.fromstring(failure.svg())
     assert picture.tag == "{http://www.w3.org/2000/svg}svg"
@@ -103,6 +109,7 @@ def test_a_notebook_shows_the_page() -> None:
     failure = failure_of(TextbookSubscription)
     assert failure._repr_html_() == failure.html()
     assert "<table>" in failure.html()
+    assert "<style>" in failure.html()  # needs nothing else
 
 
 def test_a_long_schedule_is_shown_in_part() -> None:
@@ -125,7 +132,7 @@ def test_a_long_schedule_is_shown_in_part() -> None:
     lines = failure_of(Long).diagram().splitlines()
     assert len(lines) < 30
     assert any("times more …" in line for line in lines)
-    assert "# 100 → 101" in "\n".join(lines)  # the last turn is shown, with its values
+    assert "# load 100; store 101" in "\n".join(lines)  # the last turn is shown, with its values
 
 
 def test_a_long_schedule_without_a_period_is_shown_in_part() -> None:
@@ -185,9 +192,72 @@ def test_the_line_that_raised_is_marked_and_the_pictures_have_the_traceback() ->
     assert failure.breach is not None
     assert failure.breach[0] == __file__
     texts = ["".join(item.itertext()) for item in ElementTree.fromstring(failure.svg()).iter(f"{SVG}text")]
-    assert texts[-1] == "IndexError: pop from empty list"
-    assert texts[-3].startswith('  File "')
+    told = texts.index("IndexError: pop from empty list")
+    assert texts[told - 1].strip() == "self.jobs.pop()" or texts[told - 1].startswith('  File "')
+    assert f"✗ {MARKS['✗']}" in texts[told + 1 :]
     assert "IndexError: pop from empty list</pre>" in failure.html()
+
+
+def test_a_load_and_a_store_look_different() -> None:
+    text = failure_of(Counter).diagram()
+    assert "self.count += 1   # load 0; store 1" in text
+    assert text.count("# load 0\n") == 1
+    assert text.count("# store 1\n") == 1
+
+
+def test_lines_of_several_files_have_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text(f"def {folder}(it):\n    it.n = it.n + 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    one, other = importlib.import_module("one"), importlib.import_module("other")
+
+    class Files:
+        def __init__(self) -> None:
+            self.n = 0
+
+        def actor_a(self) -> None:
+            one.one(self)
+
+        def actor_b(self) -> None:
+            other.other(self)
+
+        def at_end(self) -> None:
+            assert self.n == 2
+
+    failure = explore(Files, modules=[one, other]).failure
+    assert failure is not None
+    for picture in (failure.diagram(), failure.svg(), failure.html()):
+        assert "one/__init__.py:2 " in picture
+        assert "other/__init__.py:2 " in picture
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_diagram_fits_into_the_columns_it_is_given(width: int) -> None:
+    lines = failure_of(HastyDrain).diagram(width=width).splitlines()[:-1]
+    assert max(map(len, lines)) <= width
+    assert any("# store False" in line for line in lines), "the values are there, however narrow"
+
+
+def test_the_period_of_a_livelock_is_shown_once() -> None:
+    failure = failure_of(Supper)
+    assert failure.kind == "livelock"
+    lines = failure.diagram().splitlines()
+    assert len(lines) < 40
+    assert sum("self.has_spoon = 1 - me" in line for line in lines) == 2, "each passes it on once"
+    assert "… and so on: these " in lines[-3]
+
+
+def test_the_pictures_have_a_colour_for_each_thread_and_a_legend_of_the_signs_they_use() -> None:
+    failure = failure_of(TextbookSubscription)
+    for picture in (failure.svg(), failure.html()):
+        assert 'class="t0"' in picture
+        assert 'class="t1"' in picture
+        assert MARKS["▶"] in picture
+        assert f">◆ {MARKS['◆']}<" not in picture
+        assert f">▶ {MARKS['▶']}<" in picture
+    deadlock = failure_of(Exchange).html()
+    assert f">◆ {MARKS['◆']}<" in deadlock
 
 
 def test_threads_timers_and_pools_have_names_of_their_own() -> None:

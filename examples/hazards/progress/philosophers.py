@@ -23,8 +23,9 @@ class Table:
         self.eat(2, 0)
 
     def eat(self, left: int, right: int) -> None:
-        with self.forks[left], self.forks[right]:
-            pass
+        with self.forks[left]:  # noqa: SIM117  # two lines, for the picture
+            with self.forks[right]:
+                pass
 
 
 class LowerFirst(Table):

@@ -18,9 +18,6 @@ class Account:
     def actor_a(self) -> None:
         self.add_twice(5)
 
-    def actor_b(self) -> None:
-        self.add(1)
-
     def add(self, amount: int) -> None:
         with self.lock:
             self.balance += amount
@@ -31,7 +28,7 @@ class Account:
             self.add(amount)
 
     def at_end(self) -> None:
-        assert self.balance == 11, self.balance
+        assert self.balance == 10, self.balance
 
 
 class InnerMethod(Account):

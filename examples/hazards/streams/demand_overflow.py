@@ -52,6 +52,19 @@ class CappedAndTakenOff(WrappingSubscription):
         return min(demand + n, MAX_DEMAND)
 
 
+class OneThread(WrappingSubscription):
+    """The subscriber requests everything again, inside of `on_next`."""
+
+    def actor_b(self) -> None:
+        pass
+
+    def drain(self) -> None:
+        while self.demand.get() > 0 and self.delivered < 3:
+            self.delivered += 1
+            self.demand.update_and_get(lambda demand: self.added(demand, -1))
+            self.request(MAX_DEMAND)
+
+
 class SaturatedLate(WrappingSubscription):
     """Looks for the wrap after it has added."""
 
@@ -67,8 +80,8 @@ LESSON = Lesson(
     title="Demand overflow",
     terms=("no race", "integer overflow", "saturating addition"),
     hazard="""Twice the largest number is a negative one, where numbers have 64 bits. A second unbounded request, while
-    the first is being served, ends the stream without a word. This is no race: it needs two requests, and one thread
-    may make both.""",
+    the first is being served, ends the stream without a word. This is no race: any order of the two fails in which
+    both come before the end.""",
     broken=WrappingSubscription,
     question="Both request everything there is. What is the demand then, as a number of 64 bits?",
     fixed=CappedSubscription,
@@ -79,6 +92,12 @@ LESSON = Lesson(
             answer="Then it ends after 2^63 elements, which none lives to see: the three of this program come.",
             program=CappedAndTakenOff,
             fails=False,
+        ),
+        AndIf(
+            question="one thread made both requests, the second inside of `on_next`?",
+            answer="It wraps as well: no second thread is needed.",
+            program=OneThread,
+            fails=True,
         ),
         AndIf(
             question="the sum were looked at after it was added?",
@@ -93,7 +112,7 @@ LESSON = Lesson(
             where="https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md",
         ),
     ),
-    gil="one thread",
+    gil="either way",
     gil_note="Numbers of Python do not wrap; those of NumPy, of C and of a JVM do.",
 )
 
