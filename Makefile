@@ -101,7 +101,7 @@ jvm-tools:
 	@command -v mvn >/dev/null || { echo "test-jvm: Maven is needed: there is no mvn on the PATH (Debian: apt-get install maven)" >&2; exit 2; }
 	@command -v javac >/dev/null || { echo "test-jvm: a JDK is needed: there is no javac on the PATH (Debian: apt-get install openjdk-17-jdk-headless)" >&2; exit 2; }
 
-# Fourteen lessons, each with a schedule that shows the hazard, found there and then.
+# The lessons, each with a schedule that shows the hazard, found there and then.
 hazards: $(READY)
 	$(BIN)/python -m examples.hazards
 

@@ -1,36 +1,57 @@
-"""The lessons on hazards as pages: the program that is broken, the schedule that shows it, the fix.
+"""The lessons on hazards as pages: the program that is broken, a question, the schedule that shows it, the fix.
 
-The schedule is found while the site is built, and drawn by the explorer.
+Everything is run while the site is built: the schedule is found and drawn by the explorer, the fix explored in the same
+way, and each answer to "And if" is what was found.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from itertools import count
+import sys
+from collections.abc import Iterator
+from html import escape
+from typing import Any
 
-from examples.hazards import COURSE, lesson, module_of
+from examples.hazards import COURSE, GROUPS, Group, group_of, lesson, module_of
+from examples.hazards.lesson import AndIf, Lesson, Met
 
 __all__ = ["pages"]
 
 
 def pages() -> dict[str, str]:
     """The text of each page by its path, below the folder of the lessons."""
-    texts = {f"{name}.md": _page(number, name) for number, name in zip(count(1), COURSE, strict=False)}
-    return {"index.md": _index(), **texts}
+    return {"index.md": _index(), **{f"{name}.md": _page(name) for name in COURSE}}
 
 
 def _index() -> str:
-    entries = "\n".join(COURSE)
+    groups = "\n".join(map(_group, GROUPS))
+    words = "\n".join(f"| {term} | {lessons} |" for term, lessons in _words())
     return f"""# Lessons: hazards of concurrency
 
 Each lesson is one way to get threads wrong.
-It has a small program that is broken, and one that is not.
+It has a small program that is broken, a question, the schedule that shows the fault, and a program that is put right.
 The diagrams are computed while this site is built: the [explorer](../explore.md) finds a schedule under which the
 program fails, and makes it as short as it can be.
 
 `make hazards` prints all lessons in a terminal.
-[One page with all of them](../hazards.md) has the diagrams as text.
+[One page with all of them](../hazards.md) has the diagrams as text, and the [glossary](../glossary.md) the words.
+
+{groups}
+## By the words of the literature
+
+| word | lessons |
+| --- | --- |
+{words}
+"""
+
+
+def _group(group: Group) -> str:
+    entries = "\n".join(group.lessons)
+    return f"""## {group.letter}. {group.title}
+
+{_paragraph(group.about)}
 
 ```{{toctree}}
 :maxdepth: 1
@@ -40,50 +61,131 @@ program fails, and makes it as short as it can be.
 """
 
 
-def _page(number: int, name: str) -> str:
-    taught = lesson(name)
+def _words() -> Iterator[tuple[str, str]]:
+    """Each word of the literature, and links to the lessons that are about it."""
+    found: dict[str, list[str]] = {}
+    for name in COURSE:
+        for term in lesson(name).terms:
+            found.setdefault(term, []).append(f"[{lesson(name).title}]({name}.md)")
+    for term in sorted(found, key=str.lower):
+        yield term, ", ".join(found[term])
+
+
+def _page(name: str) -> str:
+    taught, group = lesson(name), group_of(name)
     failure = taught.fails().failure
     assert failure is not None, f"{taught.title}: the hazard was not found"
     verdict = taught.survives().assert_holds().verdict
-    return f"""# {number}. {taught.title}
+    sources = _sources(taught)
+    answers = "\n".join(_answer(item, sources[item.program]) for item in taught.and_if)
+    return f"""# {COURSE.index(name) + 1}. {taught.title}
+
+Group {group.letter}, {group.title}.
+In the literature: {", ".join(taught.terms)}.
 
 {_paragraph(taught.hazard)}
 
 ## The program that is broken
 
-{_source(taught.broken)}
+{sources[taught.broken]}
+
+## What can go wrong?
+
+{_paragraph(taught.question)}
 
 ## The schedule that shows it
 
+{_opening("Show the schedule")}
+
 {_figure(failure.svg())}
 
-Time goes downwards, a column is a thread.
-▶ marks a switch away from a thread that could have gone on.
-▷ marks a switch away from a thread that had ended or had to wait.
-◆ marks a thread that waits for ever.
+Time goes downwards, and a column with a colour of its own is a thread.
+
+{_closing()}
 
 ## The fix
 
-{_paragraph(taught.fix)}
+{_paragraph(_sentence(taught.fix))}
 
-{_source(taught.fixed)}
+{sources[taught.fixed]}
 
 Explored in the same way, it holds: {verdict}.
 
-`python -m {module_of(name)}` tells this lesson in a terminal.
+## And if …
+
+{answers}
+## With a GIL, and without
+
+{_paragraph(taught.gil_text)}
+
+## Met for real
+
+{_places(taught.met)}
+
+`python -m {module_of(name)}` prints this lesson in a terminal.
 """
+
+
+def _answer(item: AndIf, source: str) -> str:
+    result = item.explored()
+    found = f"fails: {result.failure.message}" if result.failure is not None else str(result.verdict)
+    return f"""{_opening(f"… {item.question}")}
+
+{_paragraph(item.answer)}
+
+{source}
+
+Explored: `{found.replace("`", "'")}`.
+
+{_closing()}
+"""
+
+
+def _places(met: tuple[Met, ...]) -> str:
+    return "\n".join(f"- {_paragraph(place.what)} {_address(place.where)}" for place in met)
+
+
+def _address(where: str) -> str:
+    return f"<{where}>" if where.startswith("https://") else f"{where}."
+
+
+def _opening(summary: str) -> str:
+    text = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(summary))
+    return f'```{{raw}} html\n<details class="answer"><summary>{text}</summary>\n```'
+
+
+def _closing() -> str:
+    return "```{raw} html\n</details>\n```"
 
 
 def _paragraph(text: str) -> str:
     return " ".join(text.split())
 
 
-def _source(program: object) -> str:
-    """Its text, with the numbers of the lines that the diagram names."""
-    kind = program if inspect.isclass(program) or inspect.isroutine(program) else type(program)
-    lines, start = inspect.getsourcelines(kind)
-    text = "".join(lines).rstrip()
-    return f"```{{code-block}} python\n:linenos:\n:lineno-start: {start}\n\n{text}\n```"
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _sources(taught: Lesson) -> dict[Any, str]:
+    """The text of each program of a lesson, with the classes before it that are only there for it.
+
+    The lines have the numbers that the diagrams name.
+    """
+    module = sys.modules[taught.broken.__module__]
+    lines = inspect.getsource(module).splitlines()
+    programs = {item.__name__: item for item in (taught.broken, taught.fixed, *(one.program for one in taught.and_if))}
+    found: dict[Any, str] = {}
+    blocks: list[str] = []
+    for node in ast.parse("\n".join(lines)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        text = re.sub(r"  # (noqa|type: ignore)[^\n]*", "", text)
+        blocks.append(f"```{{code-block}} python\n:linenos:\n:lineno-start: {node.lineno}\n\n{text}\n```")
+        if node.name in programs:
+            found[programs[node.name]] = "\n\n".join(blocks)
+            blocks = []
+    return found
 
 
 def _figure(svg: str) -> str:

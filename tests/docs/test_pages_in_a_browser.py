@@ -20,10 +20,14 @@ PAGES = {
     "front": "index.html",
     "operator": "reference/flow/flat_map.html",
     "lesson": "lessons/lost_demand.html",
+    "lesson-four-threads": "lessons/one_condition_for_two.html",
+    "lesson-livelock": "lessons/polite_livelock.html",
+    "lessons": "lessons/index.html",
     "how-to": "how-to/from-reactor.html",
     "module": "reference/testing.html",
 }
-PICTURES = {"front": "svg.marble", "operator": "svg.marble", "lesson": ".schedule svg"}
+LESSONS = [name for name in PAGES if name.startswith("lesson-") or name == "lesson"]
+PICTURES = {"front": "svg.marble", "operator": "svg.marble", **dict.fromkeys(LESSONS, ".schedule svg")}
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 SCROLLING = "pre, table, .table-wrapper, .marble-scroll, .schedule, .sidebar-scroll, .toc-drawer"
@@ -54,6 +58,7 @@ def opened(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", asked)
         page.goto((site / PAGES[name]).as_uri())
+        page.evaluate("document.querySelectorAll('details.answer').forEach(it => { it.open = true })")
         return page
 
     yield open_page
@@ -82,7 +87,7 @@ def test_a_page_can_be_read_in_the_light_and_in_the_dark(opened: Callable[..., A
         box = page.locator(PICTURES[name]).first.bounding_box()
         assert box["width"] > 250
         assert box["height"] > 100
-        ink = lightness(page, "svg.marble .code" if name != "lesson" else ".schedule .ink", "fill")
+        ink = lightness(page, ".schedule .ink" if name in LESSONS else "svg.marble .code", "fill")
         paper = lightness(page, "body", "backgroundColor")
         assert abs(ink - paper) > 150  # it can be read
     light, dark = shares
@@ -174,6 +179,37 @@ def test_a_page_fits_on_a_phone(opened: Callable[..., Any], shots: Path, name: s
     page = opened(name, viewport=PHONE)
     page.screenshot(path=shots / f"{name}-phone.png", full_page=True)
     assert page.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_answers_of_a_lesson_are_behind_their_questions(opened: Callable[..., Any], name: str) -> None:
+    page = opened(name, viewport=DESKTOP)
+    page.reload()
+    answers = page.locator("details.answer")
+    assert answers.count() >= 2
+    assert not page.locator(".schedule svg").first.is_visible()
+    headings = page.locator("article h2").all_inner_texts()
+    assert [heading.rstrip("¶# ") for heading in headings] == [
+        "The program that is broken",
+        "What can go wrong?",
+        "The schedule that shows it",
+        "The fix",
+        "And if …",
+        "With a GIL, and without",
+        "Met for real",
+    ]
+    answers.first.locator("summary").press("Enter")  # by keyboard, too
+    assert page.locator(".schedule svg").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_thread_of_a_schedule_has_a_colour_that_can_be_read(opened: Callable[..., Any], scheme: str) -> None:
+    page = opened("lesson-four-threads", viewport=DESKTOP, color_scheme=scheme)
+    fills = page.evaluate(
+        "[...document.querySelectorAll('.schedule text[font-weight]')].map(name => getComputedStyle(name).fill)"
+    )
+    assert len(set(fills)) == len(fills) == 4
+    assert page.locator(".schedule").first.inner_text().count("the thread waits here for ever") == 1
 
 
 def test_threads_have_colours_that_can_be_distinguished(opened: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ from examples.hazards.lesson import AndIf, Lesson, Met
 class WaitingInThePool:
     """Two tasks on a pool of two threads, each of which hands a piece of work to the same pool, and waits for it."""
 
-    tasks = (1, 2)
+    tasks: tuple[int, ...] = (1, 2)
     threads = 2
 
     def __init__(self) -> None:
