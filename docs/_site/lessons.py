@@ -109,7 +109,7 @@ Time goes downwards, and a column with a colour of its own is a thread.
 
 {sources[taught.fixed]}
 
-Explored in the same way, it holds: {verdict}.
+Explored in the same way: {verdict}.
 
 ## And if …
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime.errors import MissingDependencyError
-from reactive_runtime.explore.schedule_diagram import MARKS, columns_of, end_of, marks_of, rows_of
+from reactive_runtime.explore.schedule_diagram import MARKS, PAGE, Row, columns_of, end_of, fitted, marks_of, rows_of
 
 if TYPE_CHECKING:
     from reactive_runtime.explore.results import Failure
@@ -18,8 +18,8 @@ __all__ = ["html_of", "svg_of"]
 LETTER: Final = 7.8
 """Pixels that a letter is wide."""
 LINE: Final = 20
-WIDEST: Final = 64
-"""Letters of a column, at most."""
+NARROW: Final = 26
+"""Letters of a column that a picture has room for, however many there are."""
 COLOURS: Final = 6
 """Threads that have a colour of their own; the next begins again."""
 
@@ -56,16 +56,17 @@ def html_of(failure: Failure) -> str:
 def svg_of(failure: Failure) -> str:
     """A picture that needs nothing else, and follows the light or the dark of its surroundings."""
     names, rows = columns_of(failure), rows_of(failure)
-    sizes = [len(name) + 6 for name in names]
+    natural = [len(name) for name in names]
     for row in rows:
-        sizes[row.column] = max(sizes[row.column], min(WIDEST, len(row.place) + len(row.source) + len(row.values) + 4))
+        natural[row.column] = max(natural[row.column], len(row.place) + len(row.source) + len(row.values) + 3)
+    sizes = fitted(natural, max(PAGE, NARROW * len(names)))
     starts = [34.0]
     for size in sizes:
         starts.append(starts[-1] + size * LETTER + 20)
     width = max(int(starts[-1]), 480)
     end = textwrap.wrap(end_of(failure), int(width / LETTER) - 4)
     end += [_short(line, int(width / LETTER) - 4) for line in _traceback(failure).splitlines()]
-    bottom = 44 + LINE * len(rows)
+    drawn, bottom = _drawn(rows, sizes, starts)
     legend = marks_of(rows)
     template = _environment().get_template("diagram.svg")
     picture: str = template.render(
@@ -73,27 +74,38 @@ def svg_of(failure: Failure) -> str:
         width=width,
         height=bottom + 14 + LINE * len(end) + (LINE * len(legend) + 8 if legend else 0),
         bottom=bottom,
-        columns=[
-            {"name": name, "x": x, "colour": n % COLOURS}
-            for n, (name, x) in enumerate(zip(names, starts, strict=False))
-        ],
-        rows=[
-            {
-                "x": starts[row.column],
-                "y": 52 + LINE * n,
-                "mark": row.mark,
-                "colour": row.column % COLOURS,
-                "number": row.place,
-                "source": _short(row.source, WIDEST - len(row.values) - len(row.place) - 4),
-                "seen": _short(row.values, WIDEST),
-            }
-            for n, row in enumerate(rows)
-        ],
+        columns=[{"name": name, "x": starts[n], "colour": n % COLOURS} for n, name in enumerate(names)],
+        rows=drawn,
         end=end,
         legend=legend,
         below=bottom + 22 + LINE * len(end),
     )
     return picture
+
+
+def _drawn(rows: list[Row], sizes: list[int], starts: list[float]) -> tuple[list[dict[str, Any]], int]:
+    """The rows, each at its place, and where the last one ends. Values that have no room are a line below."""
+    drawn: list[dict[str, Any]] = []
+    y = 52
+    for row in rows:
+        room = sizes[row.column] - len(row.place)
+        below = bool(row.values) and len(row.source) + len(row.values) + 3 > room
+        drawn.append(
+            {
+                "x": starts[row.column],
+                "y": y,
+                "mark": row.mark,
+                "colour": row.column % COLOURS,
+                "number": row.place,
+                "source": _short(row.source, room),
+                "seen": _short(row.values, room),
+                "below": below,
+                "height": LINE * (1 + below),
+                "indent": starts[row.column] + LETTER * min(len(row.place), 5),
+            }
+        )
+        y += LINE * (1 + below)
+    return drawn, y - 8
 
 
 def _short(text: str, most: int) -> str:

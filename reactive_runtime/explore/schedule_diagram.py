@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reactive_runtime.explore.results import Failure
     from reactive_runtime.explore.step_log import Step
 
-__all__ = ["MARKS", "PAGE", "Row", "columns_of", "end_of", "marks_of", "rows_of", "text_of"]
+__all__ = ["MARKS", "PAGE", "Row", "columns_of", "end_of", "fitted", "marks_of", "rows_of", "text_of"]
 
 PAGE: Final = 100
 """Characters of a line, at most, where nothing else is asked for."""
@@ -231,7 +231,7 @@ def text_of(failure: Failure, width: int = PAGE) -> str:
         max([len(name), *(len(_cell(row)) for row in rows if row.column == n)], default=0)
         for n, name in enumerate(names)
     ]
-    widths = _fitted(natural, width - 2 - 3 * (len(names) - 1))
+    widths = fitted(natural, width - 2 - 3 * (len(names) - 1))
     lines = [_line("", names, widths), _rule(widths)]
     for row in rows:
         for n, part in enumerate(_lines_of(row, widths[row.column])):
@@ -242,7 +242,7 @@ def text_of(failure: Failure, width: int = PAGE) -> str:
     return "\n".join(lines)
 
 
-def _fitted(natural: list[int], whole: int) -> list[int]:
+def fitted(natural: list[int], whole: int) -> list[int]:
     """The widths of columns: as wide as they want to be, unless that is too much; then the widest give way."""
     most = max(natural, default=0)
     while most > NARROWEST and sum(min(width, most) for width in natural) > whole:
