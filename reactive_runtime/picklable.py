@@ -32,6 +32,15 @@ class Scope:
         self._flying = 0  # _lock
         self._over = False  # _lock
 
+    @staticmethod
+    def current() -> Scope | None:
+        """The scope that this runs in.
+
+        Returns:
+            The innermost one of this context. None: there is none.
+        """
+        return _scope.get()
+
     def __enter__(self) -> Scope:
         self._token = _scope.set(self)
         return self
@@ -44,11 +53,12 @@ class Scope:
         for executor in begun:
             executor.shutdown(wait=True, cancel_futures=True)
 
-    def enter(self, executor: Executor) -> None:
+    def enter(self, executor: Executor, *, first: bool = False) -> None:
         """Shut `executor` down when the scope ends. A picklable executor calls it when it begins.
 
         Args:
             executor: Is shut down at the end of the scope, once.
+            first: Before those that are there: their calls may wait for it, and are woken so.
 
         Raises:
             RuntimeError: The scope is over, as of a pool after its shutdown.
@@ -56,7 +66,7 @@ class Scope:
         with self._lock:
             self._refuse_late()
             if executor not in self._begun:
-                self._begun.append(executor)
+                self._begun.insert(0 if first else len(self._begun), executor)
 
     def flies(self) -> None:
         """One more call is in flight.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import getattr_static
+from itertools import chain
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactive_runtime._core.arguments import check_callable
 from reactive_runtime._core.flow_base import FlowBase
@@ -96,6 +97,15 @@ class Pipeline(_Offered[A_contra, B_co]):
             item = getattr(item, name)(*arguments, **named)
         return item  # type: ignore[no-any-return]
 
+    @property
+    def stateful(self) -> tuple[str, ...]:
+        """The names of those operators of it whose result depends on more than one element, as that of `take` does.
+
+        Where the elements are dealt out to several flows, as `spark.map_flow` does by partitions, each flow counts by
+        itself. `rate_limit`, `delay` and `timeout` are not among them: they change when elements come.
+        """
+        return tuple(chain.from_iterable(_stateful(*call) for call in self._calls))
+
     if not TYPE_CHECKING:  # a type checker would take any name for an operator
 
         def __getattr__(self, name: str) -> Callable[..., Pipeline[A_contra, Any]]:
@@ -116,6 +126,27 @@ class Pipeline(_Offered[A_contra, B_co]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pipeline, self._calls
+
+
+_NAMES = """
+    all any batch buffer buffer_timeout collect concat_with contains count debounce default_if_empty distinct
+    distinct_until_changed element_at end_with enumerate first group_by ignore_elements last materialize max
+    merge_with min on_overflow_drop on_overflow_latest pairwise reduce repeat repeat_when sample scan skip
+    skip_until skip_while start_with sum switch_if_empty switch_map take take_until take_while throttle
+    to_dict to_list window with_latest_from zip_with
+"""
+
+STATEFUL: Final = frozenset(_NAMES.split())
+"""Operators that make other elements of a flow than of its two halves, one after the other."""
+
+
+def _stateful(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, ...]:
+    if name in STATEFUL:
+        return (name,)
+    if name in ("transform", "publish"):  # a function of flows, which may have any
+        inner = next((item for item in (*arguments, *named.values()) if callable(item)), None)
+        return inner.stateful if isinstance(inner, Pipeline) else ()
+    return ()
 
 
 def _is_operator(name: str) -> bool:

@@ -1,16 +1,29 @@
-"""Spark: the session, the pipeline that judges recorded runs, and its connectors to flows. Imports pyspark on use."""
+"""Spark: the session, the pipeline that judges recorded runs, and its connectors to flows. Imports pyspark on use.
 
-from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
-from reactive_runtime.spark.segments import elements_fed, read_feed
-from reactive_runtime.spark.spark_session import session
-from reactive_runtime.spark.spark_sink import SparkFeed, SparkSink
-from reactive_runtime.spark.tasks import TaskMetrics, map_flow
-from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
+A name is imported when it is first asked for: a task of `map_flow` begins a process, and needs little of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from reactive_runtime.spark.job_limits import JobLimits
+    from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
+    from reactive_runtime.spark.segments import elements_fed, read_feed
+    from reactive_runtime.spark.spark_session import session
+    from reactive_runtime.spark.spark_sink import SparkFeed, SparkSink
+    from reactive_runtime.spark.task_metrics import TaskMetrics
+    from reactive_runtime.spark.tasks import TaskFlow, map_flow
+    from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
 
 __all__ = [
     "Found",
+    "JobLimits",
     "SparkFeed",
     "SparkSink",
+    "TaskFlow",
     "TaskMetrics",
     "Verdict",
     "elements_fed",
@@ -25,3 +38,32 @@ __all__ = [
     "summary",
     "verify",
 ]
+
+_HOMES: Final = {
+    "Found": "judging",
+    "JobLimits": "job_limits",
+    "SparkFeed": "spark_sink",
+    "SparkSink": "spark_sink",
+    "TaskFlow": "tasks",
+    "TaskMetrics": "task_metrics",
+    "Verdict": "traces",
+    "elements_fed": "segments",
+    "explain": "judging",
+    "follow": "traces",
+    "judge_files": "judging",
+    "judge_frame": "judging",
+    "map_flow": "tasks",
+    "read_feed": "segments",
+    "read_runs": "traces",
+    "session": "spark_session",
+    "summary": "traces",
+    "verify": "traces",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value

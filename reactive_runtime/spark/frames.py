@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of"]
+__all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of", "form_of_schema"]
 
 Rows = Literal["tuples", "dicts", "batches"]
 
@@ -176,13 +176,17 @@ def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> Form:
         ValueError: As dicts, a row would lose a column, since two have one name.
         SparkError: Python has no values of a type.
     """
+    binary: Any = df.sparkSession.conf.get(_BYTEARRAYS, "true")
+    return form_of_schema(what, df.schema, form, batch_rows, binary)
+
+
+def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> Form:
+    """The same of batches that are of no DataFrame, whose `schema` is this one."""
     if form == "batches":
         return _Form(batch_rows, None, "", form)
-    names = tuple(df.columns)
-    if form == "dicts" and (name := twice(names)):
+    if form == "dicts" and (name := twice(schema.names)):
         raise ValueError(f"{what}: dicts would lose a column, since two are named {name!r}: rename one, or use tuples")
-    binary: Any = df.sparkSession.conf.get(_BYTEARRAYS, "true")
-    made = _Form(batch_rows, df.schema, binary, form)
+    made = _Form(batch_rows, schema, binary, form)
     try:
         made.reads()
     except Exception as error:

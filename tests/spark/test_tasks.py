@@ -147,7 +147,9 @@ def left_in_workers(spark: Any) -> set[int]:
     def threads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             names = [item.name for item in threading.enumerate()]
-            yield pa.RecordBatch.from_pydict({"left": [sum(name.startswith(("Threads", "timers")) for name in names)]})
+            yield pa.RecordBatch.from_pydict(
+                {"left": [sum(name.startswith(("Threads", "timers", "map_flow", "spark-link")) for name in names)]}
+            )
 
     return {row["left"] for row in spark.range(0, 4, 1, 4).mapInArrow(threads, "left long").collect()}
 
@@ -267,9 +269,11 @@ def test_a_pipeline_does_the_same_to_a_flow_a_frame_and_a_stream(
     here = list(pipeline(Flow.range(rows).map(lambda n: {"id": n})))
     folder = tmp_path_factory.mktemp("same")
     spark.range(0, rows, 1, 1).write.parquet(str(folder / "in"))
-    frame = map_flow(spark.range(0, rows, 1, 1), pipeline, SCHEMA)
+    frame = map_flow(spark.range(0, rows, 1, 1), pipeline, SCHEMA, by_partition=True)
     streaming = spark.readStream.schema("id long").parquet(str(folder / "in"))
-    stream = Flow.from_stream(map_flow(streaming, pipeline, SCHEMA), trigger={"availableNow": True}, form="dicts")
+    stream = Flow.from_stream(
+        map_flow(streaming, pipeline, SCHEMA, by_partition=True), trigger={"availableNow": True}, form="dicts"
+    )
     assert [row.asDict() for row in frame.collect()] == here
     assert list(stream) == here
 
