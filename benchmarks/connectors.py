@@ -1,6 +1,6 @@
 """Flows between Spark and this package, on `local[2]`, each beside what one would write by hand, in one run, warm.
 
-python benchmarks/connectors.py [--rows 2000000]
+python benchmarks/connectors.py [--rows 2000000] [--only map_flow]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from side_by_side import console
 
 from reactive_runtime import Flow
 from reactive_runtime.picklable import Threads
-from reactive_runtime.spark import map_flow, session
+from reactive_runtime.spark import JobLimits, map_flow, session
 
 PARTITIONS = 8
 CALL = 0.01
@@ -91,6 +91,48 @@ def inside(df: Any) -> Iterator[tuple[str, float, float, str]]:
         ).count()
     )
     yield f"map_flow, {FLIGHT} calls of 10 ms in flight", took - nothing, rows * CALL / FLIGHT / 2, "the ideal"
+
+
+def limit(spark: Any) -> Iterator[tuple[str, float, float, str]]:
+    """`limit(5)` of calls of 2 ms, beside the same of rows that are at hand: both begin a worker anew each time."""
+
+    def slow(row: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.002)
+        return row
+
+    df = spark.range(0, 100_000, 1, 4)
+    ours = seconds(lambda: map_flow(df, lambda f: f.map(slow), "id long").limit(5).collect(), 5)
+    theirs = seconds(lambda: df.mapInArrow(handed_on, "id long").limit(5).collect(), 5)
+    yield "map_flow, limit(5) of calls of 2 ms", ours, theirs, "limit(5) in mapInArrow, without calls"
+
+
+def handed_on(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+def job(spark: Any) -> Iterator[str]:
+    """Limits of the whole job, over four tasks, two of which run at once."""
+    pool = Threads(8)
+    for rate in (50, 200, 1000):
+        call = JobLimits(spark, rate=rate).limited(lambda row: {"at": time.time()})
+        calls = spark.range(0, 6 * rate, 1, 4)
+        df = map_flow(calls, lambda f, call=call: f.map_parallel(call, pool, concurrency=8), "at double")  # type: ignore[misc]
+        begun = sorted(row["at"] for row in df.collect())
+        reached = (len(begun) - 1) / (begun[-1] - begun[0])
+        yield f"JobLimits(rate={rate}) over 4 tasks: {reached:.1f} calls a second, {reached / rate - 1:+.1%}"
+    call = JobLimits(spark, concurrency=3).limited(spent)
+    df = map_flow(
+        spark.range(0, 400, 1, 4), lambda f: f.map_parallel(call, pool, concurrency=8), "begin double, end double"
+    )
+    spans = [(row["begin"], row["end"]) for row in df.collect()]
+    most = max(sum(begin <= at < end for begin, end in spans) for at, _ in spans)
+    yield f"JobLimits(concurrency=3) over 4 tasks of 8 threads: at most {most} calls at once"
+
+
+def spent(row: dict[str, Any]) -> dict[str, Any]:
+    begin = time.time()
+    time.sleep(0.01)
+    return {"begin": begin, "end": time.time()}
 
 
 def into(spark: Any, df: Any, folder: Path) -> Iterator[tuple[str, float, float, str]]:
@@ -182,6 +224,7 @@ def memory(spark: Any, rows: int) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--only", choices=["map_flow"], help="not the others")
     arguments = parser.parse_args()
     spark = session("local[2]")
     df = spark.range(0, arguments.rows, 1, PARTITIONS).selectExpr(
@@ -191,11 +234,17 @@ def main() -> None:
     for title in ("what", "ours, s", "theirs, s", "ours / theirs", "theirs"):
         table.add_column(title, justify="left" if title in ("what", "theirs") else "right")
     with tempfile.TemporaryDirectory() as folder:
-        for rows in (out_of(df), inside(df), into(spark, df, Path(folder))):
+        only = arguments.only is not None
+        parts = [inside(df), limit(spark)] + ([] if only else [out_of(df), into(spark, df, Path(folder))])
+        for rows in parts:
             for what, ours, theirs, name in rows:
                 table.add_row(what, f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", name)
                 console.print(f"{what}: {ours:.2f} s, {theirs:.2f} s")
         console.print(table)
+        for line in job(spark):
+            console.print(line)
+        if only:
+            return
         console.print(stream(spark, Path(folder), arguments.rows))
     for line in memory(spark, arguments.rows):
         console.print(line)

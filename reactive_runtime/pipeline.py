@@ -130,7 +130,7 @@ class Pipeline(_Offered[A_contra, B_co]):
 
 _NAMES = """
     all any batch buffer buffer_timeout collect concat_with contains count debounce default_if_empty distinct
-    distinct_until_changed element_at end_with enumerate first group_by ignore_elements last materialize max
+    distinct_until_changed element_at end_with enumerate first group_by last materialize max
     merge_with min on_overflow_drop on_overflow_latest pairwise reduce repeat repeat_when sample scan skip
     skip_until skip_while start_with sum switch_if_empty switch_map take take_until take_while throttle
     to_dict to_list window with_latest_from zip_with

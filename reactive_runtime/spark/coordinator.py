@@ -16,6 +16,7 @@ import hmac
 import json
 import secrets
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reactive_runtime._core import dropping, primitives
@@ -52,10 +53,18 @@ class Peer(Protocol):
 class Permits:
     """Who may begin a call: `concurrency` at once, and `rate` in each `per` seconds, evenly, first come, first served.
 
-    The server's thread owns it.
+    The server's thread owns it. `loop` gives the one whose time it goes by.
     """
 
-    def __init__(self, rate: float | None, per: float, concurrency: int | None) -> None:
+    def __init__(
+        self,
+        rate: float | None,
+        per: float,
+        concurrency: int | None,
+        *,
+        loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.get_running_loop,
+    ) -> None:
+        self._loop = loop
         self._pause = None if rate is None else per / rate
         self._concurrency = concurrency
         self._waiting: deque[tuple[Peer, int]] = deque()
@@ -67,7 +76,7 @@ class Permits:
         """`ask`: a call is to begin; `done`: it is over, or not wanted any more."""
         if "ask" in said:
             if not self._waiting:  # time that no call wanted is not made up for
-                self._next = max(self._next, asyncio.get_running_loop().time())
+                self._next = max(self._next, self._loop().time())
             self._waiting.append((peer, said["ask"]))
         else:
             item = (peer, said["done"])
@@ -87,7 +96,7 @@ class Permits:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        loop = asyncio.get_running_loop()
+        loop = self._loop()
         while self._waiting and (self._concurrency is None or len(self._granted) < self._concurrency):
             if self._pause is not None:
                 now = loop.time()

@@ -32,6 +32,9 @@ class Address(NamedTuple):
     secret: bytes
     key: str
 
+    def __repr__(self) -> str:
+        return f"<Address {self.host}:{self.port}>"
+
 
 def line(words: dict[str, Any]) -> bytes:
     """What is said, as it is sent."""
@@ -56,20 +59,34 @@ class Link:
         self._number = primitives.tickets()
         try:
             self._socket = socket.create_connection((address.host, address.port), ANSWER)
-            self._lines = self._socket.makefile("rb")
-            nonce = json.loads(self._lines.readline())["nonce"]
-            self._socket.sendall(line({"proof": proof(address.secret, nonce), "key": address.key}))
-            if not self._lines.readline():
-                raise ConnectionError("it does not know this task: its driver was begun anew")
-            self._socket.settimeout(None)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise self._unreachable(error) from error
+        self._lines = self._socket.makefile("rb")
+        try:
+            self._introduce(address)
         except (OSError, ValueError) as error:
-            raise SparkError(
-                f"{what}: the driver can't be reached at {self._place}: {error}; spark.driver.host and `port` say where"
-                " its tasks look for it"
-            ) from error
+            self._close()
+            raise self._unreachable(error) from error
         self._reader = primitives.Thread(target=self._hear, name="spark-link", daemon=True)
         self._reader.start()
+
+    def _introduce(self, address: Address) -> None:
+        nonce = json.loads(self._lines.readline())["nonce"]
+        self._send({"proof": proof(address.secret, nonce), "key": address.key})
+        if not self._lines.readline():
+            raise ConnectionError("it does not know this task: its driver was begun anew")
+        self._socket.settimeout(None)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def _unreachable(self, error: Exception) -> SparkError:
+        return SparkError(
+            f"{self._what}: the driver can't be reached at {self._place}: {error}; spark.driver.host and `port` say"
+            " where its tasks look for it"
+        )
+
+    def _close(self) -> None:
+        self._lines.close()
+        self._socket.close()
 
     def ask(self) -> tuple[int, primitives.Future[None]]:
         """Ask for a permit: its number, for `done`, and a future that is done when it is granted."""
@@ -139,8 +156,7 @@ class Link:
         with suppress(OSError):  # the other end was first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._reader.join()
-        self._lines.close()
-        self._socket.close()
+        self._close()
 
 
 class Linked(Executor):  # in no more than its `shutdown`, by which a `Scope` ends it
@@ -153,11 +169,15 @@ class Linked(Executor):  # in no more than its `shutdown`, by which a `Scope` en
         self._link: Link | None = None  # _link_lock
 
     def linked(self) -> Link:
-        """The link of the scope that this runs in. Only one thread connects; the others wait for it."""
+        """The link of the scope that this runs in; RuntimeError where that is over.
+
+        One thread connects, the others wait for it. The scope is entered under the same lock, so that its end comes
+        before, and nothing begins, or after, and ends what has begun.
+        """
         scope = Scope.current()
-        if scope is not None:
-            scope.enter(self, first=True)
         with self._link_lock:
+            if scope is not None:
+                scope.enter(self, first=True)
             if self._link is None:
                 self._link = Link(self._what, self.address)
             return self._link

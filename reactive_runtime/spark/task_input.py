@@ -63,7 +63,8 @@ class TaskInput:
         if second:
             error = SparkError(
                 "the rows of a partition come once, and the flow was subscribed to twice: put `retry` on the call for a"
-                " row, as in flat_map(lambda row: Flow.from_callable(...).retry(3)), and share rows by `publish`"
+                " row, as in flat_map(lambda row: Flow.from_callable(...).retry(3)), and share rows by"
+                " publish().ref_count(2)"
             )
             if self._again is not None:
                 self._again(error)

@@ -1,0 +1,60 @@
+"""Which operators a `Pipeline` calls stateful: those that make something else of two halves than of the whole."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "operators"))
+
+from catalogue import CASES, Case, Place
+
+from reactive_runtime import Flow
+from reactive_runtime.executors import VirtualTimeExecutor
+from reactive_runtime.pipeline import STATEFUL, Pipeline
+
+SAME_BY_CHANCE = {
+    "group_by",
+    "on_overflow_drop",
+    "on_overflow_latest",
+    "skip_until",
+    "skip_while",
+    "switch_map",
+    "take_until",
+    "take_while",
+    "with_latest_from",
+}
+"""Which of them make the same here: what they drop depends on time, another publisher, or a prefix; groups are
+merged again."""
+
+
+def made(case: Case, elements: range) -> list[Any]:
+    with ThreadPoolExecutor(2) as pool:
+        clock = VirtualTimeExecutor()
+        flow: Any = case.apply(Flow.from_iterable(elements), Place(pool, clock))
+        future = flow.to_list().to_future()
+        while not future.done():
+            clock.advance(1)
+        result: list[Any] = future.result(30)
+        return result
+
+
+@pytest.mark.parametrize("case", [item for item in CASES if hasattr(Pipeline(), item.name)], ids=lambda item: item.name)
+def test_two_halves_make_something_else_than_the_whole_where_an_operator_is_stateful(case: Case) -> None:
+    whole = made(case, range(10))
+    differs = False
+    for place in (3, 5):
+        parts = made(case, range(place)) + made(case, range(place, 10))
+        differs |= whole != parts if case.ordered else sorted(whole) != sorted(parts)
+    assert differs == (case.name in STATEFUL - SAME_BY_CHANCE)
+
+
+def test_what_is_stateful_is_an_operator() -> None:
+    assert {name for name in STATEFUL if not hasattr(Pipeline(), name)} == set()
+    assert SAME_BY_CHANCE <= STATEFUL
+    inner = Pipeline[int, int]().map(abs).take(2)
+    assert Pipeline[int, int]().transform(inner).scan(max, 0).stateful == ("take", "scan")
