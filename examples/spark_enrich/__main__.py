@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("enriched"))
     parser.add_argument("--parts", type=int, default=100, help="after each of which the job can be resumed")
-    parser.add_argument("--rate", type=int, default=2_000, help="calls a second, of each of the two tasks")
+    parser.add_argument("--rate", type=int, default=4_000, help="calls a second, of all tasks")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--conf", action="append", help="a Spark setting, spark.key=value; may be given many times")
     parser.add_argument("--packages", action="append", help="group:artifact:version; may be given many times")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from reactive_runtime import Flow
 from reactive_runtime.picklable import Threads, Timers
-from reactive_runtime.spark import TaskMetrics, map_flow
+from reactive_runtime.spark import JobLimits, TaskMetrics, map_flow
 
 IN_FLIGHT = 32
 SCHEMA = "id long, name string"
@@ -48,14 +48,15 @@ class Client:
         return {"id": row["id"], "name": text}
 
 
-def enrich(client: Client, pool: Threads, clock: Timers, calls_a_second: int) -> Callable[[Flow[Any]], Flow[Any]]:
-    """What happens in each task."""
+def enrich(client: Client, pool: Threads, clock: Timers, limits: JobLimits) -> Callable[[Flow[Any]], Flow[Any]]:
+    """What happens in each task; the limits are of all tasks together."""
+    name = limits.limited(client.name)
 
     def called(row: dict[str, Any]) -> Flow[dict[str, Any]]:
-        one = Flow.from_callable(lambda: client.name(row)).subscribe_on(pool)
+        one = Flow.from_callable(lambda: name(row)).subscribe_on(pool)
         return one.retry_backoff(5, clock=clock, first=0.01)
 
-    return lambda rows: rows.rate_limit(calls_a_second, clock=clock).flat_map(called, concurrency=IN_FLIGHT)
+    return lambda rows: rows.flat_map(called, concurrency=IN_FLIGHT)
 
 
 def run(
@@ -69,7 +70,8 @@ def run(
 ) -> TaskMetrics:
     """Enrich `rows` rows into `out`, in `parts` parts; `finished` is called with the number of each that is there."""
     metrics = TaskMetrics(spark)
-    fn = enrich(Client(address), Threads(IN_FLIGHT), Timers(), calls_a_second)
+    limits = JobLimits(spark, rate=calls_a_second)
+    fn = enrich(Client(address), Threads(IN_FLIGHT), Timers(), limits)
     for part in range(parts):
         done, begun = out / f"part={part}", out / f".part={part}"
         if not done.exists():
