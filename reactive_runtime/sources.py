@@ -6,6 +6,7 @@ import builtins
 import os
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from reactive_runtime._core.arguments import check_callable
@@ -20,6 +21,7 @@ from reactive_runtime._core.flow_source import (
     foreign,
 )
 from reactive_runtime._core.naming import instead, is_publisher, no_publisher
+from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher, Subscriber, Subscription
@@ -635,7 +637,7 @@ class _Using(_Defer):
         yield from self.home()
         passed: BaseException | None = None
         try:
-            with self.call(self.resource) as item:
+            with _Resource(self.call(self.resource)) as item:
                 inner = self.made(item)
                 try:
                     yield from self.relay(inner)
@@ -648,6 +650,27 @@ class _Using(_Defer):
             if error is not passed:  # of `__enter__` or `__exit__`
                 self.fault(error)
             raise
+
+
+class _Resource:
+    """A user's context manager: it hears of the error that was signalled, without the carrier."""
+
+    def __init__(self, manager: AbstractContextManager[Any]) -> None:
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        kind = type(self.manager)
+        if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
+            raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol")
+        return self.manager.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        if isinstance(error, SignalledError):
+            error = error.error
+            return self.manager.__exit__(type(error), error, error.__traceback__)
+        return self.manager.__exit__(kind, error, traceback)
 
 
 _: type[Subscription] = _Nothing  # mypy holds it to the protocol

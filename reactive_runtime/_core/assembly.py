@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Final
 
+from reactive_runtime._core.passing import SignalledError, signalled
 from reactive_runtime._texts import shown
 
 __all__ = [
@@ -67,7 +68,11 @@ def an_exception(error: BaseException) -> Exception:
 
 
 def no_end(error: Exception) -> Exception:
-    """A StopIteration that a user's function raised is an error, not the end; a generator may have wrapped it."""
+    """What is signalled for an error that was raised: out of its carrier.
+
+    A StopIteration that a user's function raised is an error, not the end; a generator may have wrapped it.
+    """
+    error = signalled(error)
     stop = _wrapped(error)
     fault = an_exception(stop or error)
     if stop is not None:
@@ -107,6 +112,8 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 def note_assembly(error: BaseException, operator: object, location: AssemblyLocation | None) -> None:
     """Note on `error` which operator it came out of, unless it is known already."""
+    if isinstance(error, SignalledError):
+        return  # its publisher has noted it, or is not ours
     if any(_NOTE in note or note.startswith(_NOWHERE) for note in getattr(error, "__notes__", ())):
         return
     error.add_note(f"in {operator}, {_NOTE}{location[0]}:{location[1]}" if location else f"{_NOWHERE}{operator}")
@@ -114,6 +121,8 @@ def note_assembly(error: BaseException, operator: object, location: AssemblyLoca
 
 def note_step(error: BaseException) -> None:
     """`note_assembly`, where the error came out of a fused loop: out of a function that one of its steps called."""
+    if isinstance(error, SignalledError):
+        return  # its publisher has noted it, or is not ours
     stop = _wrapped(error)
     if stop is not None:
         _note_as(stop, error)

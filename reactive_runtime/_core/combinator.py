@@ -41,12 +41,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
 
 from reactive_runtime._core import dropping, primitives, trampoline
-from reactive_runtime._core.assembly import AssemblyLocation, an_exception, note_assembly, note_step
+from reactive_runtime._core.assembly import AssemblyLocation, note_assembly, note_step
 from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.fuse import PENDING, name_source, none_element, pulled
 from reactive_runtime._core.naming import executor_name
 from reactive_runtime._core.ownership import owner_only
+from reactive_runtime._core.passing import signalled
 from reactive_runtime._core.pollable import Pollable, paced
 from reactive_runtime._core.prefetch_queue import Overflow, PrefetchQueue
 from reactive_runtime._core.step import Step, end_is_certain, heard_above, release_held
@@ -324,7 +325,7 @@ class InnerSubscription:
         """Raise the error that the upstream has ended with, if it has, although elements wait before it."""
         if not self.over and (error := self._pollable.failure()) is not None:
             self.close()
-            raise an_exception(error)
+            raise error
 
     def connect_even_closed(self) -> None:
         """It is going to be closed: its upstream is subscribed to even so, and then cancelled.
@@ -803,7 +804,9 @@ class Combinator(Pollable):
     def _drop_error(self) -> None:
         error, self._error = self._error, None
         if error is not None:
-            dropping.error_dropped(f"{self.title} failed, and was cancelled before its error was delivered", error)
+            dropping.error_dropped(
+                f"{self.title} failed, and was cancelled before its error was delivered", signalled(error)
+            )
 
     def _quietly(self, clean_up: Callable[[], object]) -> None:
         """What cleaning up raises goes to the hook: the stream has ended already (3.15, 3.16)."""

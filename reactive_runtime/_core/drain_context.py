@@ -34,7 +34,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextvars import Context, copy_context
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from reactive_runtime._core import dropping, trampoline
@@ -87,7 +86,6 @@ class DrainContext(Drain):
         "guest",
         "hears",
         "home",
-        "raised",
         "stopped",
         "turns_at_most",
         "waiter",
@@ -114,7 +112,6 @@ class DrainContext(Drain):
         self.work_left: int = WORK  # the owner's; so many elements more, and the tree gives way
         self._heard = dropping.listening_downstream()  # who hears of what is discarded here and further upstream
         self.context: Context = copy_context()  # never entered itself, only its copies: two threads may need it
-        self.raised: tuple[BaseException, TracebackType | None] | None = None  # the owner's; an upstream's, as it came
         self.failed: Failure | None = None  # the owner's; what an upstream has raised last, or what ends this
         self._endings: list[Callable[[], object]] | None = []  # lock; called when all is over, None after that
         self._root: DrainContext | None = None  # set once, before it starts, and dropped at the end; see `root`
@@ -163,9 +160,6 @@ class DrainContext(Drain):
     @owner_only
     def _release(self) -> None:
         """The owner has closed everything."""
-        if self.raised is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
-            error, traceback = self.raised
-            error.__traceback__, self.raised = traceback, None
         self._root = None
         with self.lock:
             endings, self._endings = self._endings, None

@@ -21,12 +21,12 @@ comes when the stream was cancelled already, and wants no more work.
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from reactive_runtime._core import dropping, primitives
 from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.exits import goes_up
+from reactive_runtime._core.passing import SignalledError, passing
 from reactive_runtime.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -83,32 +83,29 @@ class Spread:
 class Failure:
     """An error for one reader, the owner of one drain, who calls all of it."""
 
-    __slots__ = ("_known", "_spread", "_traceback", "error")
+    __slots__ = ("_known", "_spread", "error")
 
     def __init__(self, error: BaseException, spread: Spread | None = None, *, kept: bool = False) -> None:
         """`spread`: of all its readers. `kept`: those who come later can have it, and it is lost by none who leaves."""
         self.error: BaseException = error  # as it was signalled
         self._spread = spread
-        self._traceback: TracebackType | None = error.__traceback__  # as it came
         self._known = kept or _goes_up(error)  # it was raised, or is never to be hooked
         if self._known:
             self._spread = None
         elif spread is not None:
             spread.hold()
 
-    def reached(self, drain: DrainContext | None) -> Exception:
+    def reached(self, drain: DrainContext | None) -> SignalledError:
         """What the reader raises now."""
         if self._spread is not None and not self._known:
             self._spread.come()
         self._known = True
         if drain is not None:
             drain.failed = self
-        return an_exception(self.error)
+        return passing(an_exception(self.error))
 
     def left(self, drain: DrainContext | None) -> None:
         """The reader has closed its pollable source, whether it has come to the error or not."""
-        if drain is not None:  # 3.13: raised through frames that know the subscriber, and it may outlive it
-            drain.raised = self.error, self._traceback
         known, self._known = self._known, True
         if known:
             return

@@ -72,10 +72,10 @@ class Pollable:
         """Note on an error that came out of the iterator where the source was put into the flow."""
 
     @owner_only
-    def failure(self) -> BaseException | None:
+    def failure(self) -> Exception | None:
         """The error that the upstream has ended with, as far as that is known, also where elements wait before it.
 
-        It counts as taken: the caller raises it.
+        It counts as taken: the caller raises it, as it comes out of here.
         """
         return None
 

@@ -61,7 +61,7 @@ class ReadyQueue(Pollable):
 
     # -- the owner of the drain --------------------------------------------------------------------------------
 
-    def failure(self) -> BaseException | None:
+    def failure(self) -> Exception | None:
         with self._lock:
             failure = self._failure
         return None if failure is None else failure.reached(self.reader())

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from reactive_runtime._core import dropping
+from reactive_runtime._core.assembly import an_exception
 from reactive_runtime._core.combinator import END, PENDING, Elements
 from reactive_runtime._core.exits import contained
+from reactive_runtime._core.passing import passing
 from reactive_runtime._operators._concurrency import Bounded
 from reactive_runtime._texts import shown
 from reactive_runtime.errors import RejectedError
@@ -147,7 +149,7 @@ class Tasks(Bounded):
                 number += 1
             error, flight.error = flight.error, None
             if error is not None:
-                raise error
+                raise passing(an_exception(error))
         except Exception as error:
             self.delay(error)
         del self.flying[flight]

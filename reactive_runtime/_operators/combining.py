@@ -20,6 +20,7 @@ from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.exits import each
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import CombinatorSource, as_flow, combinator_flow
+from reactive_runtime._core.passing import signalled
 from reactive_runtime._texts import shown
 from reactive_runtime.spec import Publisher
 
@@ -746,7 +747,7 @@ class Delaying(Combinator):
 
     def __init__(self) -> None:
         super().__init__()
-        self.delayed: list[Exception] = []  # the owner's
+        self.delayed: list[Exception] = []  # the owner's; as they were raised
 
     def delay(self, error: Exception) -> None:
         """Keep the error for the end, or raise it."""
@@ -760,12 +761,12 @@ class Delaying(Combinator):
         if len(errors) == 1:
             raise errors[0]
         if errors:
-            raise ExceptionGroup(f"{len(errors)} sources failed", errors)
+            raise ExceptionGroup(f"{len(errors)} sources failed", [signalled(error) for error in errors])
 
     def closed(self) -> None:
         errors, self.delayed = self.delayed, []
         reason = f"{self.title}: it was kept for the end, which did not come"
-        each([partial(dropping.error_dropped, reason, error) for error in errors])
+        each([partial(dropping.error_dropped, reason, signalled(error)) for error in errors])
 
 
 class _StartWith(Combinator):

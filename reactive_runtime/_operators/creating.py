@@ -20,6 +20,7 @@ from reactive_runtime._core.flow_source import Hot, combinator_flow, flow_of
 from reactive_runtime._core.fuse import name_source, none_element
 from reactive_runtime._core.multicaster import EmitResult
 from reactive_runtime._core.naming import instead
+from reactive_runtime._core.passing import passing
 from reactive_runtime._core.step import describe
 from reactive_runtime._core.subscriber_buffer import SubscriberBuffer
 from reactive_runtime._texts import shown
@@ -357,7 +358,7 @@ class _OfFuture(Combinator):
         if self.future.cancelled():
             raise self.fault(concurrent.futures.CancelledError("from_future: the future was cancelled"))
         if (error := self.future.exception()) is not None:
-            raise self.fault(an_exception(error))
+            raise passing(self.fault(an_exception(error)))
         result = self.future.result()
         if result is not None:
             yield from self.demand()

@@ -19,6 +19,7 @@ from reactive_runtime._core.drain_context import DrainContext
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import as_flow, combinator_flow
 from reactive_runtime._core.naming import is_publisher, no_publisher
+from reactive_runtime._core.passing import passing, signalled
 from reactive_runtime._core.step import describe
 from reactive_runtime.executors import clock_in, clock_used
 from reactive_runtime.spec import Publisher
@@ -385,8 +386,8 @@ class _Again(Combinator):
             while (element := inner.next_if_demanded()) is not END:
                 yield element
         except Exception as error:
-            failure = error
-            self._shorten(error)
+            failure = signalled(error)
+            self._shorten(failure)
         self.leave(inner)
         if failure is None:
             yield from self.pause()
@@ -449,7 +450,7 @@ class _Resume(_Again):
         if failure is None:
             return
         if not self.asked(self.when, failure):
-            raise failure
+            raise passing(failure)
         yield from self.relay(self.inner(self.publisher_from(self.fn, failure)))
 
 
@@ -461,7 +462,7 @@ class _Return(_Resume):
         if failure is None:
             return
         if not self.asked(self.when, failure):
-            raise failure
+            raise passing(failure)
         self.element = self.asked(self.fn, failure)
         if self.element is None:
             raise self.fault(TypeError(f"{self.title}: the function returned None, which is no element (2.13)"))
@@ -488,7 +489,9 @@ class _MapError(_Again):
         if not isinstance(error, BaseException):
             kind = type(error).__name__
             raise self.fault(TypeError(f"{self.title}: the function must return an exception, not {kind}"))
-        raise error from (failure if error is not failure else failure.__cause__)
+        if error is not failure:
+            error.__cause__ = failure
+        raise passing(error) if isinstance(error, Exception) else error
 
 
 class _Retry(_Again):
@@ -501,7 +504,7 @@ class _Retry(_Again):
         attempt = 0
         while (failure := (yield from self.run(self.source))) is not None:
             if attempt == self.n or not self.asked(self.when, failure):
-                raise failure
+                raise passing(failure)
             attempt += 1
             yield from self.pause()
             yield from self.before(attempt, failure)
@@ -519,7 +522,7 @@ class _RetryWhen(_Retry):
 
     def before(self, attempt: int, failure: Exception) -> Elements:
         if not (yield from self.signal_of(self.publisher_from(self.fn, failure, attempt))):
-            raise failure
+            raise passing(failure)
 
 
 class _RetryBackoff(_Retry):
@@ -564,7 +567,7 @@ class _Repeat(_Again):
                 yield from self.demand()
             failure = yield from self.run(self.source)
             if failure is not None:
-                raise failure
+                raise passing(failure)
             times += 1
 
 
@@ -578,7 +581,7 @@ class _RepeatWhen(_Again):
         while True:
             failure = yield from self.run(self.source)
             if failure is not None:
-                raise failure
+                raise passing(failure)
             times += 1
             if not (yield from self.signal_of(self.publisher_from(self.fn, times))):
                 return

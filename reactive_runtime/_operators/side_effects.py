@@ -18,6 +18,7 @@ from reactive_runtime._core.combinator import END, PENDING, Combinator, Elements
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import PublisherSource, combinator_flow, flow_of
 from reactive_runtime._core.naming import instead
+from reactive_runtime._core.passing import signalled
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import Each, Step, describe
 from reactive_runtime.spec import Subscriber, Subscription
@@ -610,7 +611,7 @@ class _Tap(Combinator):
                 element = inner.next_if_demanded()
             except Exception as error:
                 self.way = "error"
-                self.call(listener.on_error, error)
+                self.call(listener.on_error, signalled(error))
                 raise
             if element is END:
                 break

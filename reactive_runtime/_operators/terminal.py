@@ -20,6 +20,7 @@ from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import IterableSource, Use, resources_of, uses_of
 from reactive_runtime._core.fuse import PENDING, Unstopped, name_source, none_element, pulled
 from reactive_runtime._core.naming import a_kind, executor_name, instead
+from reactive_runtime._core.passing import SignalledError
 from reactive_runtime._core.prefetch_queue import Relayed
 from reactive_runtime._core.step import release_held
 from reactive_runtime._core.waited_for import waited_for
@@ -562,6 +563,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
     plan = source._source.plan()
     pollable = plan.pollable(None)
     steps = [step.copy() for step in (*plan.steps, *source._steps)]
+    failed: list[Exception] = []
     try:
         for element in pulled(pollable.open(), steps, Unstopped()):
             if element is None:
@@ -571,7 +573,7 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
         name_source(error, pollable.where)
         note_step(error)
         pollable.note_source(error)
-        raise no_end(error)  # noqa: B904  # mostly the error itself
+        failed.append(no_end(error))
     finally:
         held: dropping.Held = []
         try:
@@ -581,6 +583,8 @@ def _pull_here(source: FlowBase[T]) -> Generator[T, None, None]:
                 pollable.close()
             finally:
                 dropping.held_dropped("a loop ended before it was delivered", held)
+    if failed:  # now: inside of `except` its context would be the carrier that it came in
+        raise failed.pop()
 
 
 def _wait_for_each(source: FlowBase[T], prefetch: int) -> Generator[T, None, None]:
@@ -629,10 +633,14 @@ class _Puller(DrainContext):
     def next_if_demanded(self) -> Any:
         """The next element, or END; PENDING: the drain has no owner now, and `_launch` wakes it when there is news."""
         while True:
+            element: Any = END
+            failed: list[Exception] = []
             try:
                 element = self._inner.next_if_demanded()
-            except RuntimeError as error:
-                raise no_end(error)  # noqa: B904  # mostly the error itself
+            except (RuntimeError, SignalledError) as error:
+                failed.append(no_end(error))
+            if failed:  # now: inside of `except` its context would be the carrier that it came in
+                raise failed.pop()
             if element is not PENDING:
                 return element
             self._inner.request(1)

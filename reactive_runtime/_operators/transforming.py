@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, TypeVarTuple, 
 from reactive_runtime._core.arguments import at_least, check_callable
 from reactive_runtime._core.flow_base import FlowBase
 from reactive_runtime._core.flow_source import flow_type
+from reactive_runtime._core.passing import passing
 from reactive_runtime._core.step import STOP, Each, Step, describe
 from reactive_runtime._texts import shown
 from reactive_runtime.spec import MAX_DEMAND
@@ -768,7 +769,7 @@ class _Denoticed(Step[Notification[T], T]):
         if element.signal == "on_complete":
             return STOP
         if element.error is not None:
-            raise element.error
+            raise passing(element.error) if isinstance(element.error, Exception) else element.error
         if element.element is None:
             raise TypeError(f"{self}: {shown(element)} has no element")
         yield element.element
