@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -80,6 +80,28 @@ $(FREE)/ready-test: pyproject.toml requirements.lock .ci/setup .ci/free-threaded
 
 test-free-threaded: $(FREE)/ready-test
 	PYTHON_GIL=0 $(FREE)/bin/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(THREADS:%=tests/%) tests/stress --ignore tests/operators/test_typing.py
+
+# The part of it that is most about threads, in a few minutes: for each change.
+test-free-threaded-smoke: $(FREE)/ready-test
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q --numprocesses $(WORKERS) --dist loadgroup tests/connections tests/core tests/operators/test_shared_errors.py tests/operators/test_kill_switch_races.py tests/stress/test_harness.py tests/stress/test_planted.py
+	PYTHON_GIL=0 $(FREE)/bin/reactive-runtime stress --tag smoke --seconds 10 --out runs
+
+# Each test of the core on four threads at once: what it asserts holds whatever other flows of the process do.
+$(FREE)/ready-run-parallel: $(FREE)/ready-test
+	$(FREE)/bin/python -m pip install --quiet --disable-pip-version-check pytest-run-parallel==0.10.0
+	touch $@
+
+test-run-parallel: $(FREE)/ready-run-parallel
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist --parallel-threads 4 tests/run_parallel
+
+# All scenarios under load, without a GIL.
+stress-free-threaded: $(FREE)/ready-test
+	PYTHON_GIL=0 $(FREE)/bin/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --engine local
+
+# What threads are good for, beside a build with a GIL; then how soon the planted races are found by either.
+bench-free-threaded: $(READY) $(FREE)/ready-test
+	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/free_threaded.py --beside $(BIN)/python
+	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/finding.py --python $(BIN)/python
 
 test-spark: $(READY) java
 	$(BIN)/python -m pytest tests/spark tests/stress tests/judging

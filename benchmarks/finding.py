@@ -1,12 +1,13 @@
 """Seconds of the processor until each of the thirty planted races is found, here and in another checkout, in turn.
 
-python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--limit 60] [NAME ...]
+python benchmarks/finding.py [--seeds 5] [--times 1] [--against FOLDER] [--python PYTHON] [--limit 60] [NAME ...]
 
-`--against` names a checkout of another version; its harness runs the races of this one. Each version has a process of
-its own, and they take turns: race by race, seed by seed. What counts is the time that the process has used up to the
-end of the round that broke a rule of the race: it says the same on a machine with other work. Judging is not counted. A
-race that is not found within the limit counts with the limit. Times until a race is found differ as much as lifetimes
-do: one that looks slower is measured again, with four times as many other seeds.
+`--against` names a checkout of another version; its harness runs the races of this one. `--python` names the
+interpreter of what is compared with, of this version if no other is named: one with a GIL, beside one without. Each
+version has a process of its own, and they take turns: race by race, seed by seed. What counts is the time that the
+process has used up to the end of the round that broke a rule of the race: it says the same on a machine with other
+work. Judging is not counted. A race that is not found within the limit counts with the limit. Times until a race is
+found differ as much as lifetimes do: one that looks slower is measured again, with four times as many other seeds.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ def worker() -> None:
         print(json.dumps(found(**json.loads(line))), flush=True)
 
 
-def started(checkout: Path) -> subprocess.Popen[str]:
-    """A worker for that version."""
+def started(checkout: Path, python: str = sys.executable) -> subprocess.Popen[str]:
+    """A worker for that version, on that interpreter."""
     path = os.pathsep.join([str(checkout), str(HERE / "tests")])
     return subprocess.Popen(
-        [sys.executable, __file__, "--worker"],
+        [python, __file__, "--worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -109,18 +110,21 @@ def main() -> int:
         "--times", type=int, default=1, help="So often with each seed: the order of threads is no seed's."
     )
     parser.add_argument("--against", type=Path)
+    parser.add_argument("--python")
     parser.add_argument("--limit", type=float, default=60.0)
     given = parser.parse_args()
     sys.path.insert(0, str(HERE / "tests"))
     from planted import PLANTED
 
-    versions = {"before": given.against.resolve()} if given.against else {}
-    versions["here"] = HERE.resolve()
-    workers = {name: started(checkout) for name, checkout in versions.items()}
+    other = "before" if given.against else "there"
+    workers: dict[str, subprocess.Popen[str]] = {}
+    if compares := bool(given.against or given.python):
+        workers[other] = started((given.against or HERE).resolve(), given.python or sys.executable)
+    workers["here"] = started(HERE.resolve())
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
     print(f"seconds of the processor, medians of {given.seeds} seeds, each {given.times} time(s)\n")
-    print("| race | " + " | ".join(workers) + (" | here / before |" if given.against else " |"))
-    print("| --- |" + " ---: |" * (len(workers) + bool(given.against)))
+    print("| race | " + " | ".join(workers) + (f" | here / {other} |" if compares else " |"))
+    print("| --- |" + " ---: |" * (len(workers) + compares))
     totals = dict.fromkeys(workers, 0.0)
     lost: list[str] = []
 
@@ -135,13 +139,13 @@ def main() -> int:
                     lost.append(f"{name}, seed {seed}")
         medians = {version: statistics.median(values) for version, values in seconds.items()}
         cells = [f"{medians[version]:.2f}" for version in workers]
-        if given.against:
-            cells.append(f"{medians['here'] / medians['before']:.2f}")
+        if compares:
+            cells.append(f"{medians['here'] / medians[other]:.2f}")
         print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
         return medians
 
     def slower(medians: dict[str, float]) -> bool:
-        before = medians.get("before", float("inf"))
+        before = medians.get(other, float("inf"))
         return medians["here"] > max(before + NOISE, 1.5 * before)
 
     again = []
@@ -151,11 +155,11 @@ def main() -> int:
             totals[version] += median
         if slower(medians):
             again.append(name)
-    print("| all | " + " | ".join(f"{total:.1f}" for total in totals.values()) + (" | |" if given.against else " |"))
+    print("| all | " + " | ".join(f"{total:.1f}" for total in totals.values()) + (" | |" if compares else " |"))
     more = range(given.seeds + 1, 5 * given.seeds + 1)
     still = [item for item in again if slower(measured(item, more, f"{item}, {len(more)} other seeds"))]
     print(f"\nnot found within {given.limit:g} s: {', '.join(lost) or 'none'}")
-    if given.against:
+    if compares:
         print(f"slower by half, and by more than {NOISE:g} s: {', '.join(still) or 'none'}")
     print(f"load average {os.getloadavg()[0]:.1f}")
     for process in workers.values():
