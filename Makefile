@@ -98,6 +98,10 @@ test-run-parallel: $(FREE)/ready-run-parallel
 stress-free-threaded: $(FREE)/ready-test
 	PYTHON_GIL=0 $(FREE)/bin/reactive-runtime stress --threads 12 --seconds $(NIGHTLY_SECONDS) --out runs --verify --engine local
 
+# The same on a build that ThreadSanitizer looks at; the build takes a quarter of an hour, once.
+thread-sanitizer: $(READY)
+	python=$$(.ci/thread-sanitizer) && $(BIN)/python benchmarks/thread_sanitizer.py $$python --seconds $(SECONDS_OF_LOAD)
+
 # What threads are good for, beside a build with a GIL; then how soon the planted races are found by either.
 bench-free-threaded: $(READY) $(FREE)/ready-test
 	PYTHON_GIL=0 $(FREE)/bin/python benchmarks/free_threaded.py --beside $(BIN)/python
