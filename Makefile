@@ -86,13 +86,15 @@ test-free-threaded-smoke: $(FREE)/ready-test
 	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q --numprocesses $(WORKERS) --dist loadgroup tests/connections tests/core tests/operators/test_shared_errors.py tests/operators/test_kill_switch_races.py tests/stress/test_harness.py tests/stress/test_planted.py
 	PYTHON_GIL=0 $(FREE)/bin/reactive-runtime stress --tag smoke --seconds 10 --out runs
 
-# Each test of the core on four threads at once: what it asserts holds whatever other flows of the process do.
+# Each test on four threads at once: what it asserts holds whatever other flows of the process do. Those that look at
+# what went to the hook, which the process has one of, or that need a thread of a pool at once, run alone.
 $(FREE)/ready-run-parallel: $(FREE)/ready-test
 	$(FREE)/bin/python -m pip install --quiet --disable-pip-version-check pytest-run-parallel==0.10.0
 	touch $@
 
+RUN_PARALLEL := $(addprefix tests/core/test_,atomics.py bad_input.py flow.py messages.py processors.py step_classes.py) tests/operators/test_shared_errors.py
 test-run-parallel: $(FREE)/ready-run-parallel
-	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist --parallel-threads 4 tests/run_parallel
+	PYTHON_GIL=0 $(FREE)/bin/python -m pytest -q -p no:xdist -o "thread_unsafe_fixtures=$$(printf 'dropped\npool\nplace')" --parallel-threads 4 $(RUN_PARALLEL)
 
 # All scenarios under load, without a GIL.
 stress-free-threaded: $(FREE)/ready-test

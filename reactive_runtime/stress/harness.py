@@ -148,7 +148,9 @@ def run(scenarios: Sequence[Scenario], load: Load, recorder: Recorder, progress:
             stage = next_of(going, [item.share for item in going], load.seconds)
             # By scenario and round, and not by the rounds before: how many others there have been is the machine's own.
             rng = random.Random(f"{load.seed}/{stage.scenario.name}/{stage.share.rounds}")
-            sys.setswitchinterval(rng.choice(INTERVALS))
+            interval_of_round = rng.choice(INTERVALS)
+            if primitives.has_gil():  # without one, nothing is switched
+                sys.setswitchinterval(interval_of_round)
             drawn, since = recorder.drawn(), primitives.monotonic()
             try:
                 result.subscriptions += stage.round(workers, rng)

@@ -1,9 +1,10 @@
 """Threads that hesitate in the publisher's own code: races that are a few instructions wide are met in seconds.
 
 A thread changes by itself where its switch interval runs out, which hardly ever is between two given lines. An actor
-under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a
-moment; not in the standard library, nor in the harness. Whether it is is drawn for each round, and in every other it is
-not: tracing slows a thread down, and some races need speed.
+under pressure is traced (`sys.settrace`), and at some lines, at random, gives way to the others, or spins for a moment;
+not in the standard library, nor in the harness. Without a GIL the others run anyway, and to give way to them is no
+pause where a core is free: there it spins for a moment, as long as it takes to pass some lines. Whether it is is drawn
+for each round, and in every other it is not: tracing slows a thread down, and some races need speed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ HESITANT: Final = 0.75
 SPIN: Final = 200
 """Turns of a loop that does nothing: some microseconds."""
 
+SPIN_MOST: Final = 4 * SPIN
+"""The most turns where there is no GIL; so many, or fewer, are drawn each time."""
+
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 _OUTSIDE: Final = (
     os.path.join(os.path.dirname(os.path.realpath(os.__file__)), ""),
@@ -48,6 +52,7 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
         yield
         return
     inside: dict[str, bool] = {}
+    takes_turns = primitives.has_gil()
 
     def entered(frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
@@ -58,7 +63,10 @@ def pressure(chance: float, rng: random.Random) -> Iterator[None]:
 
     def hesitate(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line" and (throw := rng.random()) < chance:
-            if throw < chance / 4:
+            if not takes_turns:
+                for _ in range(int(SPIN_MOST * throw / chance)):
+                    pass
+            elif throw < chance / 4:
                 for _ in range(SPIN):
                     pass
             else:

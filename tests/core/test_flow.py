@@ -443,6 +443,7 @@ def test_a_block_that_times_out_cancels_the_flow(pool: Executor) -> None:
 def test_cancelling_the_future_cancels_the_flow(pool: Executor) -> None:
     source = Numbers()
     future = Flow.from_supplier(lambda: source).subscribe_on(pool).to_future()
+    wait_until(lambda: source.pulled > 0)  # a source that is cancelled before is never opened
     assert future.cancel()
     wait_until(lambda: source.closed == 1)
     with pytest.raises(CancelledError):
