@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +125,10 @@ def calls_of(function: Callable[[int], int], calls: int, chunk: int, pools: Pool
 
     ways: dict[str, Way] = {}
     for n in THREADS:
-        ways[f"ThreadPoolExecutor.map, chunks, {n}"] = lambda n=n: by_chunks(pools[n])
-        ways[f"map_parallel, chunks, {n}"] = lambda n=n: by_flow(pools[n], n, chunk)
-        ways[f"ThreadPoolExecutor.map, {n}"] = lambda n=n: by_map(pools[n])
-        ways[f"map_parallel, {n}"] = lambda n=n: by_flow(pools[n], n, 1)
+        ways[f"ThreadPoolExecutor.map, chunks, {n}"] = partial(by_chunks, pools[n])
+        ways[f"map_parallel, chunks, {n}"] = partial(by_flow, pools[n], n, chunk)
+        ways[f"ThreadPoolExecutor.map, {n}"] = partial(by_map, pools[n])
+        ways[f"map_parallel, {n}"] = partial(by_flow, pools[n], n, 1)
     return ways
 
 
@@ -151,7 +152,7 @@ def rails(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         flow.subscribe(total.on_next, on_complete=total.done.set)
         total.done.wait()
 
-    return {f"parallel({n}).run_on, {n}": (lambda n=n: by_rails(pools[n], n)) for n in THREADS}
+    return {f"parallel({n}).run_on, {n}": partial(by_rails, pools[n], n) for n in THREADS}
 
 
 def stages(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
@@ -222,8 +223,8 @@ def fused(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
 
     ways: dict[str, Way] = {}
     for n in THREADS:
-        ways[f"a loop on each of {n}"] = lambda n=n: by_loop(n)
-        ways[f"a fused chain on each of {n}"] = lambda n=n: by_flow(n)
+        ways[f"a loop on each of {n}"] = partial(by_loop, n)
+        ways[f"a fused chain on each of {n}"] = partial(by_flow, n)
     return ways
 
 
@@ -243,7 +244,7 @@ def fan_out(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         for item in sums:
             item.done.wait()
 
-    return {f"fan-out to {SUBSCRIBERS}, {n}": (lambda n=n: by_processor(pools[n])) for n in THREADS}
+    return {f"fan-out to {SUBSCRIBERS}, {n}": partial(by_processor, pools[n]) for n in THREADS}
 
 
 def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
@@ -284,7 +285,7 @@ def live(pools: Pools, other: ThreadPoolExecutor) -> dict[str, Way]:
         for subscriber in subscribers:
             subscriber.subscription.cancel()
 
-    return {f"{LIVE:,} subscriptions, {n}": (lambda n=n: by_subscriptions(pools[n])) for n in THREADS}
+    return {f"{LIVE:,} subscriptions, {n}": partial(by_subscriptions, pools[n]) for n in THREADS}
 
 
 WORKS: dict[str, Callable[[Pools, ThreadPoolExecutor], dict[str, Way]]] = {
