@@ -24,8 +24,9 @@ Gil = Literal["either way", "only without", "one thread"]
 
 GIL: Final[dict[Gil, str]] = {
     "either way": "It happens with a GIL and without one, on every CPython.",
-    "only without": "With a GIL it does not happen from CPython 3.10 on: since then threads change at calls and where "
-    "a loop goes round, and here is neither in between. It happens up to 3.9, and without a GIL (3.13t and later).",
+    "only without": "With a GIL it does not happen from CPython 3.10 on: since then (python/cpython#18334) threads "
+    "change at calls and where a loop goes round, and here is neither in between. It happens up to 3.9, and without a "
+    "GIL (3.13t and later).",
     "one thread": "A GIL makes no difference: one thread is enough.",
 }
 """What is said of each. The tests explore each broken program with a GIL assumed, and compare."""

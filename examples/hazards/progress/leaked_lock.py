@@ -103,8 +103,8 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="redis 8.1.0: a pool in maintenance keeps its lock for ever (`python -m examples.found redis`).",
-            where="https://pypi.org/project/redis/8.1.0/",
+            what="Radicale: the lock of its storage was not released where an exception was raised under it.",
+            where="https://github.com/Kozea/Radicale/pull/416",
         ),
     ),
     gil="either way",

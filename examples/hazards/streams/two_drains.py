@@ -104,10 +104,6 @@ LESSON = Lesson(
             what="Step 8 of the textbook's publisher (`examples/stream_publisher`), its last, runs two drains at once.",
             where="https://github.com/reactive-streams/reactive-streams-jvm/tree/v1.0.4/tck",
         ),
-        Met(
-            what="reactivex 6.1.0: a connectable observable is connected twice (`python -m examples.found reactivex`).",
-            where="https://pypi.org/project/reactivex/6.1.0/",
-        ),
     ),
     gil="either way",
 )

@@ -95,6 +95,10 @@ LESSON = Lesson(
     ),
     met=(
         Met(
+            what="Autobahn: where a listener takes itself off, the next one is not called.",
+            where="https://github.com/crossbario/autobahn-python/issues/1498",
+        ),
+        Met(
             what="`java.util.concurrent.CopyOnWriteArrayList` exists for lists of listeners: its iterators go over a "
             "copy.",
             where="https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/concurrent/"

@@ -96,8 +96,8 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="The documentation of asyncio has a chapter on it.",
-            where="https://docs.python.org/3/library/asyncio-dev.html#detect-never-retrieved-exceptions",
+            what="asyncio: tasks that are created and never awaited, and beginners who miss their exceptions.",
+            where="https://github.com/python/asyncio/issues/399",
         ),
     ),
     gil="one thread",
