@@ -24,6 +24,23 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+LESSONS = (
+    "lost_update",
+    "check_then_act",
+    "lost_demand",
+    "demand_overflow",
+    "missed_wake_up",
+    "two_drains",
+    "signal_after_completion",
+    "escaping_this",
+    "unbounded_recursion",
+    "calling_out_with_a_lock",
+    "lock_order",
+    "recycled_subscription",
+    "double_close",
+    "starved_pool",
+)
+"""Those that the figures are of, in docs/explore.md."""
 TOOLS = ("ours", "frontrun", "interleave-test")
 SCHEDULES = 500
 SECONDS = 20
@@ -34,10 +51,10 @@ SPAWNED = ("NotJoined", "StartedBeforeSet", "StopIgnored", "TimerAfterCancel", "
 def programs(*, fixed: bool = False) -> dict[str, Any]:
     from bugs import ALL
 
-    from examples.hazards import COURSE, lesson
+    from examples.hazards import lesson
     from reactive_runtime.explore.scenario import scenario_of
 
-    pairs = [(item.broken, item.fixed) for item in map(lesson, COURSE)] + [tuple(pair) for pair in ALL]
+    pairs = [(item.broken, item.fixed) for item in map(lesson, LESSONS)] + [tuple(pair) for pair in ALL]
     return {scenario_of(pair[0]).name: scenario_of(pair[1 if fixed else 0]) for pair in pairs}
 
 
