@@ -24,23 +24,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-LESSONS = (
-    "lost_update",
-    "check_then_act",
-    "lost_demand",
-    "demand_overflow",
-    "missed_wake_up",
-    "two_drains",
-    "signal_after_completion",
-    "escaping_this",
-    "unbounded_recursion",
-    "calling_out_with_a_lock",
-    "lock_order",
-    "recycled_subscription",
-    "double_close",
-    "starved_pool",
-)
-"""Those that the figures are of, in docs/explore.md."""
 TOOLS = ("ours", "frontrun", "interleave-test")
 SCHEDULES = 500
 SECONDS = 20
@@ -49,7 +32,7 @@ SPAWNED = ("NotJoined", "StartedBeforeSet", "StopIgnored", "TimerAfterCancel", "
 
 
 def programs(*, fixed: bool = False) -> dict[str, Any]:
-    from bugs import ALL
+    from bugs import ALL, LESSONS
 
     from examples.hazards import lesson
     from reactive_runtime.explore.scenario import scenario_of

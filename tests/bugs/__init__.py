@@ -10,7 +10,25 @@ from typing import Any, NamedTuple
 
 from bugs import classics, conditions, data, pools, publishers, threads, timers
 
-__all__ = ["ALL", "Pair"]
+__all__ = ["ALL", "LESSONS", "Pair"]
+
+LESSONS = (
+    "lost_update",
+    "check_then_act",
+    "lost_demand",
+    "demand_overflow",
+    "missed_wake_up",
+    "two_drains",
+    "signal_after_completion",
+    "escaping_this",
+    "unbounded_recursion",
+    "calling_out_with_a_lock",
+    "lock_order",
+    "recycled_subscription",
+    "double_close",
+    "starved_pool",
+)
+"""The lessons that searches are measured and compared by, beside these bugs; what each lesson shows it tests itself."""
 
 
 class Pair(NamedTuple):

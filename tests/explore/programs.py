@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import bugs
 from bugs import ALL
 
-from examples.hazards import COURSE, lesson
+from examples.hazards import lesson
 from explore.own_code import PROGRAMS, PUBLISHERS, Reach
 from reactive_runtime.explore import publisher_scenario
 
@@ -24,7 +25,7 @@ def _numbered(programs: list[Any]) -> list[Named]:
     return [Named(f"{number:02} {name_of(program)}", program) for number, program in enumerate(programs)]
 
 
-LESSONS = [lesson(name) for name in COURSE]
+LESSONS = [lesson(name) for name in bugs.LESSONS]
 BROKEN = _numbered([item.broken for item in LESSONS] + [item.broken for item in ALL])
 FIXED = _numbered([item.fixed for item in LESSONS] + [item.fixed for item in ALL])
 CORRECT = [
