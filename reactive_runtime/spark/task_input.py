@@ -90,14 +90,19 @@ class TaskInput:
         with self._lock:
             first, rows = self._before - len(self._earlier), [*self._earlier, *self._rows]
         numbers = {id(row): first + place for place, row in enumerate(rows)}
-        item: BaseException | None = error
-        while item is not None:
+        for item in reversed(list(_causes(error))):  # the first of them was where the row was
             for frame in reversed(list(_frames(item))):
                 for value in frame.values():
                     if id(value) in numbers:
                         return f"row {numbers[id(value)]} {shown(value)}"
-            item = item.__cause__
         return ""
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    item: BaseException | None = error
+    while item is not None:
+        yield item
+        item = item.__cause__
 
 
 def _frames(error: BaseException) -> Iterator[dict[str, Any]]:
