@@ -202,9 +202,8 @@ def test_a_row_that_fails_is_a_row_with_its_error_and_its_attempts(spark: Any) -
         return {"id": row["id"], "name": 7 if row["id"] == 4 else f"customer {row['id']}"}
 
     pipeline = Pipeline[Any, Any]().map_parallel(at_times, Threads(4)).retry(2)
-    df = map_flow(
-        spark.range(0, 10, 1, 2), pipeline, "id long not null, name string", on_error="column", metrics=metrics
-    )
+    ten = spark.range(0, 10, 1, 2)
+    df = map_flow(ten, pipeline, "id long not null, name string", on_error="column", metrics=metrics)
     assert df.schema.simpleString() == (
         "struct<id:bigint,name:string,_error:struct<row:struct<id:bigint>,error:string,attempts:int>>"
     )
