@@ -21,6 +21,9 @@ FLOOD = 2_000
 LONGEST_PAUSE = 0.005
 """Seconds that a subscriber which has cancelled takes for an element at most."""
 
+SHORTEST_PAUSE = 0.001
+"""Seconds that can be slept: of a shorter sleep most is what the operating system needs for it."""
+
 FLOOD_AFTER_CANCEL = 100_000
 """So many elements after a cancel, and the kit ends the thread they come on."""
 
@@ -64,6 +67,7 @@ class ManualSubscriber(Generic[T]):
         self.completions: int = 0
         self.demand: int = 0  # all that was ever requested
         self.cancelled_after: int | None = None  # how many elements had come
+        self.paused: float = 0.0  # seconds that it has yet to give the stream since
         self.asked_after_cancel: bool = False  # something was requested since
         self.inside: list[int] = []  # the threads that are inside a signal, once for each
         self.deep: list[int] = []  # those that are inside on_next
@@ -118,10 +122,13 @@ class ManualSubscriber(Generic[T]):
     def _give_a_cancel_time(self) -> None:
         """A cancel is heard eventually (3.12): a stream that goes on takes `default_timeout` to its end.
 
-        Without the lock: an element later is soon enough.
+        Pauses that are too short to be slept are added up. Without the lock: an element later is soon enough.
         """
         if self.cancelled_after is not None and not self.env.over:
-            time.sleep(min(LONGEST_PAUSE, self.env.settings.default_timeout / max(self.env.elements, 1)))
+            self.paused += min(LONGEST_PAUSE, self.env.settings.default_timeout / max(self.env.elements, 1))
+            if self.paused >= SHORTEST_PAUSE:
+                pause, self.paused = self.paused, 0.0
+                time.sleep(pause)
 
     def _not_too_deep(self) -> None:
         """Inside of on_subscribe an element may come: the recursion of 3.3 is on_next inside on_next."""
