@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -132,6 +132,10 @@ jvm-tools:
 # The lessons, each with a schedule that shows the hazard, found there and then.
 hazards: $(READY)
 	$(BIN)/python -m examples.hazards
+
+# The textbook's publisher in nine steps: what the kit breaks in each, and what the explorer does.
+textbook: $(READY)
+	$(BIN)/python -m examples.stream_publisher
 
 # Races that the explorer found in packages of PyPI, which it installs into build/found.
 found: $(READY)

@@ -1,9 +1,10 @@
-"""The steps, and how the kit makes one."""
+"""The steps, how the kit makes one, and what the kit and the explorer say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
 
 from examples.stream_publisher import (
     step_1_naive,
@@ -16,7 +17,9 @@ from examples.stream_publisher import (
     step_8_capped,
     step_9_one_drain,
 )
-from reactive_runtime.tck import PublisherVerification
+from reactive_runtime.explore import Result, explore_publisher, request
+from reactive_runtime.spec import MAX_DEMAND
+from reactive_runtime.tck import Outcome, PublisherVerification
 
 STEPS: dict[str, Any] = {
     "1 naive": step_1_naive.StreamPublisher,
@@ -29,6 +32,16 @@ STEPS: dict[str, Any] = {
     "8 with a capped compare-and-set": step_8_capped.StreamPublisher,
     "9 with one drain": step_9_one_drain.StreamPublisher,
 }
+
+PROGRAMS: Final[dict[str, Any]] = {
+    "request(1) twice": [request(1), request(1)],
+    "all, twice": [request(MAX_DEMAND), request(MAX_DEMAND)],
+    "request(2), request(0)": [request(2), request(0)],
+}
+"""What two threads do to a publisher of four elements, where the explorer orders them."""
+
+SIDE_BY_SIDE: Final = 24
+"""Checks: where something is broken the kit mostly waits."""
 
 
 def failing_after(elements: int) -> Iterator[int]:
@@ -60,3 +73,27 @@ def verification_of(publisher: Any) -> PublisherVerification[int]:
             return publisher(lambda: failing_after(elements))
 
     return Verification()
+
+
+def judged(title: str) -> list[Outcome]:
+    """What the kit says of a step, check by check."""
+    checks = verification_of(STEPS[title]).checks()
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        return list(pool.map(lambda check: verification_of(STEPS[title]).outcome(check), checks))
+
+
+def explored(title: str) -> dict[str, Result]:
+    """What the explorer says of a step, by program: every schedule with up to two preemptions, the fewest first."""
+    publisher = STEPS[title]
+    return {
+        program: explore_publisher(
+            lambda: publisher(lambda: range(4)),
+            actors,
+            elements=4,
+            modules=[publisher.__module__],
+            strategy="bounded",
+            bound=2,
+            shrink=False,
+        )
+        for program, actors in PROGRAMS.items()
+    }

@@ -1,15 +1,17 @@
-"""The stream publisher of the textbook, step by step: which checks each version passes and fails."""
+"""The stream publisher of the textbook, step by step: which checks each version passes and fails, and its page."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from examples.stream_publisher import __main__ as lesson
-from examples.stream_publisher.conformance import STEPS, verification_of
+from examples.stream_publisher.conformance import STEPS, explored, verification_of
 from reactive_runtime.tck import Outcome
 from tck.page import table_is
 
@@ -116,11 +118,50 @@ def test_the_table_of_the_docs_is_true() -> None:
     )
 
 
-def test_the_lesson_prints_what_it_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    last = "9 with one drain"
-    monkeypatch.setattr(lesson, "STEPS", {last: STEPS[last]})
+def test_the_command_prints_what_it_teaches(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lesson, "STEPS", {name: STEPS[name] for name in (lesson.LONGEST_FIRST, "9 with one drain")})
     lesson.main()
-    assert (
-        capsys.readouterr().out
-        == f"{last:<34} 31 passed, 0 failed, 7 skipped; 0 of this kit's own failed; breaks nothing\n"
-    )
+    head, third, last = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[0] == "step"
+    assert re.split("  +", third)[:2] == ["3 with a subscription", "14 passed, 16 failed, 8 skipped"]
+    assert re.split("  +", last)[1:] == [
+        "31 passed, 0 failed, 7 skipped",
+        "nothing",
+        "nothing: exhausted within 2 preemptions",
+    ]
+
+
+@cache
+def by_the_explorer(step: str) -> dict[str, str]:
+    """The rule that each program breaks, with the preemptions that it takes."""
+    failures = {program: result.failure for program, result in explored(step).items()}
+    return {
+        program: "" if failure is None else f"{failure.rule} ({failure.preemptions})"
+        for program, failure in failures.items()
+    }
+
+
+def test_the_explorer_breaks_each_step_but_the_last() -> None:
+    assert [step for step in STEPS if not any(by_the_explorer(step).values())] == ["9 with one drain"]
+
+
+def test_the_explorer_breaks_the_last_step_of_the_textbook_by_two_requests() -> None:
+    assert by_the_explorer("8 with a capped compare-and-set")["request(1) twice"] == "1.1 (2)"
+
+
+def test_the_last_step_holds_in_every_schedule_with_two_preemptions() -> None:
+    verdicts = {str(result.verdict) for result in explored("9 with one drain").values()}
+    assert verdicts == {"exhausted within 2 preemptions"}
+
+
+def test_the_table_of_the_textbooks_page_is_true() -> None:
+    rows = []
+    for step in STEPS:
+        passed, failed, _ = counted(step)
+        found = " | ".join(text or "holds" for text in by_the_explorer(step).values())
+        rows.append(
+            f"| {step} | {passed} of {passed + failed} | {lesson.broken(outcomes_of(step).values())} | {found} |"
+        )
+    table_is("textbook", rows, Path("docs/textbook.md"))
