@@ -23,6 +23,7 @@ EXTRAS: Final = {
     "jinja2": "report",
     "markupsafe": "report",
     "greenlet": "greenlet",
+    "textual": "play",
 }
 """The extra that installs each package, by the name that is imported."""
 

@@ -46,6 +46,7 @@ def explore(
     debug: Annotated[
         bool, typer.Option("--debug", help="With --replay: stop in the debugger just before it fails.")
     ] = False,
+    play: Annotated[bool, typer.Option("--play", help="Choose the schedule by hand, step by step.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write a failing schedule to this file.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw a failing schedule to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the verdict, as JUnit's XML.")] = None,
@@ -59,12 +60,26 @@ def explore(
     from reactive_runtime.explore.ci_reports import Reports
     from reactive_runtime.explore.explore_command import Asked
 
+    if play:
+        _play(target, schedules, seed, tuple(module or ()))
+        return
     asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
     watched(
         lambda: _explored_here(asked, jobs, replay, debug, save, svg, Reports(target, junit, sarif)),
         "the exploration",
         "where it ended in C code, the stacks of its threads are above",
     )
+
+
+def _play(target: str, schedules: int, seed: int, modules: tuple[str, ...]) -> None:
+    """Let the one at the terminal choose the schedule."""
+    with one_line_errors():
+        check_installed("textual")
+        from reactive_runtime.cli.play import Game
+        from reactive_runtime.explore.playing import Play
+        from reactive_runtime.targets import import_string
+
+        Game(Play(import_string(target), modules=modules, schedules=schedules, seed=seed)).run()
 
 
 def _explored_here(

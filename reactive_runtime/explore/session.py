@@ -296,13 +296,7 @@ class Session:
         scheduler = self.scheduler
         self.tracks(False)
         strategy = Replayed(schedule)
-        scheduler.step_log = step_log = StepLog(scheduler, self._files, self._codes(), token)
-        strategy.begin(scheduler)
-        try:
-            stop = self.run(program, strategy, shown=True)
-        finally:
-            scheduler.step_log = None
-            self.watcher.show(False)
+        step_log, stop = self.logged(program, strategy, token)
         self.accesses = [(step.thread, step.point, step.site) for step in step_log.steps if not step.waits]
         step_log.finish()
         if stop is not None and stop.kind in ("limit", "livelock") and (period := step_log.period()) is not None:
@@ -312,6 +306,20 @@ class Session:
             where = where or f"{len(scheduler.schedule)} steps instead of {len(schedule)}"
             raise NotTheSameError(program.name, where)
         return step_log.steps, stop
+
+    def logged(
+        self, program: Scenario[Any], strategy: Strategy, token: Token | None = None
+    ) -> tuple[StepLog, Stop | None]:
+        """One schedule, as far as the strategy takes it, with every step written down."""
+        scheduler = self.scheduler
+        scheduler.step_log = step_log = StepLog(scheduler, self._files, self._codes(), token)
+        strategy.begin(scheduler)
+        try:
+            stop = self.run(program, strategy, shown=True)
+        finally:
+            scheduler.step_log = None
+            self.watcher.show(False)
+        return step_log, stop
 
     def recorded(self, program: Scenario[Any], strategy: Strategy) -> Run:
         """One schedule, with what its steps were."""

@@ -24,7 +24,7 @@ from reactive_runtime import atomics
 from reactive_runtime.explore.kinds import attributes_of
 from reactive_runtime.explore.rewriting import SITES
 from reactive_runtime.explore.scheduler import Scheduler
-from reactive_runtime.explore.task import Task
+from reactive_runtime.explore.task import WAITING, Task
 from reactive_runtime.explore.watching import kept
 from reactive_runtime.spec import MAX_DEMAND
 
@@ -253,23 +253,33 @@ class StepLog:
             frame = self._frame(sys._getframe(1) if thread is self._scheduler.current else frames.get(thread.ident))
             if frame is not None:
                 name, line = frame.f_code.co_filename, frame.f_lineno
-                source = linecache.getline(name, line).strip()
-                self.steps.append(
-                    Step(
-                        thread.index,
-                        thread.name,
-                        str(thread.what),
-                        name,
-                        line,
-                        source,
-                        "",
-                        "",
-                        False,
-                        0,
-                        point=False,
-                        waits=True,
-                    )
-                )
+                self.steps.append(self._standing(thread, str(thread.what), name, line, waits=True))
+
+    def about_to(self) -> list[Step]:
+        """What each thread that has begun, and not ended, does next, or waits for. The run stops here."""
+        self._settle()
+        frames = sys._current_frames()
+        found = []
+        for thread in self._scheduler.threads[1:]:
+            if thread.ended or not thread.started:
+                continue
+            site = SITES[thread.what] if isinstance(thread.what, int) else None
+            frame = self._frame(frames.get(thread.ident))
+            if site is not None:
+                text, name, line = site.what, site.filename, site.line
+            elif frame is not None:
+                text, name, line = str(thread.what), frame.f_code.co_filename, frame.f_lineno
+            else:
+                text, name, line = str(thread.what), "", 0
+            text = thread.said if isinstance(thread.said, str) else text
+            found.append(self._standing(thread, text, name, line, waits=thread.state is WAITING))
+        return found
+
+    def _standing(self, thread: Task, what: str, name: str, line: int, *, waits: bool) -> Step:
+        source = linecache.getline(name, line).strip()
+        return Step(
+            thread.index, thread.name, what, name, line, source, "", "", False, 0, point=False, waits=waits
+        )  # fmt: skip
 
     def _frame(self, frame: FrameType | None) -> FrameType | None:
         """The innermost frame of the modules that are looked at."""

@@ -1,0 +1,164 @@
+"""`explore --play`: the schedule is found by hand, in the terminal.
+
+The table is the diagram of the explorer, row by row as it is played: a column for each thread, time downwards. Below it
+stands what each thread does next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Footer, Static
+
+from reactive_runtime.explore.playing import Play, Position, Standing
+
+if TYPE_CHECKING:
+    from reactive_runtime.explore.step_log import Step
+
+__all__ = ["Game"]
+
+COLOURS: Final = ("cyan", "yellow", "magenta", "green", "red", "blue")
+"""Of the threads."""
+
+MOST: Final = 9
+"""Threads that have a key."""
+
+
+class Game(App[None]):
+    """The scheduler is the one at the keyboard.
+
+    Args:
+        play: What is played.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #task { padding: 0 1; height: auto; }
+    #history { height: 1fr; border: round $primary; padding: 0 1; }
+    #next { height: auto; border: round $secondary; padding: 0 1; }
+    #outcome { height: auto; padding: 0 1; text-style: bold; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(n), f"step({n})", f"thread {n}", show=False) for n in range(1, MOST + 1)),
+        Binding("u", "undo", "undo"),
+        Binding("r", "restart", "restart"),
+        Binding("e", "explorers", "the explorer's"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(self, play: Play) -> None:
+        super().__init__()
+        self.play = play
+        self.shows_the_explorers = False
+
+    def compose(self) -> ComposeResult:
+        """The task, what was done, what comes next, and how it ended."""
+        yield Static(self._what_to_do(), id="task")
+        with VerticalScroll(id="history"):
+            yield Static(id="rows")
+        yield Static(id="next")
+        yield Static(id="outcome")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Show where it begins."""
+        self.title = self.play.program.name
+        self._show(self.play.position)
+
+    def _what_to_do(self) -> str:
+        name = self.play.program.name
+        if self.play.result.failure is None:
+            return f"{name}: the explorer has found no schedule that fails: {self.play.result.verdict}. Try it."
+        if not self.play.explorers:
+            return f"{name} fails under every schedule: there is nothing to choose."
+        return f"{name}: you are the scheduler. Choose which thread does its next step, until something fails."
+
+    # -- keys --------------------------------------------------------------------------------------------------
+
+    def action_step(self, number: int) -> None:
+        """Let a thread do its next step.
+
+        Args:
+            number: Its number; nothing happens where it can't be chosen.
+        """
+        if number in self.play.position.choices:
+            self._show(self.play.choose(number))
+
+    def action_undo(self) -> None:
+        """Take the last step back."""
+        self._show(self.play.undo())
+
+    def action_restart(self) -> None:
+        """Take all steps back."""
+        self._show(self.play.restart())
+
+    def action_explorers(self) -> None:
+        """Show the explorer's schedule, or the one that is played."""
+        self.shows_the_explorers = not self.shows_the_explorers
+        self._show(self.play.position)
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+
+    def _show(self, here: Position) -> None:
+        if self.shows_the_explorers:
+            shown = self.play.at(self.play.explorers)
+            self.query_one("#rows", Static).update(_history(shown, "the explorer's schedule"))
+        else:
+            self.query_one("#rows", Static).update(_history(here, "your schedule"))
+        self.query_one("#next", Static).update(_next(here))
+        self.query_one("#outcome", Static).update(self._outcome(here))
+        self.query_one("#history", VerticalScroll).scroll_end(animate=False)
+
+    def _outcome(self, here: Position) -> Text:
+        count = f"{len(here.moves)} step{'s'[len(here.moves) == 1 :]}"
+        if here.outcome == "failed":
+            return Text(f"✗ {here.message}. Found, in {count}; the explorer takes {len(self.play.explorers)}.", "bright_red")
+        if here.outcome == "held":
+            return Text(f"It came to its end, and all holds ({count}). Undo (u), and try another order.", "green")
+        return Text(count)
+
+
+def _history(here: Position, title: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, expand=True, padding=(0, 2, 0, 0))
+    numbers = [item.thread for item in here.threads]
+    for item in here.threads:
+        table.add_column(f"{item.thread} {item.name}", style=_colour(item.thread), ratio=1)
+    for step in here.steps:
+        table.add_row(*(_done(step) if step.thread == number else Text() for number in numbers))
+    return table
+
+
+def _done(step: Step) -> Text:
+    number = f"{step.line:>4} " if step.line else ""
+    seen = f"{step.what.split()[0]} {step.value}" if step.site >= 0 and step.value else step.value
+    seen = "waits" if step.waits else seen
+    return Text(f"{number}{step.source or step.what}{'   # ' + seen if seen else ''}", overflow="ellipsis")
+
+
+def _next(here: Position) -> Text:
+    text = Text()
+    for item in here.threads:
+        if text:
+            text.append("\n")
+        can = item.thread in here.choices
+        text.append(f" {item.thread} " if can else "   ", "reverse bold" if can else "")
+        text.append(f" {item.name}: {_stands(item, can)}", _colour(item.thread) if can else "dim")
+    return text
+
+
+def _stands(item: Standing, can: bool) -> str:
+    if item.state == "ended":
+        return "has ended"
+    line = f"{item.line} {item.source}   ({item.what})" if item.line else item.what
+    if can:
+        return line
+    return f"waits at {line}" if item.state == "waits" else f"gives way at {line}"
+
+
+def _colour(thread: int) -> str:
+    return COLOURS[(thread - 1) % len(COLOURS)]
