@@ -44,6 +44,7 @@ html_theme = "furo"
 pygments_dark_style = "a11y-high-contrast-dark"  # the default of furo underlines names as if they were links
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("game.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
 html_theme_options = {"source_edit_link": "", "source_view_link": ""}

@@ -93,6 +93,7 @@ In the literature: {", ".join(taught.terms)}.
 
 {_paragraph(taught.question)}
 
+{games.section(taught.broken, module_of(name))}
 ## The schedule that shows it
 
 {_opening("Show the schedule")}

@@ -6,7 +6,7 @@ stands what each thread does next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.table import Table
 from rich.text import Text
@@ -15,10 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
-from reactive_runtime.explore.playing import Play, Position, Standing
-
-if TYPE_CHECKING:
-    from reactive_runtime.explore.step_log import Step
+from reactive_runtime.explore.playing import Play, Position, next_text, step_text
 
 __all__ = ["Game"]
 
@@ -84,10 +81,12 @@ class Game(App[None]):
         """Let a thread do its next step.
 
         Args:
-            number: Its number; nothing happens where it can't be chosen.
+            number: That of its column; nothing happens where it can't be chosen.
         """
-        if number in self.play.position.choices:
-            self._show(self.play.choose(number))
+        here = self.play.position
+        thread = dict(enumerate(here.columns, start=1)).get(number)
+        if thread in here.choices:
+            self._show(self.play.choose(thread))
 
     def action_undo(self) -> None:
         """Take the last step back."""
@@ -117,7 +116,9 @@ class Game(App[None]):
     def _outcome(self, here: Position) -> Text:
         count = f"{len(here.moves)} step{'s'[len(here.moves) == 1 :]}"
         if here.outcome == "failed":
-            return Text(f"✗ {here.message}. Found, in {count}; the explorer takes {len(self.play.explorers)}.", "bright_red")
+            return Text(
+                f"✗ {here.message}. Found, in {count}; the explorer takes {len(self.play.explorers)}.", "bright_red"
+            )
         if here.outcome == "held":
             return Text(f"It came to its end, and all holds ({count}). Undo (u), and try another order.", "green")
         return Text(count)
@@ -125,40 +126,25 @@ class Game(App[None]):
 
 def _history(here: Position, title: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, expand=True, padding=(0, 2, 0, 0))
-    numbers = [item.thread for item in here.threads]
-    for item in here.threads:
-        table.add_column(f"{item.thread} {item.name}", style=_colour(item.thread), ratio=1)
+    for number, name in enumerate(here.columns.values(), start=1):
+        table.add_column(f"{number} {name}", style=_colour(number), ratio=1)
     for step in here.steps:
-        table.add_row(*(_done(step) if step.thread == number else Text() for number in numbers))
+        table.add_row(*(Text(step_text(step), overflow="ellipsis") if step.thread == thread else Text() for thread in here.columns))
     return table
-
-
-def _done(step: Step) -> Text:
-    number = f"{step.line:>4} " if step.line else ""
-    seen = f"{step.what.split()[0]} {step.value}" if step.site >= 0 and step.value else step.value
-    seen = "waits" if step.waits else seen
-    return Text(f"{number}{step.source or step.what}{'   # ' + seen if seen else ''}", overflow="ellipsis")
 
 
 def _next(here: Position) -> Text:
     text = Text()
+    keys = {thread: number for number, thread in enumerate(here.columns, start=1)}
     for item in here.threads:
+        key = keys[item.thread]
         if text:
             text.append("\n")
         can = item.thread in here.choices
-        text.append(f" {item.thread} " if can else "   ", "reverse bold" if can else "")
-        text.append(f" {item.name}: {_stands(item, can)}", _colour(item.thread) if can else "dim")
+        text.append(f" {key} " if can else "   ", "reverse bold" if can else "")
+        text.append(f" {item.name}: {next_text(item)}", _colour(key) if can else "dim")
     return text
 
 
-def _stands(item: Standing, can: bool) -> str:
-    if item.state == "ended":
-        return "has ended"
-    line = f"{item.line} {item.source}   ({item.what})" if item.line else item.what
-    if can:
-        return line
-    return f"waits at {line}" if item.state == "waits" else f"gives way at {line}"
-
-
-def _colour(thread: int) -> str:
-    return COLOURS[(thread - 1) % len(COLOURS)]
+def _colour(number: int) -> str:
+    return COLOURS[(number - 1) % len(COLOURS)]

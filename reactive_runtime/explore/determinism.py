@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -93,6 +93,9 @@ class StepRecorder:
             frame = frame.f_back
         name, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         self.taken.append((me.index, me.what, name, line))
+
+    def offers(self, frames: Mapping[int, FrameType | None]) -> None:
+        """As a `StepLog`: where tasks stand is not kept."""
 
     def shown_as(self, what: str, frame: FrameType | None) -> None:
         """The last step was this, where that frame waits."""

@@ -200,6 +200,9 @@ class ExploredEventLoop(asyncio.BaseEventLoop):
             at = next(iter(first.values()), 0)
         else:
             choices = {self._stands_for(task): at for task, at in first.items()}
+            if scheduler.step_log is not None:
+                frames = {self._stands_for(task).index: _frame_of(task) for task in first}
+                scheduler.step_log.offers(frames)
             chosen = scheduler.choose(list(choices), me)
             at = choices[chosen]
             chosen.what = "goes on"

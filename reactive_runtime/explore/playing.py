@@ -16,7 +16,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NoReturn
 
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.exploration import explore
@@ -24,12 +24,13 @@ from reactive_runtime.explore.results import Result
 from reactive_runtime.explore.scenario import Scenario, scenario_of
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.session import Session
+from reactive_runtime.explore.shrinking import ENDLESS
 from reactive_runtime.explore.step_log import Step
-from reactive_runtime.explore.strategies import Random
-from reactive_runtime.explore.task import Stop, Task
+from reactive_runtime.explore.strategies import Random, Replayed
+from reactive_runtime.explore.task import READY, Stop, Task
 from reactive_runtime.explore.tokens import Token
 
-__all__ = ["Asked", "Node", "Play", "Position", "Standing", "moves_of"]
+__all__ = ["Asked", "Node", "Play", "Position", "Standing", "next_text", "step_text"]
 
 PAUSED: Final = "paused"
 """The kind of a `Stop`: no move says what comes next."""
@@ -77,6 +78,12 @@ class Position:
     """The same in two positions in which each step came after the same others; 0: it is not known."""
 
     @property
+    def columns(self) -> dict[int, str]:
+        """The names of all threads that there are or were, by number."""
+        names = {item.thread: item.name for item in self.threads} | {item.thread: item.name for item in self.steps}
+        return {thread: names[thread] for thread in sorted(names)}
+
+    @property
     def choices(self) -> tuple[int, ...]:
         """The threads that can be chosen."""
         return tuple(item.thread for item in self.threads if item.state == "ready" and self.outcome == "open")
@@ -118,35 +125,31 @@ class Asked:
     def choose(self, ready: list[Task], me: Task) -> Task:
         """The thread of the next move. What no other thread can see is done without one."""
         scheduler = self._scheduler
-        main = scheduler.main
-        if main in ready and (me is main or len(ready) == 1):
-            return main
-        begins = [task for task in ready if not task.started]
-        if begins:
-            return begins[0]
+        if (unasked := _unasked(ready, me, scheduler)) is not None:
+            return unasked
         at = len(scheduler.schedule)
         if self._answered[0] == at:  # its turn was over before its step: the fair choice is asked for once more
             for task in ready:
                 if task.index == self._answered[1]:
                     return task
-        if self._next == len(self._moves):
-            self._stop(ready)
-        wanted = self._moves[self._next]
+        wanted = self._moves[self._next] if self._next < len(self._moves) else None
         for task in ready:
             if task.index == wanted:
                 self._next += 1
                 self._answered = (at, wanted)
                 return task
-        self.wrong = f"move {self._next + 1}: thread {wanted} can't go on"
-        self._stop(ready)
-        raise AssertionError  # a stop does not return
+        if wanted is not None:
+            self.wrong = f"move {self._next + 1}: thread {wanted} can't go on"
+        return self._stop(ready, me)
 
-    def _stop(self, ready: list[Task]) -> None:
+    def _stop(self, ready: list[Task], me: Task) -> NoReturn:
         scheduler = self._scheduler
-        standing = {step.thread: step for step in scheduler.step_log.about_to()}
+        standing = {step.thread: step for step in scheduler.step_log.about_to(ready)}
         able = {task.index for task in ready}
+        of_a_loop = me.index not in able and me.state == READY  # it asks for one of its tasks
+        threads = [task for task in scheduler.threads[1:] if not (of_a_loop and task is me)]
         found = []
-        for task in scheduler.threads[1:]:
+        for task in [*threads, *(task for task in ready if task not in threads)]:
             state: State = "ready" if task.index in able else "ended" if task.ended else "rests"
             item = Standing(task.index, task.name, state)
             if (step := standing.get(task.index)) is not None:
@@ -192,7 +195,7 @@ class Play:
         if self.result.uncontrolled:
             raise ExploreError(str(self.result))
         failure = self.result.failure
-        self.explorers: tuple[int, ...] = () if failure is None else moves_of(failure.schedule)[:MOST]
+        self.explorers: tuple[int, ...] = ()
         """The moves of the explorer's schedule; none where it has found nothing."""
         self.program: Scenario[Any] = whole if failure is None else whole.reduced(failure.program)
         """What is played: the calls that the failure needs, or all."""
@@ -203,9 +206,14 @@ class Play:
             else:
                 self._token = Token.parse(failure.token)
                 session.resume(self._token)
+                self.explorers = self._moves_of(session, failure.schedule)
             self._sites = self._worth_showing(session)
         self._moves: tuple[int, ...] = ()
         self._seen: dict[tuple[int, ...], Position] = {}
+        if failure is not None and failure.kind in ENDLESS:  # a livelock is seen long before the explorer gives up
+            ends = range(0, len(self.explorers), len(self.explorers) // 20 + 1)
+            shorter = (self.explorers[:end] for end in ends)
+            self.explorers = next((moves for moves in shorter if self.at(moves).outcome == "failed"), self.explorers)
 
     def _session(self) -> Session:
         return Session(self._whole, "shared", self._modules, limit=20_000, hang=10.0)
@@ -220,9 +228,16 @@ class Play:
         session.resume(token)
         return token
 
+    def _moves_of(self, session: Session, schedule: Sequence[int]) -> tuple[int, ...]:
+        noted = _Noted(schedule)
+        session.tracks(False)
+        session.scheduler.few = 0
+        session.logged(self.program, noted)
+        return tuple(noted.moves[:MOST])
+
     def _worth_showing(self, session: Session) -> frozenset[int]:
         """Accesses that are no points, of what several threads touch."""
-        sites = set()
+        sites: set[int] = set()
         for number in range(_LEARNING // 4):
             session.tracks(False)
             step_log, _ = session.logged(self.program, Random(random.Random(number)))
@@ -353,12 +368,44 @@ class Play:
         return nodes
 
 
-def moves_of(schedule: Sequence[int]) -> tuple[int, ...]:
-    """A schedule as moves: without the main thread's steps, and without the step by which a thread begins."""
-    begun = {0}
-    moves = []
-    for thread in schedule:
-        if thread in begun and thread:
-            moves.append(thread)
-        begun.add(thread)
-    return tuple(moves)
+class _Noted(Replayed):
+    """Follows a schedule, and notes what of it is a move."""
+
+    def __init__(self, schedule: Sequence[int]) -> None:
+        super().__init__(schedule)
+        self.moves: list[int] = []
+
+    def choose(self, ready: list[Task], me: Task) -> Task:
+        """The thread that the schedule says."""
+        chosen = super().choose(ready, me)
+        unasked = _unasked(ready, me, self._scheduler)
+        if chosen.started and (unasked is None or not unasked.started):  # where one begins a move may come first
+            self.moves.append(chosen.index)
+        return chosen
+
+
+def _unasked(ready: list[Task], me: Task, scheduler: Scheduler) -> Task | None:
+    """The thread that goes on without a move: what it does next no other thread can see."""
+    main = scheduler.main
+    if main in ready and (me is main or len(ready) == 1):
+        return main
+    for task in ready:
+        if not task.started:
+            return task
+    return me if ready == [me] and me.what == "next callback" else None
+
+
+def step_text(step: Step) -> str:
+    """A step that was done, as a line: where, and what it saw or changed."""
+    number = f"{step.line:>4} " if step.line else ""
+    seen = f"{step.what.split()[0]} {step.value}" if step.site >= 0 and step.value else step.value
+    seen = "waits" if step.waits else seen
+    return f"{number}{step.source or step.what}{f'   # {seen}' if seen else ''}"
+
+
+def next_text(standing: Standing) -> str:
+    """What a thread does next, as a line, or why it does nothing."""
+    line = f"{standing.line} {standing.source}   ({standing.what})" if standing.line else standing.what
+    if standing.state == "ended":
+        return "has ended"
+    return {"ready": line, "waits": f"waits at {line}", "rests": f"gives way at {line}"}[standing.state]

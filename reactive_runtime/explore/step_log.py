@@ -6,7 +6,7 @@ import linecache
 import sys
 import zlib
 from collections import Counter, deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import (
     BuiltinMethodType,
@@ -93,6 +93,8 @@ class StepLog:
         self._given = 0  # the last such number
         self._numbers: dict[str, dict[int, int]] = {}  # objects without a value of their own, by type
         self._pending: tuple[Step, Any, str, str] | None = None
+        self.offered: Mapping[int, FrameType | None] = {}
+        """Where the tasks of an event loop stood when it asked last, by number."""
 
     def about(self, me: Task, item: Any, name: str, writes: bool, value: Any) -> None:
         """Before a step at a load or a store: what it is about."""
@@ -154,6 +156,10 @@ class StepLog:
         self.steps.append(step)
         if held is not None:
             self._pending = (step, held[0], held[1], held[2])
+
+    def offers(self, frames: Mapping[int, FrameType | None]) -> None:
+        """An event loop is about to ask which of its tasks goes on; where they stand."""
+        self.offered = frames
 
     def shown_as(self, what: str, frame: FrameType | None) -> None:
         """The last step is not where an event loop was begun: it is this, at the line where that frame waits."""
@@ -255,16 +261,18 @@ class StepLog:
                 name, line = frame.f_code.co_filename, frame.f_lineno
                 self.steps.append(self._standing(thread, str(thread.what), name, line, waits=True))
 
-    def about_to(self) -> list[Step]:
+    def about_to(self, ready: Collection[Task]) -> list[Step]:
         """What each thread that has begun, and not ended, does next, or waits for. The run stops here."""
         self._settle()
         frames = sys._current_frames()
-        found = []
-        for thread in self._scheduler.threads[1:]:
-            if thread.ended or not thread.started:
+        found: list[Step] = []
+        for thread in (*self._scheduler.threads[1:], *ready):
+            if thread.ended or not thread.started or any(step.thread == thread.index for step in found):
                 continue
             site = SITES[thread.what] if isinstance(thread.what, int) else None
             frame = self._frame(frames.get(thread.ident))
+            if thread.index in self.offered:
+                frame, site = self.offered[thread.index], None
             if site is not None:
                 text, name, line = site.what, site.filename, site.line
             elif frame is not None:
