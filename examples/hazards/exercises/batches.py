@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from examples.hazards.exercises.exercise import Exercise
 from reactive_runtime.atomics import AtomicBoolean, AtomicInteger
-from reactive_runtime.explore import publisher_scenario, request
-
-
-class Batches:
-    """Endless numbers, one subscriber."""
-
-    def subscribe(self, subscriber: Any, /) -> None:
-        subscriber.on_subscribe(BatchSubscription(subscriber))
+from reactive_runtime.explore import Driven, publisher_scenario, request
 
 
 class BatchSubscription:
@@ -41,4 +35,32 @@ class BatchSubscription:
         self.cancelled.set(True)
 
 
-SCENARIO = publisher_scenario(Batches, [request(1), request(1)])
+class Batches:
+    """Endless numbers, one subscriber."""
+
+    subscription: type[Any] = BatchSubscription
+
+    def subscribe(self, subscriber: Any, /) -> None:
+        subscriber.on_subscribe(self.subscription(subscriber))
+
+
+def whole(driven: Driven) -> None:
+    """What was requested came."""
+    assert driven.elements == [0, 1], f"two elements were requested, and {driven.elements} came"
+
+
+def scenario(batches: type[Any]) -> Any:
+    """The check of a class."""
+    return publisher_scenario(batches, [request(1), request(1)], at_end=whole)
+
+
+EXERCISE = Exercise(
+    title="Demand in batches",
+    group="C",
+    task="""`Batches` delivers what is requested, no more and no less, on one thread at a time. It may go on touching the
+    counter once for a batch.""",
+    hint="""`set(0)` takes off what was read, and what else?""",
+    program=Batches,
+    check=scenario,
+)
+SCENARIO = scenario(Batches)

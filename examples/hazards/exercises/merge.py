@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from examples.hazards.exercises.exercise import Exercise
 from reactive_runtime.atomics import AtomicInteger
-from reactive_runtime.explore import call, publisher_scenario
+from reactive_runtime.explore import Driven, call, publisher_scenario
 from reactive_runtime.spec import MAX_DEMAND
 
 
@@ -47,4 +48,25 @@ def feeder(element: int) -> list[Any]:
     ]
 
 
-SCENARIO = publisher_scenario(Merge, [feeder(1), feeder(2)], demand=MAX_DEMAND, ascending=False)
+def whole(driven: Driven) -> None:
+    """Both elements came, and then the end."""
+    assert sorted(driven.elements) == [1, 2], f"1 and 2 were fed, and {driven.elements} came"
+    assert driven.first.completed, "both feeders have ended, and there was no on_complete"
+
+
+def scenario(merge: type[Any]) -> Any:
+    """The check of a class."""
+    return publisher_scenario(
+        merge, [feeder(1), feeder(2)], demand=MAX_DEMAND, elements=2, ascending=False, at_end=whole
+    )
+
+
+EXERCISE = Exercise(
+    title="The last one ends it",
+    group="C",
+    task="""`Merge` passes on what two feeders have, one signal at a time, and completes once, when both have ended.""",
+    hint="""Which of the two feeders is the last is known to the step that takes the count to zero. Is it asked?""",
+    program=Merge,
+    check=scenario,
+)
+SCENARIO = scenario(Merge)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactive_runtime.explore import call, publisher_scenario, request
+from examples.hazards.exercises.exercise import Exercise
+from reactive_runtime.explore import Driven, call, publisher_scenario, request
 
 
 class Promise:
@@ -39,4 +40,26 @@ class Promise:
             subscriber.on_complete()
 
 
-SCENARIO = publisher_scenario(Promise, [request(1), call("set(7)", lambda driven: driven.publisher.set(7))])
+def whole(driven: Driven) -> None:
+    """The value came, and then the end."""
+    assert driven.elements == [7], f"7 was set and requested, and {driven.elements} came"
+    assert driven.first.completed, "7 came, and no on_complete"
+
+
+def scenario(promise: type[Any]) -> Any:
+    """The check of a class."""
+    actors = [request(1), call("set(7)", lambda driven: driven.publisher.set(7))]
+    return publisher_scenario(promise, actors, elements=1, at_end=whole)
+
+
+EXERCISE = Exercise(
+    title="A value that comes later",
+    group="B",
+    task="""`Promise` signals its value once, when it is there and requested, whichever of the two comes first; then it
+    completes.""",
+    hint="""Each of the two threads does a step, and looks at the step of the other. How many threads may find that both are
+    done?""",
+    program=Promise,
+    check=scenario,
+)
+SCENARIO = scenario(Promise)
