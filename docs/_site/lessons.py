@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from docs._site import games
 from examples.hazards import COURSE, GROUPS, Group, group_of, lesson, module_of
 from examples.hazards.lesson import AndIf, Lesson, Met
 

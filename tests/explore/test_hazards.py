@@ -173,6 +173,8 @@ The sign ▶ marks a switch away from a thread that could have gone on.
 The sign ▷ marks one from a thread that had ended or had to wait.
 The sign ◆ shows where a thread waits for ever, and ✗ which line raised.
 The [glossary](glossary.md) explains the words.
+Exercises, each with a hint and a solution, are in [examples/hazards/exercises](../examples/hazards/exercises).
+`python -m examples.hazards.exercises` lists them.
 """
 
 

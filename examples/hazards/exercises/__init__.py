@@ -5,8 +5,8 @@
     python -m examples.hazards.exercises tickets --hint
     python -m examples.hazards.exercises tickets --solution
 
-Mend the class in its file, `tickets.py`, until the explorer says that it holds. A class that does nothing, and so breaks
-nothing, is refused. The solutions are in a folder of their own; there are others.
+Mend the class in its file, `tickets.py`, until the explorer says that it holds. A class that does nothing, and so
+breaks nothing, is refused. The solutions are in a folder of their own; there are others.
 """
 
 from __future__ import annotations

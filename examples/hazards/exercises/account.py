@@ -61,8 +61,8 @@ def scenario(account: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="A sum that was never there",
     group="A",
-    task="""`Account.total` is a sum that there was at one moment. Money that is on its way is neither lost nor counted
-    twice.""",
+    task="""`Account.total` is a sum that there was at one moment. Money that is on its way is neither lost nor
+    counted twice.""",
     hint="""Who only reads needs the lock too. Why?""",
     program=Account,
     check=scenario,

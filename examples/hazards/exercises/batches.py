@@ -57,8 +57,8 @@ def scenario(batches: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Demand in batches",
     group="C",
-    task="""`Batches` delivers what is requested, no more and no less, on one thread at a time. It may go on touching the
-    counter once for a batch.""",
+    task="""`Batches` delivers what is requested, no more and no less, on one thread at a time. It may go on
+    touching the counter once for a batch.""",
     hint="""`set(0)` takes off what was read, and what else?""",
     program=Batches,
     check=scenario,

@@ -67,8 +67,8 @@ def scenario(bell: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Listen once",
     group="E",
-    task="""`Bell.ring` calls each listener once that there is when it begins, also where one of them removes itself. There is
-    one thread: this is no race.""",
+    task="""`Bell.ring` calls each listener once that there is when it begins, also where one of them removes
+    itself. There is one thread: this is no race.""",
     hint="""What does a loop over a list do when an element before the next one is gone?""",
     program=Bell,
     check=scenario,

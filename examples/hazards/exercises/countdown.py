@@ -60,8 +60,8 @@ def scenario(countdown: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Deeper and deeper",
     group="E",
-    task="""`Countdown.request` delivers all that is requested, in order, and never calls `on_next` inside of `on_next`. There
-    is one thread: this is no race.""",
+    task="""`Countdown.request` delivers all that is requested, in order, and never calls `on_next` inside of
+    `on_next`. There is one thread: this is no race.""",
     hint="""A request that comes while an element is delivered leaves its demand to the loop that delivers.""",
     program=Countdown,
     check=scenario,

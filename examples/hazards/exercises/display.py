@@ -61,9 +61,10 @@ def scenario(sensor: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Whom do you call with a lock held?",
     group="D",
-    task="""`Sensor.set` stores a value and reports it to the display, which has a lock of its own. Mend the sensor: the
-    display stays as it is, and shows the last value in the end.""",
-    hint="""A lock that may be taken twice by one thread does not help: two threads meet here. Decide inside, call outside.""",
+    task="""`Sensor.set` stores a value and reports it to the display, which has a lock of its own. Mend the sensor:
+    the display stays as it is, and shows the last value in the end.""",
+    hint="""A lock that may be taken twice by one thread does not help: two threads meet here. Decide inside, call
+    outside.""",
     program=Sensor,
     check=scenario,
 )

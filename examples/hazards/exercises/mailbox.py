@@ -73,10 +73,10 @@ def scenario(mailbox: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="One letter at a time",
     group="C",
-    task="""The box holds one letter, in the list `letters`. `put` waits until it is empty, and `take` until it is not. Two
-    threads put, two take, and all of them end.""",
-    hint="""There are two faults. A thread that was woken is not the next to have the lock. And whom does `notify` wake, where
-    threads of both kinds wait?""",
+    task="""The box holds one letter, in the list `letters`. `put` waits until it is empty, and `take` until it is
+    not. Two threads put, two take, and all of them end.""",
+    hint="""There are two faults. A thread that was woken is not the next to have the lock. And whom does `notify`
+    wake, where threads of both kinds wait?""",
     program=Mailbox,
     check=scenario,
 )

@@ -53,8 +53,8 @@ def scenario(once: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Once",
     group="A",
-    task="""`Once.get` computes the value at the first call, and every call returns it. However many threads ask, it is
-    computed once.""",
+    task="""`Once.get` computes the value at the first call, and every call returns it. However many threads ask, it
+    is computed once.""",
     hint="""A lock around `compute` alone is not enough: the thread that waited for it has looked before.""",
     program=Once,
     check=scenario,

@@ -55,10 +55,10 @@ def scenario(promise: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="A value that comes later",
     group="B",
-    task="""`Promise` signals its value once, when it is there and requested, whichever of the two comes first; then it
-    completes.""",
-    hint="""Each of the two threads does a step, and looks at the step of the other. How many threads may find that both are
-    done?""",
+    task="""`Promise` signals its value once, when it is there and requested, whichever of the two comes first; then
+    it completes.""",
+    hint="""Each of the two threads does a step, and looks at the step of the other. How many threads may find that
+    both are done?""",
     program=Promise,
     check=scenario,
 )

@@ -51,8 +51,8 @@ def scenario(office: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="The last ticket",
     group="A",
-    task="""`Office.sell` says whether there was a ticket, and takes it. One ticket is sold once, however many ask for it at
-    the same time. The signatures stay as they are.""",
+    task="""`Office.sell` says whether there was a ticket, and takes it. One ticket is sold once, however many ask
+    for it at the same time. The signatures stay as they are.""",
     hint="""Each of the two blocks under the lock is right. What may another thread do between them?""",
     program=Office,
     check=scenario,

@@ -53,10 +53,10 @@ def scenario(account: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="There and back",
     group="D",
-    task="""`Account.transfer` moves money between any two accounts, and always ends: where others move money the other way,
-    and where both accounts are the same. Nothing is lost.""",
-    hint="""One order for all locks breaks the circle: `number` is different for each account. And one account has one
-    lock.""",
+    task="""`Account.transfer` moves money between any two accounts, and always ends: where others move money the
+    other way, and where both accounts are the same. Nothing is lost.""",
+    hint="""One order for all locks breaks the circle: `number` is different for each account. And one account has
+    one lock.""",
     program=Account,
     check=scenario,
 )

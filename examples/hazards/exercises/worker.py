@@ -69,8 +69,8 @@ def scenario(worker: type[Any]) -> Any:
 EXERCISE = Exercise(
     title="Closing time",
     group="B",
-    task="""A task that `Worker.submit` accepts is done, whenever `close` comes. Before `close` every task is accepted. A
-    task is not called with the lock held.""",
+    task="""A task that `Worker.submit` accepts is done, whenever `close` comes. Before `close` every task is
+    accepted. A task is not called with the lock held.""",
     hint="""`closed` is looked at before the lock is taken. What comes in between?""",
     program=Worker,
     check=scenario,
