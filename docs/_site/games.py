@@ -10,17 +10,18 @@ import json
 from html import escape
 from typing import Any, Final
 
+from examples.hazards.lesson import LIMIT
 from reactive_runtime.explore.playing import Node, Play, next_text, step_text
 
 __all__ = ["MOST", "figure", "section"]
 
-MOST: Final = 200
+MOST: Final = 100
 """Positions of a game on a page, at most: a larger one is played in a terminal."""
 
 
 def section(program: Any, module: str) -> str:
     """The section of a lesson's page; nothing where no thread can be chosen."""
-    play = Play(program)
+    play = Play(program, limit=LIMIT)
     if not play.explorers:
         return ""
     command = f"reactive-runtime explore --play {module}:LESSON.broken"

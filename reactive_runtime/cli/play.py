@@ -129,7 +129,12 @@ def _history(here: Position, title: str) -> Table:
     for number, name in enumerate(here.columns.values(), start=1):
         table.add_column(f"{number} {name}", style=_colour(number), ratio=1)
     for step in here.steps:
-        table.add_row(*(Text(step_text(step), overflow="ellipsis") if step.thread == thread else Text() for thread in here.columns))
+        table.add_row(
+            *(
+                Text(step_text(step), overflow="ellipsis") if step.thread == thread else Text()
+                for thread in here.columns
+            )
+        )
     return table
 
 

@@ -61,7 +61,7 @@ def explore(
     from reactive_runtime.explore.explore_command import Asked
 
     if play:
-        _play(target, schedules, seed, tuple(module or ()))
+        _play(target, schedules, seed, limit, tuple(module or ()))
         return
     asked = Asked(target, schedules, seed, strategy, points, tuple(module or ()), bound, limit, engine, gil, hang)
     watched(
@@ -71,7 +71,7 @@ def explore(
     )
 
 
-def _play(target: str, schedules: int, seed: int, modules: tuple[str, ...]) -> None:
+def _play(target: str, schedules: int, seed: int, limit: int, modules: tuple[str, ...]) -> None:
     """Let the one at the terminal choose the schedule."""
     with one_line_errors():
         check_installed("textual")
@@ -79,7 +79,7 @@ def _play(target: str, schedules: int, seed: int, modules: tuple[str, ...]) -> N
         from reactive_runtime.explore.playing import Play
         from reactive_runtime.targets import import_string
 
-        Game(Play(import_string(target), modules=modules, schedules=schedules, seed=seed)).run()
+        Game(Play(import_string(target), modules=modules, schedules=schedules, seed=seed, limit=limit)).run()
 
 
 def _explored_here(

@@ -22,6 +22,7 @@ from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore.exploration import explore
 from reactive_runtime.explore.results import Result
 from reactive_runtime.explore.scenario import Scenario, scenario_of
+from reactive_runtime.explore.schedule_diagram import seen_in
 from reactive_runtime.explore.scheduler import Scheduler
 from reactive_runtime.explore.session import Session
 from reactive_runtime.explore.shrinking import ENDLESS
@@ -173,6 +174,7 @@ class Play:
         modules: As `explore` takes them.
         schedules: So many the explorer looks at, at most.
         seed: The explorer's.
+        limit: The most steps of a schedule.
 
     Raises:
         ScenarioError: As `explore`.
@@ -186,11 +188,13 @@ class Play:
         modules: Sequence[str | ModuleType] | str | ModuleType = (),
         schedules: int = 2_000,
         seed: int = 0,
+        limit: int = 20_000,
     ) -> None:
         whole = scenario_of(scenario)
         self._whole = whole
         self._modules = modules
-        self.result: Result = explore(whole, modules=modules, schedules=schedules, seed=seed)
+        self._limit = limit
+        self.result: Result = explore(whole, modules=modules, schedules=schedules, seed=seed, limit=limit)
         """What the explorer has found."""
         if self.result.uncontrolled:
             raise ExploreError(str(self.result))
@@ -216,7 +220,7 @@ class Play:
             self.explorers = next((moves for moves in shorter if self.at(moves).outcome == "failed"), self.explorers)
 
     def _session(self) -> Session:
-        return Session(self._whole, "shared", self._modules, limit=20_000, hang=10.0)
+        return Session(self._whole, "shared", self._modules, limit=self._limit, hang=10.0)
 
     def _learnt(self, session: Session) -> Token:
         """What races in some random schedules: no failure says what is a point."""
@@ -398,8 +402,7 @@ def _unasked(ready: list[Task], me: Task, scheduler: Scheduler) -> Task | None:
 def step_text(step: Step) -> str:
     """A step that was done, as a line: where, and what it saw or changed."""
     number = f"{step.line:>4} " if step.line else ""
-    seen = f"{step.what.split()[0]} {step.value}" if step.site >= 0 and step.value else step.value
-    seen = "waits" if step.waits else seen
+    seen = "waits" if step.waits else seen_in(step)
     return f"{number}{step.source or step.what}{f'   # {seen}' if seen else ''}"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
-from reactive_runtime.errors import ExploreError
+from reactive_runtime.errors import ExploreError, MissingDependencyError
 from reactive_runtime.explore.observations import NeverObserved, Outcome, table_of
 from reactive_runtime.explore.schedule_diagram import PAGE, text_of
 from reactive_runtime.explore.step_log import Step
@@ -159,8 +160,15 @@ class Failure:
 
         return html_of(self)
 
+    def __repr__(self) -> str:
+        return f"<Failure of {self.scenario}: {self.kind}: {self.message}>"
+
     def _repr_html_(self) -> str:
-        return self.html()
+        """For a notebook; as text where there is no Jinja2."""
+        try:
+            return self.html()
+        except MissingDependencyError:
+            return f"<pre>{escape(self.diagram())}</pre>"
 
     def __reduce__(self) -> Any:  # between processes: what was raised may not be fit to travel
         return _failure_of, ({**vars(self), "error": None, "origin": None},)
@@ -226,6 +234,15 @@ class Result:
         if self.never:
             raise NeverObserved(str(self))
         return self
+
+    def __repr__(self) -> str:
+        return f"<Result: {self}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the verdict, and the failing schedule, if there is one."""
+        said = f"<p>{escape(str(self))}</p>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return said + notes + ("" if self.failure is None else self.failure._repr_html_())
 
     def __str__(self) -> str:
         rate = f"{self.schedules} schedules, {self.strategy}, points {self.points}, seed {self.seed}"

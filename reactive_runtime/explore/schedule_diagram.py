@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reactive_runtime.explore.results import Failure
     from reactive_runtime.explore.step_log import Step
 
-__all__ = ["MARKS", "PAGE", "Row", "columns_of", "end_of", "fitted", "marks_of", "rows_of", "text_of"]
+__all__ = ["MARKS", "PAGE", "Row", "columns_of", "end_of", "fitted", "marks_of", "rows_of", "seen_in", "text_of"]
 
 PAGE: Final = 100
 """Characters of a line, at most, where nothing else is asked for."""
@@ -83,10 +83,10 @@ def rows_of(failure: Failure) -> list[Row]:
             mark = "▶" if preempts else "▷"
         same = before is not None and not mark and (before.filename, before.line) == (step.filename, step.line)
         if same and step.line:
-            rows[-1].values = _joined(rows[-1].values, _seen(step))
+            rows[-1].values = _joined(rows[-1].values, seen_in(step))
         else:
             source = _bare(step.source) or step.what
-            values = "waits" if step.waits else _seen(step)
+            values = "waits" if step.waits else seen_in(step)
             rows.append(Row(numbers.index(step.thread), mark, step.line, source, values, step.filename))
         before = step
         preempts = False
@@ -100,7 +100,7 @@ def rows_of(failure: Failure) -> list[Row]:
     return rows
 
 
-def _seen(step: Step) -> str:
+def seen_in(step: Step) -> str:
     """What a step saw or changed; of a field, whether it was loaded or stored."""
     if step.location is None or not step.location[1] or step.location[1] == "_value" or not step.value:
         return step.value
