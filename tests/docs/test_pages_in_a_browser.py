@@ -23,6 +23,7 @@ PAGES = {
     "lesson-four-threads": "lessons/one_condition_for_two.html",
     "lesson-livelock": "lessons/polite_livelock.html",
     "lessons": "lessons/index.html",
+    "game": "lessons/lost_update.html",
     "how-to": "how-to/from-reactor.html",
     "module": "reference/testing.html",
 }
@@ -218,3 +219,40 @@ def test_threads_have_colours_that_can_be_distinguished(opened: Callable[..., An
         "[...document.querySelectorAll('svg.marble .marble-of')].map(circle => getComputedStyle(circle).fill)"
     )
     assert len(set(fills)) >= 2
+
+
+def test_a_lesson_is_played_on_its_page(opened: Callable[..., Any], shots: Path) -> None:
+    """Step by step, with a step back, and with the explorer's schedule on request."""
+    page = opened("game", color_scheme="light", viewport=DESKTOP)
+    game = page.locator("figure.game")
+
+    def choose(thread: int) -> None:
+        game.locator(f'.choice[data-thread="{thread}"]').click()
+
+    assert "load self.count" in game.locator(".next").inner_text()
+    choose(1)
+    choose(1)
+    assert "store 1" in game.locator(".played").inner_text()
+    assert game.locator('.choice[data-thread="1"]').is_disabled()
+    game.get_by_role("button", name="Undo").click()
+    for thread in (2, 1, 2):
+        choose(thread)
+    assert "two were added, and the count is 1. Found, in 4 steps" in game.locator(".outcome.failed").inner_text()
+    game.screenshot(path=shots / "game-played.png")
+    game.get_by_role("button", name="Restart").click()
+    for thread in (1, 1, 2, 2):
+        choose(thread)
+    assert "all holds" in game.locator(".outcome.held").inner_text()
+    game.get_by_role("button", name="Show the explorer's").click()
+    rows = game.locator("tbody tr").all_inner_texts()
+    assert len(rows) == 4
+    assert [text.partition("# ")[2].split()[0] for text in rows] == ["load", "load", "store", "store"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_game_can_be_read_in_the_light_and_in_the_dark(opened: Callable[..., Any], shots: Path, scheme: str) -> None:
+    page = opened("game", color_scheme=scheme, viewport=DESKTOP)
+    for thread in (1, 2):
+        page.locator(f'.choice[data-thread="{thread}"]').click()
+    page.screenshot(path=shots / f"game-{scheme}.png", full_page=True)
+    assert faults(page, DESKTOP["width"]) == []
