@@ -1,0 +1,5 @@
+"""Writes the notebooks."""
+
+from examples.hazards.notebooks import write
+
+write()
