@@ -1,0 +1,57 @@
+"""The tables of the teacher's page are what the lessons and the exercises say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from examples.hazards import COURSE, group_of, lesson, module_of
+from examples.hazards.exercises import EXERCISES, exercise
+from tck.page import table_is
+
+PAGE = Path("docs/teaching.md")
+
+NEEDS = {
+    "A": "threads, a lock",
+    "B": "A",
+    "C": "A, and a condition",
+    "D": "A",
+    "E": "A",
+    "F": "A to D, and the tutorial",
+}
+"""By group."""
+
+AWAITS = {"check_await_act", "lost_by_cancelling", "lock_across_await", "unread_exception"}
+"""Lessons that need asyncio."""
+
+
+def sentence(number: int, text: str) -> str:
+    return re.split(r"(?<=[.?!])\s", " ".join(text.split()))[number]
+
+
+def minutes(name: str) -> int:
+    """What the page says of them: with one thread, or one event loop, there is less to choose."""
+    return 13 - 5 * (lesson(name).gil == "one thread") + 2 * len(lesson(name).and_if)
+
+
+def test_the_table_of_the_course_is_what_the_lessons_say() -> None:
+    rows = []
+    for name in COURSE:
+        letter = group_of(name).letter
+        needs = NEEDS[letter] + (", and asyncio" if name in AWAITS else "")
+        title = f"[{lesson(name).title}](lessons/{name}.md)"
+        rows.append(f"| {title} | {letter} | {minutes(name)} | {needs} | {sentence(1, lesson(name).hazard)} |")
+    table_is("the course", rows, PAGE)
+
+
+def test_the_lessons_that_need_asyncio_are_those_that_import_it() -> None:
+    sources = {name: Path(f"{module_of(name).replace('.', '/')}.py").read_text() for name in COURSE}
+    assert {name for name, source in sources.items() if "import asyncio" in source} == AWAITS
+
+
+def test_the_table_of_the_exercises_is_what_they_say() -> None:
+    rows = [
+        f"| `{name}`: {exercise(name).title} | {exercise(name).group} | {sentence(0, exercise(name).task)} |"
+        for name in EXERCISES
+    ]
+    table_is("the exercises", rows, PAGE)
