@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tck.page import table_is
+
 from examples.hazards import COURSE, group_of, lesson, module_of
 from examples.hazards.exercises import EXERCISES, exercise
-from tck.page import table_is
 
 PAGE = Path("docs/teaching.md")
 
