@@ -15,6 +15,8 @@ from examples.hazards.notebooks import FOLDER, path_of, text_of
 
 FIRST, *OTHERS = GROUPS
 
+untyped: Any = nbformat
+
 
 def ran(notebook: Any) -> Any:
     """The notebook with its outputs; a cell that raises fails the test."""
@@ -32,7 +34,7 @@ def test_a_notebook_is_made_of_the_lessons_and_the_exercises(group: Group) -> No
     if os.environ.get("WRITE_DOCS"):
         path_of(group).write_text(text_of(group), encoding="utf-8")
     assert path_of(group).read_text(encoding="utf-8") == text_of(group), "python -m examples.hazards.notebooks"
-    nbformat.validate(nbformat.read(path_of(group), as_version=4))
+    untyped.validate(untyped.read(path_of(group), as_version=4))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_a_notebook_is_made_of_the_lessons_and_the_exercises(group: Group) -> No
     ids=lambda group: group.folder,
 )
 def test_a_notebook_runs_and_shows_what_is_found(group: Group) -> None:
-    notebook = ran(nbformat.read(path_of(group), as_version=4))
+    notebook = ran(untyped.read(path_of(group), as_version=4))
     results = {cell.source: cell for cell in notebook.cells if cell.cell_type == "code" and shown(cell)}
     failing = [cell for source, cell in results.items() if source == "taught.fails()" or ".checked(" in source]
     assert failing
@@ -52,11 +54,11 @@ def test_a_notebook_runs_and_shows_what_is_found(group: Group) -> None:
 
 def test_a_class_that_is_mended_in_its_cell_holds() -> None:
     """With the solution in place of the class, for all exercises."""
-    cells = [nbformat.v4.new_code_cell('import sys\nsys.path.insert(0, "../../..")')]
+    cells = [untyped.v4.new_code_cell('import sys\nsys.path.insert(0, "../../..")')]
     for name in EXERCISES:
-        cells.append(nbformat.v4.new_code_cell(source_of_solution(name)))
+        cells.append(untyped.v4.new_code_cell(source_of_solution(name)))
         check = f'exercise("{name}").checked({exercise(name).program.__name__}, schedules=200)'
-        cells.append(nbformat.v4.new_code_cell(f"from examples.hazards.exercises import exercise\n{check}"))
-    verdicts = [shown(cell) for cell in ran(nbformat.v4.new_notebook(cells=cells)).cells if shown(cell)]
+        cells.append(untyped.v4.new_code_cell(f"from examples.hazards.exercises import exercise\n{check}"))
+    verdicts = [shown(cell) for cell in ran(untyped.v4.new_notebook(cells=cells)).cells if shown(cell)]
     assert len(verdicts) == len(EXERCISES)
     assert [said for said in verdicts if "exhausted" not in said and "held" not in said] == []
