@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from reactive_runtime.spark.job_limits import JobLimits
     from reactive_runtime.spark.judging import Found, explain, judge_files, judge_frame
+    from reactive_runtime.spark.marks import elements_written
     from reactive_runtime.spark.segments import elements_fed, read_feed
     from reactive_runtime.spark.spark_session import session
     from reactive_runtime.spark.spark_sink import SparkFeed, SparkSink
+    from reactive_runtime.spark.table_sink import SparkTableSink
     from reactive_runtime.spark.task_metrics import TaskMetrics
     from reactive_runtime.spark.tasks import TaskFlow, map_flow
     from reactive_runtime.spark.traces import Verdict, follow, read_runs, summary, verify
@@ -23,10 +25,12 @@ __all__ = [
     "JobLimits",
     "SparkFeed",
     "SparkSink",
+    "SparkTableSink",
     "TaskFlow",
     "TaskMetrics",
     "Verdict",
     "elements_fed",
+    "elements_written",
     "explain",
     "follow",
     "judge_files",
@@ -44,10 +48,12 @@ _HOMES: Final = {
     "JobLimits": "job_limits",
     "SparkFeed": "spark_sink",
     "SparkSink": "spark_sink",
+    "SparkTableSink": "table_sink",
     "TaskFlow": "tasks",
     "TaskMetrics": "task_metrics",
     "Verdict": "traces",
     "elements_fed": "segments",
+    "elements_written": "marks",
     "explain": "judging",
     "follow": "traces",
     "judge_files": "judging",

@@ -61,7 +61,7 @@ ELSEWHERE = {
     "reactive_runtime.explore.programs(calls)",
     "reactive_runtime.explore.subscribe(demand)",
     "reactive_runtime.interop.jvm.start(classpath)",
-    "reactive_runtime.spark.SparkSink.format(path)",
+    "reactive_runtime.spark.SparkSink.save(path)",
     "reactive_runtime.spark.session(master)",
     "reactive_runtime.spark.session(conf)",
     "reactive_runtime.stress.Context.pool(workers)",

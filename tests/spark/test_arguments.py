@@ -8,15 +8,16 @@ from inspect import Parameter
 import pytest
 
 from reactive_runtime.spark.spark_sink import SparkSink
+from reactive_runtime.spark.table_sink import SparkTableSink
 from reactive_runtime.spark.tasks import map_flow
 
-DATA_THAT_MAY_BE_LEFT_OUT = {"format(path)"}
+DATA_THAT_MAY_BE_LEFT_OUT = {"save(path)"}
 PARAMETERS = [
     pytest.param(name, parameter, id=f"{name}({parameter.name})")
-    for name, function in {**vars(SparkSink), "map_flow": map_flow}.items()
+    for name, function in {**vars(SparkTableSink), **vars(SparkSink), "map_flow": map_flow}.items()
     if inspect.isfunction(function) and not name.startswith("_")
     for parameter in inspect.signature(function).parameters.values()
-    if parameter.name != "self" and parameter.kind is not Parameter.VAR_KEYWORD
+    if parameter.name != "self" and parameter.kind not in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
 ]
 
 

@@ -156,8 +156,8 @@ def test_a_schema_that_is_none_is_reported_at_once(schema: Any, error: type[Exce
 def test_rows_are_appended_in_micro_batches_to_files_and_tables(spark: Any, tmp_path: Path) -> None:
     sink = orders(1000).to_spark(spark, Order, batch_rows=300)
     assert sink.parquet(tmp_path / "orders").result(PATIENCE * 4) == 1000
-    assert sink.table("orders_of_the_test").result(PATIENCE * 4) == 1000
-    assert sink.format("json", tmp_path / "json", compression="gzip").result(PATIENCE * 4) == 1000
+    assert sink.saveAsTable("orders_of_the_test").result(PATIENCE * 4) == 1000
+    assert sink.format("json").save(tmp_path / "json", compression="gzip").result(PATIENCE * 4) == 1000
     for found in (
         spark.read.parquet(str(tmp_path / "orders")),
         spark.table("orders_of_the_test"),
