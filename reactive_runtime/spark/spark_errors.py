@@ -24,7 +24,8 @@ def reason(error: BaseException) -> str:
     traces = [at for at, line in enumerate(lines) if "Traceback (most recent call last)" in line]
     if traces:  # what it ends with is the first line that is not indented
         lines = [line for line in lines[traces[-1] + 1 :] if not line[0].isspace()] or lines
-    return lines[0].strip() if lines else type(error).__name__
+    said = lines[0].strip() if lines else type(error).__name__
+    return " ".join([said, *map(str.strip, lines[1:4])]) if said.endswith(":") else said
 
 
 def _innermost(throwable: Any) -> str:

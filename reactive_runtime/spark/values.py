@@ -22,7 +22,8 @@ import datetime
 import decimal
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from inspect import signature
 from itertools import accumulate, chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -120,9 +121,17 @@ def _arrow_type(kind: DataType, zone: str = "UTC", *, large: bool = False) -> An
     from pyspark.sql.pandas.types import to_arrow_type
 
     # What is void may be null, whatever Spark says of it: Arrow knows no other.
-    made = to_arrow_type(mapped(kind, _nullable_void), timezone=zone)
+    made = to_arrow_type(mapped(kind, _nullable_void), **({"timezone": zone} if _names_the_zone() else {}))
     # Spark makes all of them large, those in a variant too; PySpark's own function does not.
     return _enlarged(pa, made) if large else made
+
+
+@lru_cache(maxsize=1)
+def _names_the_zone() -> bool:
+    """Whether PySpark lets a type of Arrow have another zone than UTC, as 4.2 does and 4.1 does not."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return "timezone" in signature(to_arrow_type).parameters
 
 
 def _nullable_void(kind: DataType) -> DataType:

@@ -182,10 +182,12 @@ def _first_line(error: Exception) -> str:
 
 
 def _twice(write: Callable[[], object], over: Callable[[], bool]) -> None:
+    from pyspark.errors import AnalysisException
+
     try:
         write()
     except Exception as error:
-        if over():
+        if over() or isinstance(error, AnalysisException):  # which is not of the moment
             raise
         dropping.error_dropped("to_spark: a micro-batch was not written, and is tried once more", error)
         write()
