@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly connectors test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -46,9 +46,13 @@ values-nightly: $(READY) java
 	VALUE_EXAMPLES=2000 $(BIN)/python -m pytest tests/spark/test_values.py
 
 # Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
-kills-nightly: $(READY)
+kills-nightly: connectors $(READY)
 	TRACE_KILLS=40 $(BIN)/python -m pytest -m "" tests/spark/test_kills.py
 	$(BIN)/python -m pytest -m nightly --ignore tests/spark/test_kills.py
+
+# Jars of Delta, Iceberg and Kafka, and the versions of PySpark that they are for: a gigabyte, in build/connectors. Needs Maven.
+connectors: $(READY) java
+	$(BIN)/python tests/spark_jars.py
 
 # Side by side; plain `pytest` runs them one after the other. First what waits most of the time, for a JVM, a process or
 # a timeout, with three workers a core; then what computes, with one.

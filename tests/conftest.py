@@ -28,10 +28,12 @@ APART = {
     "test_cluster": "of a server",
     "test_connect": "of a server",
     "test_enrich": "killed",
+    "test_kafka": "connectors",
     "test_kills": "killed",
+    "test_lakehouse": "connectors",
     "test_sinks": "killed",
 }
-"""Of the folder spark: what mostly waits for sessions and processes of its own, in two groups beside the others."""
+"""Of the folder spark: what mostly waits for sessions and processes of its own, in groups beside the others."""
 
 
 MADE_ONCE = ("test_browser", "test_pytest_variants", "test_stream_publisher", "test_wheel")

@@ -121,7 +121,7 @@ class Marks:
             )
 
     def _described(self) -> tuple[str, str]:
-        found = self._spark.sql("DESCRIBE TABLE EXTENDED IDENTIFIER(:table)", {"table": self._table}).collect()
+        found = self._spark.sql(f"DESCRIBE TABLE EXTENDED {self._table}").collect()
         facts = {row[0]: row[1] for row in found}
         return str(facts.get("Provider", "")).lower(), facts.get("Location", "")
 

@@ -248,7 +248,7 @@ class SparkSink(Generic[T]):
         """
         sink = self._given("save", format, mode, partitionBy, options)
         to = None if path is None else str(path)
-        return sink._written(lambda writer: writer.save(to), f"delta.`{to}`" if sink._is_delta() else None)
+        return sink._written(lambda writer: writer.save(to), sink._path_of_delta(to))
 
     def parquet(
         self,
@@ -533,8 +533,11 @@ class SparkSink(Generic[T]):
         if self._calls or self._mode != "append" or self._once is not None:
             raise SparkError(f"to_spark: {what} takes no format, mode, options, columns and no exactly_once")
 
-    def _is_delta(self) -> bool:
-        return (self._format or self._batches.spark.conf.get("spark.sql.sources.default", "")) == "delta"
+    def _path_of_delta(self, path: str | None) -> str | None:
+        """A path as Spark SQL names the table of Delta that is there; None where the format is another."""
+        if path is None or (self._format or self._batches.spark.conf.get("spark.sql.sources.default", "")) != "delta":
+            return None
+        return f"delta.`{path.replace('`', '``')}`"
 
     def _written(self, write: Callable[[DataFrameWriter], object], table: str | None) -> primitives.Future[int]:
         """Run the flow in the mode of the sink; `write` ends the calls of a writer."""

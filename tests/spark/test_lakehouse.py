@@ -15,7 +15,7 @@ KILLS = int(os.environ.get("SINK_KILLS", "3"))
 """How often a flow into each table is killed; 20 in a long night."""
 
 pytestmark = [
-    pytest.mark.nightly,  # each needs a PySpark of its own, of half a gigabyte; `test_sinks.py` has the same by day
+    pytest.mark.nightly,  # each needs a PySpark of its own, of half a gigabyte; `test_writes.py` has the same by day
     pytest.mark.timeout(1800 + 120 * KILLS),
     pytest.mark.skipif(bool(spark_jars.missing()), reason=spark_jars.missing()),
 ]
@@ -168,7 +168,6 @@ shown(lambda: numbers(0).format(kind).saveAsTable(f"{name}_empty").result())
 shown(lambda: rows(f"{name}_empty"))
 
 
-# begin: merge
 def merged(batch, number):
     changes = batch.alias("changes").mergeInto(name, F.expr(f"{name}.n = changes.n"))
     changes.whenMatched().updateAll().whenNotMatched().insertAll().merge()
@@ -176,7 +175,6 @@ def merged(batch, number):
 
 upsert = Flow.range(30, 50).map(lambda n: (n, 7)).to_spark(spark, "n long, part long", batch_rows=10)
 written = upsert.foreachBatch(merged)
-# end: merge
 shown(written.result)
 shown(lambda: rows(name))
 shown(lambda: spark.table(name).where("part = 7").count())
