@@ -29,7 +29,7 @@ def jars(name: str) -> list[str]:
     if not classpath.exists() or classpath.stat().st_mtime < project.stat().st_mtime:
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={classpath}"]
         done = subprocess.run(
-            ["mvn", "-q", "-B", "-f", project, *goal], capture_output=True, text=True, timeout=900, check=False
+            ["mvn", "-q", "-B", "-f", str(project), *goal], capture_output=True, text=True, timeout=900, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         os.utime(classpath)
@@ -45,7 +45,7 @@ def pyspark(name: str) -> dict[str, str]:
     if not to.exists():
         draft = to.with_suffix(".draft")
         shutil.rmtree(draft, ignore_errors=True)
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", draft]
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(draft)]
         subprocess.run([*command, f"pyspark=={version}"], timeout=1200, check=True)
         draft.rename(to)
     return {**os.environ, "PYTHONPATH": str(to)}

@@ -229,8 +229,8 @@ class SparkSink(Generic[T]):
             **options: As for the method `options`.
 
         Returns:
-            A future, which has the number of elements written, or the error: 0 in mode "ignore" where something was
-            there. Cancelling it cancels the flow and the job that runs.
+            A future, which has the number of elements written, or the error. In mode "ignore" the number is 0 where
+            something was there. Cancelling it cancels the flow and the job that runs.
 
         Raises:
             TypeError: An option is a misspelt parameter.

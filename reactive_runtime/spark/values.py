@@ -121,7 +121,8 @@ def _arrow_type(kind: DataType, zone: str = "UTC", *, large: bool = False) -> An
     from pyspark.sql.pandas.types import to_arrow_type
 
     # What is void may be null, whatever Spark says of it: Arrow knows no other.
-    made = to_arrow_type(mapped(kind, _nullable_void), **({"timezone": zone} if _names_the_zone() else {}))
+    named: dict[str, Any] = {"timezone": zone} if _names_the_zone() else {}
+    made = to_arrow_type(mapped(kind, _nullable_void), **named)
     # Spark makes all of them large, those in a variant too; PySpark's own function does not.
     return _enlarged(pa, made) if large else made
 

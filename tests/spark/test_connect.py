@@ -45,6 +45,9 @@ told(lambda: doubled.agg({"n": "sum"}).collect()[0][0])
 rows = Flow.range(100).map(lambda n: (n,))
 told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out").result())
 told(lambda: spark.read.parquet(str(folder / "out")).count())
+told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out", mode="overwrite").result())
+told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out", mode="ignore").result())
+told(lambda: spark.read.parquet(str(folder / "out")).count())
 
 (folder / "file").touch()
 told(lambda: rows.to_spark(spark, "n long").parquet(folder / "file" / "below").result())
@@ -106,7 +109,8 @@ def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: P
         [sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, timeout=280, check=False
     )
     told = driver.stdout.splitlines()
-    assert told[:3] == ["999000", "100", "100"], driver.stderr
+    assert told[:6] == ["999000", "100", "100", "100", "0", "100"], driver.stderr
+    told = told[3:]
     assert told[3].startswith("SparkError: to_spark: ")
     assert "is not a directory" in told[3]
     assert told[4:7] == ["100", "100", "cancelled"], driver.stderr

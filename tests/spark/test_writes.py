@@ -17,6 +17,9 @@ from reactive_runtime.spark.marks import Marks
 from reactive_runtime.spark.writes import Append
 
 SCHEMA = "n long, part long"
+LONG = 4 * PATIENCE
+
+pytestmark = pytest.mark.timeout(600)
 
 
 def sink(spark: Any, n: int, first: int = 0, batch_rows: int = 10) -> SparkSink[tuple[int, int]]:
@@ -62,14 +65,14 @@ def test_the_count_is_what_is_there_after_several_batches(
         "database": lambda sink, mode: sink.jdbc(url, "numbers", mode=mode),
     }[place]
     if before:
-        assert write(sink(spark, before, batch_rows=100), "append").result(PATIENCE * 4) == before
+        assert write(sink(spark, before, batch_rows=100), "append").result(LONG) == before
     written = write(sink(spark, 15), mode)
     if counts is None:
         with pytest.raises(SparkError, match=r"^to_spark: .*already exists"):
-            written.result(PATIENCE * 4)
+            written.result(LONG)
     else:
-        assert written.result(PATIENCE * 4) == counts
-    read = {
+        assert written.result(LONG) == counts
+    read: Callable[[], Any] = {
         "folder": lambda: spark.read.parquet(str(tmp_path / "out")),
         "table": lambda: spark.table(table),
         "database": lambda: spark.read.jdbc(url, "numbers"),
@@ -78,20 +81,20 @@ def test_the_count_is_what_is_there_after_several_batches(
 
 
 def test_what_is_there_makes_mode_ignore_leave_the_source(spark: Any, tmp_path: Path) -> None:
-    assert sink(spark, 5).parquet(tmp_path / "out").result(PATIENCE) == 5
+    assert sink(spark, 5).parquet(tmp_path / "out").result(LONG) == 5
     source = Numbers(100_000)
-    rows = Flow.from_supplier(lambda: source).map(lambda n: (n, n))
+    rows: Flow[Any] = Flow.from_supplier(lambda: source).map(lambda n: (n, n))
     written = rows.to_spark(spark, SCHEMA, batch_rows=10).mode("ignore").parquet(tmp_path / "out")
-    assert written.result(PATIENCE) == 0
+    assert written.result(LONG) == 0
     until(lambda: bool(source.closed))
     assert source.pulled < 100
 
 
 def test_what_replaces_leaves_what_was_there_until_the_flow_is_at_its_end(spark: Any, tmp_path: Path) -> None:
-    assert sink(spark, 5).parquet(tmp_path / "out").result(PATIENCE) == 5
-    bad: Flow[Any] = Flow.range(30).map(lambda i: (i, i)).concat_with(Flow.just(("three", 3)))
+    assert sink(spark, 5).parquet(tmp_path / "out").result(LONG) == 5
+    bad: Flow[Any] = Flow.from_iterable([*((i, i) for i in range(30)), ("three", 3)])
     with pytest.raises(SparkError, match="element 30, field 'n': 'three'"):
-        bad.to_spark(spark, SCHEMA, batch_rows=10).parquet(tmp_path / "out", mode="overwrite").result(PATIENCE)
+        bad.to_spark(spark, SCHEMA, batch_rows=10).parquet(tmp_path / "out", mode="overwrite").result(LONG)
     assert spark.read.parquet(str(tmp_path / "out")).count() == 5
 
 
@@ -99,39 +102,39 @@ def test_what_replaces_leaves_what_was_there_until_the_flow_is_at_its_end(spark:
 def test_no_elements_make_the_folder_the_table_and_the_partitions_readable(
     mode: str, spark: Any, table: str, tmp_path: Path
 ) -> None:
-    assert sink(spark, 0).parquet(tmp_path / "out", mode=mode).result(PATIENCE) == 0
+    assert sink(spark, 0).parquet(tmp_path / "out", mode=mode).result(LONG) == 0
     assert spark.read.parquet(str(tmp_path / "out")).columns == ["n", "part"]
-    assert sink(spark, 0).saveAsTable(table, mode=mode, partitionBy="part").result(PATIENCE) == 0
-    assert sink(spark, 4).insertInto(table).result(PATIENCE) == 4
+    assert sink(spark, 0).saveAsTable(table, mode=mode, partitionBy="part").result(LONG) == 0
+    assert sink(spark, 4).insertInto(table).result(LONG) == 4
     assert spark.table(table).count() == 4
 
 
 def test_a_partitioned_table_is_appended_to_inserted_into_and_replaced_by_partition(spark: Any, table: str) -> None:
     made = sink(spark, 30).partitionBy("part")
-    assert made.saveAsTable(table).result(PATIENCE * 4) == 30
-    assert made.saveAsTable(table).result(PATIENCE * 4) == 30
-    assert sink(spark, 30).insertInto(table).result(PATIENCE * 4) == 30
+    assert made.saveAsTable(table).result(LONG) == 30
+    assert made.saveAsTable(table).result(LONG) == 30
+    assert sink(spark, 30).insertInto(table).result(LONG) == 30
     assert spark.table(table).count() == 90
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
         ones = Flow.range(25).map(lambda i: (i, 1)).to_spark(spark, SCHEMA, batch_rows=10)
-        assert ones.insertInto(table, overwrite=True).result(PATIENCE * 4) == 25
+        assert ones.insertInto(table, overwrite=True).result(LONG) == 25
     finally:
         spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     counts = spark.sql(f"SELECT part, count(*) FROM {table} GROUP BY part ORDER BY part").collect()
     assert [tuple(row) for row in counts] == [(0, 30), (1, 25), (2, 30)]
     with pytest.raises(SparkError, match="partition"):
-        sink(spark, 3).saveAsTable(table).result(PATIENCE)
+        sink(spark, 3).saveAsTable(table).result(LONG)
 
 
 def test_options_are_passed_on_and_formats_are_spelt_as_there(spark: Any, tmp_path: Path) -> None:
     plain = sink(spark, 12)
-    assert plain.format("csv").option("header", value=True).save(tmp_path / "a", sep="|").result(PATIENCE) == 12
+    assert plain.format("csv").option("header", value=True).save(tmp_path / "a", sep="|").result(LONG) == 12
     assert sorted(file.read_text()[:11] for file in (tmp_path / "a").glob("*.csv")) == ["n|part\n0|0\n", "n|part\n10|1"]
-    assert plain.csv(tmp_path / "b", header=True, compression="gzip").result(PATIENCE) == 12
+    assert plain.csv(tmp_path / "b", header=True, compression="gzip").result(LONG) == 12
     assert len(list((tmp_path / "b").glob("*.csv.gz"))) == 2
-    assert plain.json(tmp_path / "c").result(PATIENCE) == 12
-    assert plain.orc(tmp_path / "d", partitionBy=["part"]).result(PATIENCE) == 12
+    assert plain.json(tmp_path / "c").result(LONG) == 12
+    assert plain.orc(tmp_path / "d", partitionBy=["part"]).result(LONG) == 12
     assert sorted(place.name for place in (tmp_path / "d").glob("part=*")) == ["part=0", "part=1", "part=2"]
     assert spark.read.json(str(tmp_path / "c")).count() == spark.read.orc(str(tmp_path / "d")).count() == 12
 
@@ -187,16 +190,16 @@ def test_what_is_misspelt_or_makes_no_sense_is_refused_at_once(
 
 def test_an_option_that_looks_like_a_parameter_is_passed_on_where_it_is_meant(spark: Any, tmp_path: Path) -> None:
     written = sink(spark, 3).option("partition_by", "n").option("modes", "x").parquet(tmp_path / "out")
-    assert written.result(PATIENCE) == 3
+    assert written.result(LONG) == 3
 
 
 def test_what_spark_can_not_do_is_said_once_and_not_tried_again(spark: Any, table: str, dropped: list[Dropped]) -> None:
-    assert sink(spark, 3).saveAsTable(table).result(PATIENCE) == 3
+    assert sink(spark, 3).saveAsTable(table).result(LONG) == 3
     wider = Flow.just((1, 2, 3)).to_spark(spark, "n long, part long, more long")
     with pytest.raises(SparkError, match=r"^to_spark: .*column"):
-        wider.saveAsTable(table).result(PATIENCE)
+        wider.saveAsTable(table).result(LONG)
     with pytest.raises(SparkError, match=r"^to_spark: .*a_table_that_is_not_there"):
-        sink(spark, 3).insertInto("a_table_that_is_not_there").result(PATIENCE)
+        sink(spark, 3).insertInto("a_table_that_is_not_there").result(LONG)
     assert dropped == []
 
 
@@ -208,15 +211,15 @@ def test_a_function_is_called_with_each_batch_and_once_more_where_it_fails(spark
         if len(called) == 2:
             raise OSError("the table is locked")
 
-    assert sink(spark, 25).foreachBatch(merged).result(PATIENCE) == 25
+    assert sink(spark, 25).foreachBatch(merged).result(LONG) == 25
     assert called == [(0, 10), (1, 10), (1, 10), (2, 5)]
     assert [str(drop.error) for drop in dropped] == ["the table is locked"]
 
 
 def test_a_table_that_keeps_no_number_of_elements_can_not_promise_once(spark: Any, table: str) -> None:
-    assert sink(spark, 3).saveAsTable(table).result(PATIENCE) == 3
+    assert sink(spark, 3).saveAsTable(table).result(LONG) == 3
     with pytest.raises(SparkError, match=f"^to_spark: {table} is a table of parquet: exactly once is for tables of"):
-        sink(spark, 3).exactly_once("orders").saveAsTable(table).result(PATIENCE)
+        sink(spark, 3).exactly_once("orders").saveAsTable(table).result(LONG)
     with pytest.raises(SparkError, match=f"^elements_written: {table} is a table of parquet"):
         elements_written(table, "orders", session=spark)
     assert elements_written("a_table_that_is_not_there", "orders", session=spark) == 0
@@ -270,7 +273,7 @@ def test_a_write_that_fails_before_or_after_its_commit_is_in_the_table_once(
         write = Append(lake.append, lambda: False, marks=lake)  # type: ignore[arg-type]
         try:
             for first in range(lake.begin, 8, 2):
-                write.put(lambda first=first: Rows([first, first + 1]), 2)  # type: ignore[misc]
+                write.put(lambda first=first: Rows([first, first + 1]), 2)  # type: ignore[arg-type,misc]
             write.end(Rows)  # type: ignore[arg-type]
         except OSError:
             assert attempt == 1  # the table could not be made
