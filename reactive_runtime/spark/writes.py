@@ -168,13 +168,13 @@ class Replace:
         self._replace(reduce(lambda one, other: one.union(other), frames))
 
 
-_THERE: Final = ("42K04", "42P07", "42710")
-"""What SQL says where a path, a table or an object is there already."""
+_THERE: Final = ("42K04", "42P07")
+"""What SQL says where a path or a table is there already. A folder in the way of a table is something else: 42710."""
 
 
 def _is_there(error: Exception) -> bool:
     state: Any = getattr(error, "getSqlState", lambda: None)()
-    return state in _THERE or "already exists" in _first_line(error)
+    return state in _THERE or (state is None and "already exists" in _first_line(error))
 
 
 def _first_line(error: Exception) -> str:

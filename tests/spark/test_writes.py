@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,7 @@ def sink(spark: Any, n: int, first: int = 0, batch_rows: int = 10) -> SparkSink[
 
 @pytest.fixture
 def table(spark: Any) -> Iterator[str]:
-    name = "a_table_of_the_test"
-    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    name = f"table_{uuid.uuid4().hex}"  # a test that was killed leaves its folder
     yield name
     spark.sql(f"DROP TABLE IF EXISTS {name}")
 
@@ -201,6 +202,17 @@ def test_what_spark_can_not_do_is_said_once_and_not_tried_again(spark: Any, tabl
     with pytest.raises(SparkError, match=r"^to_spark: .*a_table_that_is_not_there"):
         sink(spark, 3).insertInto("a_table_that_is_not_there").result(LONG)
     assert dropped == []
+
+
+def test_a_folder_in_the_way_of_a_table_is_an_error_in_mode_ignore_too(spark: Any, table: str) -> None:
+    folder = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / table
+    folder.mkdir(parents=True)
+    (folder / "something").touch()
+    try:
+        with pytest.raises(SparkError, match="LOCATION_ALREADY_EXISTS"):
+            sink(spark, 3).saveAsTable(table, mode="ignore").result(LONG)
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_a_function_is_called_with_each_batch_and_once_more_where_it_fails(spark: Any, dropped: list[Dropped]) -> None:
