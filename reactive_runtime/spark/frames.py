@@ -1,25 +1,29 @@
 """Out of Spark: the rows of a DataFrame as a flow, fetched partition by partition as Arrow, by demand.
 
-    demand ──▶ rows of one partition ──▶ partition i+1 is fetched while those of i are taken ──▶ one Spark job each
+    demand ──▶ rows of one partition, as they arrive ──▶ partition i+1 is fetched while those of i are taken
 
-A DataFrame is planned once for each subscription; then each partition is a job of its own (a shuffle is computed by the
-first, and kept by Spark for the others), asked for no more than `prefetch_partitions` ahead. All jobs of a subscription
-carry one tag. A cancel, or an error, cancels what runs under it.
+A DataFrame is planned once for each subscription. A job fetches a partition, asked for no more than
+`prefetch_partitions` ahead; where partitions are small it fetches several, more each time, and never more than were
+taken before. All jobs of a subscription carry one tag. A cancel, or an error, cancels what runs under it.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, one_of
 from reactive_runtime.flow import Flow
+from reactive_runtime.spark.arrow_jobs import SMALL, PartitionJobs, jobs_of, rows_of
 from reactive_runtime.spark.jobs import Jobs
-from reactive_runtime.spark.spark_errors import a_dataframe, not_stopped, spark_error
-from reactive_runtime.spark.values import LARGE, Read, arrow_fields, mapped, reader, twice
+from reactive_runtime.spark.spark_errors import a_dataframe, spark_error
+from reactive_runtime.spark.spools import Spool
+from reactive_runtime.spark.values import Read, mapped, reader, twice
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,6 +34,9 @@ __all__ = ["FORMS", "Form", "Rows", "flow_of_rows", "form_of", "form_of_schema"]
 
 Rows = Literal["tuples", "dicts", "batches"]
 
+_MOST: Final = 64
+"""Partitions of one job, at the most."""
+
 
 def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows: int) -> Flow[Any]:
     """`Flow.from_dataframe`; see there."""
@@ -38,91 +45,113 @@ def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows
     at_least("from_dataframe", "batch_rows", 1, batch_rows)
     one_of("from_dataframe", "form", FORMS, form)
     made = form_of("from_dataframe", df, form, batch_rows)
-    return Flow.defer(lambda: _Partitions(df, prefetch_partitions).rows(made))
+    return Flow.defer(lambda: _Fetch(df, prefetch_partitions + 1).rows(made))
 
 
-class _Partitions:
-    """The partitions of a DataFrame, for one subscription."""
+class _Fetch:
+    """The rows of a DataFrame, for one subscription; `ahead` counts jobs, that whose rows are being taken too."""
 
-    def __init__(self, df: DataFrame, prefetch_partitions: int) -> None:
+    def __init__(self, df: DataFrame, ahead: int) -> None:
         self._df = df
-        self._ahead = prefetch_partitions + 1  # the partition whose rows are being taken is one of them
-        self._jobs = Jobs(df.sparkSession, "from_dataframe", self._ahead)
-        # Set by the call that plans, before any that fetches is made:
-        self._schema: Any = None
-        self._rdds: list[Any] = []
+        self._ahead = ahead
+        self._jobs = Jobs(df.sparkSession, "from_dataframe", ahead)
+        self._lock = primitives.Lock()
+        self._over = False  # _lock
+        self._fetching: PartitionJobs | None = None  # _lock
+        self._spools: dict[int, Spool] = {}  # _lock; of the partitions that are asked for and not taken
+        # For the thread that takes rows:
+        self._asked = 0  # partitions
+        self._begun = 0  # jobs
+        self._held: deque[tuple[int, int]] = deque()  # jobs that are not taken: number, last partition
+        self._small = 0  # small partitions that were taken, one after the other
 
-    def rows(self, form: Form) -> Flow[Any]:
-        """The elements that `form` makes of each partition."""
-        jobs = self._jobs
-        planned = Flow.from_callable(lambda: jobs.call(0, self._plan)).subscribe_on(jobs.pool)
-        none: deque[pyarrow.RecordBatch] = deque()
-        fetched = planned.flat_map(Flow.range).map_parallel(
-            lambda n: jobs.call(none, self._fetch, n), jobs.pool, concurrency=self._ahead
-        )
-        taken = fetched.flat_map_iterable(lambda batches: chain(form(_taken(batches)), jobs.done_with()))
-        return taken.do_finally(lambda way: jobs.leave())
+    def rows(self, form: _Form) -> Flow[Any]:
+        """The elements that `form` makes of all partitions."""
+        # An iterator that waits, on a thread of its own: what demands rows does not wait.
+        taken = Flow.from_iterable(self._batches()).flat_map_iterable(form.of_batch())
+        return taken.subscribe_on(self._jobs.pool).do_finally(lambda way: self._leave())
 
-    def _plan(self) -> int:
+    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        planned = self._jobs.call(None, self._plan)
+        if planned is None:
+            yield from self._whole()
+            return
+        self._ask(planned, 1)  # alone, to be there sooner
+        partition = 0
+        while partition < planned.count and (spool := self._spool(partition)) is not None:
+            message = spool.take()
+            if message is not None:
+                self._ask(planned, self._ahead)
+                yield pa.ipc.read_record_batch(message, planned.schema)
+            elif spool.too_large:
+                self._submit(planned, self._held[0][0], [partition])
+                self._small = 0
+            else:
+                self._took(partition, spool)
+                partition += 1
+                self._ask(planned, self._ahead)
+
+    def _whole(self) -> Iterator[pyarrow.RecordBatch]:
+        self._jobs.lasting = True
+        with contextlib.closing(iter(rows_of(self._df))) as batches:
+            while (batch := self._jobs.call(None, next, batches, None)) is not None:
+                yield batch
+
+    def _plan(self) -> PartitionJobs | None:
         self._df = _sendable(self._df)
-        settings, count = None, 0
-        while settings != (settings := self._settings()):  # what Spark writes has to be what is read
-            zone, large = settings
-            self._schema = arrow_fields(self._df.schema, zone, large=large)
-            one = self._batches()  # adaptive execution runs all but the last stage here
-            count = one.getNumPartitions()
-            # Where a job fails, Spark ends all that run over the same RDD: those that run at once do not share one.
-            self._rdds = [one, *(self._batches() for _ in range(1, min(self._ahead, count)))]
-        return count
+        planned = jobs_of("from_dataframe", self._df, self._ahead)
+        with self._lock:
+            self._fetching, over = planned, self._over
+        if planned is not None and over:
+            planned.close()
+        return planned
 
-    def _settings(self) -> tuple[str, bool]:
-        """What decides in which form Spark sends batches: read before they are planned, and looked at again after."""
-        conf: Any = self._df.sparkSession.conf
-        large: str = conf.get(LARGE, "false")
-        return conf.get("spark.sql.session.timeZone"), large == "true"
+    def _ask(self, planned: PartitionJobs, most: int) -> None:
+        """Begin jobs, until there are `most` that are not taken."""
+        while len(self._held) < most and self._asked < planned.count:
+            end = min(self._asked + min(max(self._small, 1), _MOST), planned.count)
+            partitions = list(range(self._asked, end))
+            self._held.append((self._begun, end - 1))
+            self._submit(planned, self._begun, partitions)
+            self._asked, self._begun = end, self._begun + 1
 
-    def _batches(self) -> Any:
-        java: Any = self._df._jdf
-        return java.toArrowBatchRdd().toJavaRDD()
-
-    def _fetch(self, partition: int) -> deque[pyarrow.RecordBatch]:
-        import pyarrow as pa
-        from pyspark.util import _load_from_socket
-
-        if not self._jobs.hold(self._ahead, first=not partition):
-            return deque()
-        context: Any = self._df.sparkSession.sparkContext
-        rdd = self._rdds[partition % self._ahead]
-        served = context._jvm.PythonRDD.runJob(context._jsc.sc(), rdd, [partition])
-        with _load_from_socket(served, _Messages()) as messages:  # type: ignore[arg-type]
-            batches = deque(pa.ipc.read_record_batch(message, self._schema) for message in messages)
-        not_stopped("from_dataframe", self._df.sparkSession)  # what is served has no end of its own: it may be cut off
-        self._jobs.arrived()
-        return batches
-
-
-def _taken(batches: deque[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """All of them, each dropped as it is taken: the future that brought them may be on a stack further down."""
-    while batches:
-        yield batches.popleft()
-
-
-class _Messages:
-    """Reads what Spark serves into Arrow's own memory, which is given back as soon as it is not needed."""
-
-    def load_stream(self, stream: Any) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyspark.serializers import read_int
-
-        while True:
-            try:
-                size = read_int(stream)  # type: ignore[no-untyped-call]
-            except EOFError:
+    def _submit(self, planned: PartitionJobs, number: int, partitions: list[int]) -> None:
+        spools = [Spool("from_dataframe", partition) for partition in partitions]
+        with self._lock:
+            if self._over:
                 return
-            message = pa.allocate_buffer(size)
-            if stream.readinto(memoryview(message)) < size:
-                raise ConnectionError("Spark went away while it served a partition")
-            yield message
+            self._spools.update(zip(partitions, spools, strict=True))
+        self._jobs.submit(self._fetch, planned, number, partitions, spools)
+
+    def _fetch(self, planned: PartitionJobs, number: int, partitions: list[int], spools: list[Spool]) -> None:
+        try:
+            self._jobs.call(None, planned.run, number, partitions, spools)
+        except BaseException as error:  # it ends the flow, on the thread that takes rows
+            for spool in spools:
+                spool.fail(error)
+
+    def _spool(self, partition: int) -> Spool | None:
+        """None where it is over."""
+        with self._lock:
+            return None if self._over else self._spools[partition]
+
+    def _took(self, partition: int, spool: Spool) -> None:
+        with self._lock:
+            self._spools.pop(partition, None)
+        spool.close()
+        self._small = self._small + 1 if spool.bytes <= SMALL else 0
+        if self._held[0][1] == partition:
+            self._held.popleft()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._over = True
+            spools, fetching = list(self._spools.values()), self._fetching
+        for spool in spools:
+            spool.close()
+        self._jobs.leave(fetching.close if fetching is not None else None)
 
 
 def _sendable(df: DataFrame) -> DataFrame:
@@ -163,7 +192,7 @@ FORMS: Final[tuple[Rows, ...]] = ("tuples", "dicts", "batches")
 _BYTEARRAYS: Final = "spark.sql.execution.pyspark.binaryAsBytes"
 
 
-def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> Form:
+def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> _Form:
     """What makes the elements of a DataFrame's batches. It can be pickled.
 
     Args:
@@ -180,7 +209,7 @@ def form_of(what: str, df: DataFrame, form: Rows, batch_rows: int) -> Form:
     return form_of_schema(what, df.schema, form, batch_rows, binary)
 
 
-def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> Form:
+def form_of_schema(what: str, schema: StructType, form: Rows, batch_rows: int, binary: str = "true") -> _Form:
     """The same of batches that are of no DataFrame, whose `schema` is this one."""
     if form == "batches":
         return _Form(batch_rows, None, "", form)
@@ -209,20 +238,23 @@ class _Form:
         return [reader(field.dataType, binary) for field in self._schema or ()]
 
     def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
-        batches = self._batches(partition)
-        if self._schema is None:
-            return batches
-        reads = self.reads()
-        tuples = (_tuples(reads, batch) for batch in batches)
-        if self._form == "tuples":
-            return chain.from_iterable(tuples)
-        return chain.from_iterable(map(_dicts_of(tuple(self._schema.names)), tuples))
+        return chain.from_iterable(map(self.of_batch(), partition))
 
-    def _batches(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    def of_batch(self) -> Callable[[pyarrow.RecordBatch], Iterable[Any]]:
+        """Makes the elements of one batch."""
+        if self._schema is None:
+            return self._slices
+        reads = self.reads()
+        if self._form == "tuples":
+            return lambda batch: chain.from_iterable(_tuples(reads, part) for part in self._slices(batch))
+        dicts = _dicts_of(tuple(self._schema.names))
+        return lambda batch: chain.from_iterable(dicts(_tuples(reads, part)) for part in self._slices(batch))
+
+    def _slices(self, batch: pyarrow.RecordBatch) -> Iterable[pyarrow.RecordBatch]:
         most = self._batch_rows
-        for batch in partition:
-            for at in range(0, batch.num_rows, most):
-                yield batch if batch.num_rows <= most else batch.slice(at, most)
+        if batch.num_rows <= most:
+            return (batch,) if batch.num_rows else ()
+        return (batch.slice(at, most) for at in range(0, batch.num_rows, most))
 
 
 def _tuples(reads: list[Read], batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from reactive_runtime._core import dropping, primitives
@@ -34,8 +34,9 @@ class Jobs:
         self._changed = primitives.Condition()
         self._over = False  # _changed
         self._running = 0  # _changed
-        self._held = 0  # _changed
-        self._arrived = False  # _changed; whether any result has
+        self.lasting = False
+        """Whether jobs go on between calls: then they are cancelled also where no call is waiting."""
+        self._as_caller = _inherited(session)
 
     def call(self, otherwise: T, fn: Callable[..., T], *arguments: Any) -> T:
         """`fn(*arguments)`, on a thread of the pool; `otherwise` where it is over.
@@ -47,10 +48,11 @@ class Jobs:
                 return otherwise
             self._running += 1
         try:
-            if self._session is not None:
-                not_stopped(self._what, self._session)
-                _begin(self._session, self.tag)
-            return fn(*arguments)
+            if self._session is None:
+                return fn(*arguments)
+            not_stopped(self._what, self._session)
+            made: T = self._as_caller(self._tagged)(fn, *arguments)
+            return made
         except Exception as error:
             if self.over():  # it was cancelled, and says so
                 return otherwise
@@ -61,38 +63,20 @@ class Jobs:
                 self._running -= 1
                 self._changed.notify_all()
 
+    def _tagged(self, fn: Callable[..., T], *arguments: Any) -> T:
+        _begin(self._session, self.tag)
+        return fn(*arguments)
+
     def over(self) -> bool:
         """Whether `leave` was called."""
         with self._changed:
             return self._over
 
-    def hold(self, most: int, *, first: bool) -> bool:
-        """Wait until fewer than `most` results are there that are still in use, and add one. False: it is over.
-
-        The `first` is fetched alone, to be there sooner. (`map_parallel`, which calls this, takes a result for done
-        when it is delivered; here it is in use until its last row was taken.) For a thread of the pool that may wait.
-        """
+    def submit(self, fn: Callable[..., object], *arguments: Any) -> None:
+        """`fn(*arguments)` on a thread of the pool; not where it is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._over or (self._held < most and (first or self._arrived)))
-            self._held += 1
-            return not self._over
-
-    def arrived(self) -> None:
-        """A result is there."""
-        with self._changed:
-            if not self._arrived:
-                self._arrived = True
-                self._changed.notify_all()
-
-    def done_with(self) -> Iterator[Any]:
-        """An iterator without elements, to chain to those of a result: at its end, the result is released."""
-        return _End(self)
-
-    def release(self) -> None:
-        """A result is not in use any more."""
-        with self._changed:
-            self._held -= 1
-            self._changed.notify_all()
+            if not self._over:
+                self.pool.submit(fn, *arguments)
 
     def wait(self, ready: Callable[[], bool], seconds: float) -> bool:
         """Wait for what no call reports, looking again every `seconds`; False when it is over."""
@@ -102,28 +86,46 @@ class Jobs:
                     return False
         return True
 
-    def leave(self) -> None:
-        """It is over: jobs that run are cancelled, threads end when their calls do. Returns at once."""
+    def leave(self, then: Callable[[], object] | None = None) -> None:
+        """It is over: jobs that run are cancelled, threads end when their calls do. Returns at once.
+
+        `then` is called when no call is left, or where Spark could not cancel them.
+        """
         with self._changed:
             if self._over:
                 return
             self._over = True
-            running = self._running
+            left = self._running or self.lasting
             self._changed.notify_all()
-        if running and self._session is not None:
-            self.pool.submit(self._cancel)
+        if left and self._session is not None:
+            self.pool.submit(self._cancel, then)
+        elif then is not None:
+            then()
         self.pool.shutdown(wait=False)
 
-    def _cancel(self) -> None:
-        while True:
-            try:
+    def _cancel(self, then: Callable[[], object] | None) -> None:
+        try:
+            while True:
                 _cancel_tag(self._session, self.tag)
-            except Exception as error:  # of a session that was stopped, or whose server is gone
-                dropping.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
-                return
-            with self._changed:
-                if self._changed.wait_for(lambda: not self._running, _AGAIN):
-                    return
+                with self._changed:
+                    if self._changed.wait_for(lambda: not self._running, _AGAIN):
+                        return
+        except Exception as error:  # of a session that was stopped, or whose server is gone
+            dropping.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
+        finally:
+            if then is not None:
+                then()
+
+
+def _inherited(session: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes of a function one that runs with what this thread has set: job group, description, pool, tags."""
+    try:
+        from pyspark import inheritable_thread_target
+
+        made: Callable[[Callable[..., Any]], Callable[..., Any]] = inheritable_thread_target(session)
+    except Exception:  # there is none, or it was stopped, which the first call says
+        return lambda fn: fn
+    return made
 
 
 def _begin(session: Any, tag: str) -> None:
@@ -144,17 +146,3 @@ def _cancel_tag(session: Any, tag: str) -> None:
         session.interruptTag(tag)
     else:
         session.sparkContext.cancelJobsWithTag(tag)
-
-
-class _End:
-    """No generator: one would cost a call for each element before it."""
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        self._jobs.release()
-        raise StopIteration

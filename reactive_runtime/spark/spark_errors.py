@@ -74,14 +74,9 @@ def not_stopped(what: str, session: Any) -> None:
 
 
 def a_dataframe(what: str, df: object) -> None:
-    """TypeError where it is no DataFrame, or one of Spark Connect, which has no jobs to fetch by."""
+    """TypeError where it is no DataFrame."""
     if not all(hasattr(df, name) for name in ("schema", "sparkSession", "mapInArrow")):
         raise TypeError(f"{what}: a DataFrame is needed, not {type(df).__name__}")
-    if is_connected(df):
-        raise TypeError(
-            f"{what}: a DataFrame of Spark Connect can't be used here, whose partitions only its server sees: use a"
-            " session with a master, or map_flow, which runs on the executors"
-        )
 
 
 def found_no_more(query: Any, *, batches: bool) -> bool:

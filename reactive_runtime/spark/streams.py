@@ -23,7 +23,7 @@ from reactive_runtime.errors import SparkError
 from reactive_runtime.flow import Flow
 from reactive_runtime.spark.frames import Rows, flow_of_rows
 from reactive_runtime.spark.segments import local_path
-from reactive_runtime.spark.spark_errors import a_dataframe, found_no_more, lost, not_stopped, spark_error
+from reactive_runtime.spark.spark_errors import a_dataframe, found_no_more, is_connected, lost, not_stopped, spark_error
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,11 @@ def flow_of_stream(
 ) -> Flow[Any]:
     """`Flow.from_stream`; see there."""
     a_dataframe("from_stream", df)
+    if is_connected(df):
+        raise TypeError(
+            "from_stream: a DataFrame of Spark Connect can't be used here, whose batches only its server sees: use a"
+            " session with a master, or map_flow, which runs on the executors"
+        )
     one_of("from_stream", "mode", get_args(Mode), mode)
     if not df.isStreaming:
         raise TypeError("from_stream: a streaming DataFrame is needed (readStream); for others there is from_dataframe")
