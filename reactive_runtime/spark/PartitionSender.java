@@ -88,6 +88,11 @@ public class PartitionSender implements Function2 {
         byte[] key = this.secret.getBytes("US-ASCII");
         write(driver, ByteBuffer.allocate(key.length + 4).put(key).putInt(partition).array());
         while (batches.hasNext()) {
+            driver.configureBlocking(false);
+            if (driver.read(ByteBuffer.allocate(1)) > 0) { // it wants no more
+                return;
+            }
+            driver.configureBlocking(true);
             byte[] batch = (byte[]) batches.next();
             write(driver, ByteBuffer.allocate(12).putInt(batch.length).putLong(sum(batch)).array());
             write(driver, batch);

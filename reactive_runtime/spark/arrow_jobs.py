@@ -122,6 +122,10 @@ class PartitionJobs:
         finally:
             self._listener.forget(partitions[0])
 
+    def stop(self) -> None:
+        """Tasks that send batches end with the batch that they are at."""
+        self._listener.stop()
+
     def close(self) -> None:
         """Nothing is received any more."""
         self._listener.close()

@@ -37,6 +37,10 @@ Rows = Literal["tuples", "dicts", "batches"]
 _MOST: Final = 64
 """Partitions of one job, at the most."""
 
+_GRACE: Final = 0.05
+"""Seconds in which a task that sends batches stops by itself. It is interrupted then: where that finds it while it
+writes a batch, Spark does not give back the memory of that batch."""
+
 
 def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows: int) -> Flow[Any]:
     """`Flow.from_dataframe`; see there."""
@@ -45,7 +49,11 @@ def flow_of_rows(df: DataFrame, prefetch_partitions: int, form: Rows, batch_rows
     at_least("from_dataframe", "batch_rows", 1, batch_rows)
     one_of("from_dataframe", "form", FORMS, form)
     made = form_of("from_dataframe", df, form, batch_rows)
-    return Flow.defer(lambda: _Fetch(df, prefetch_partitions + 1).rows(made))
+    elements = made.of_part()
+    # One part after the other: the next is asked for when a row of it is. A list, which gives its rows without a wait.
+    return Flow.defer(lambda: _Fetch(df, prefetch_partitions + 1).parts(batch_rows)).concat_map(
+        lambda part: Flow.from_iterable(elements(part))
+    )
 
 
 class _Fetch:
@@ -65,18 +73,17 @@ class _Fetch:
         self._held: deque[tuple[int, int]] = deque()  # jobs that are not taken: number, last partition
         self._small = 0  # small partitions that were taken, one after the other
 
-    def rows(self, form: _Form) -> Flow[Any]:
-        """The elements that `form` makes of all partitions."""
+    def parts(self, rows: int) -> Flow[pyarrow.RecordBatch]:
+        """All batches in order, in parts of so many rows at the most."""
         # An iterator that waits, on a thread of its own: what demands rows does not wait.
-        taken = Flow.from_iterable(self._batches()).flat_map_iterable(form.of_batch())
-        return taken.subscribe_on(self._jobs.pool).do_finally(lambda way: self._leave())
+        return Flow.from_iterable(self._parts(rows)).subscribe_on(self._jobs.pool).do_finally(lambda way: self._leave())
 
-    def _batches(self) -> Iterator[pyarrow.RecordBatch]:
+    def _parts(self, rows: int) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
         planned = self._jobs.call(None, self._plan)
         if planned is None:
-            yield from self._whole()
+            yield from self._whole(rows)
             return
         self._ask(planned, 1)  # alone, to be there sooner
         partition = 0
@@ -84,7 +91,7 @@ class _Fetch:
             message = spool.take()
             if message is not None:
                 self._ask(planned, self._ahead)
-                yield pa.ipc.read_record_batch(message, planned.schema)
+                yield from _parts(pa.ipc.read_record_batch(message, planned.schema), rows)
             elif spool.too_large:
                 self._submit(planned, self._held[0][0], [partition])
                 self._small = 0
@@ -93,11 +100,11 @@ class _Fetch:
                 partition += 1
                 self._ask(planned, self._ahead)
 
-    def _whole(self) -> Iterator[pyarrow.RecordBatch]:
+    def _whole(self, rows: int) -> Iterator[pyarrow.RecordBatch]:
         self._jobs.lasting = True
         with contextlib.closing(iter(rows_of(self._df))) as batches:
             while (batch := self._jobs.call(None, next, batches, None)) is not None:
-                yield batch
+                yield from _parts(batch, rows)
 
     def _plan(self) -> PartitionJobs | None:
         self._df = _sendable(self._df)
@@ -151,7 +158,11 @@ class _Fetch:
             spools, fetching = list(self._spools.values()), self._fetching
         for spool in spools:
             spool.close()
-        self._jobs.leave(fetching.close if fetching is not None else None)
+        if fetching is None:
+            self._jobs.leave()
+        else:
+            fetching.stop()
+            self._jobs.leave(_GRACE, fetching.close)
 
 
 def _sendable(df: DataFrame) -> DataFrame:
@@ -238,23 +249,23 @@ class _Form:
         return [reader(field.dataType, binary) for field in self._schema or ()]
 
     def __call__(self, partition: Iterable[pyarrow.RecordBatch]) -> Iterable[Any]:
-        return chain.from_iterable(map(self.of_batch(), partition))
+        elements = self.of_part()
+        return chain.from_iterable(elements(part) for batch in partition for part in _parts(batch, self._batch_rows))
 
-    def of_batch(self) -> Callable[[pyarrow.RecordBatch], Iterable[Any]]:
-        """Makes the elements of one batch."""
+    def of_part(self) -> Callable[[pyarrow.RecordBatch], list[Any]]:
+        """Makes the elements of a batch, all at once."""
         if self._schema is None:
-            return self._slices
+            return lambda part: [part]
         reads = self.reads()
         if self._form == "tuples":
-            return lambda batch: chain.from_iterable(_tuples(reads, part) for part in self._slices(batch))
+            return lambda part: list(_tuples(reads, part))
         dicts = _dicts_of(tuple(self._schema.names))
-        return lambda batch: chain.from_iterable(dicts(_tuples(reads, part)) for part in self._slices(batch))
+        return lambda part: dicts(_tuples(reads, part))
 
-    def _slices(self, batch: pyarrow.RecordBatch) -> Iterable[pyarrow.RecordBatch]:
-        most = self._batch_rows
-        if batch.num_rows <= most:
-            return (batch,) if batch.num_rows else ()
-        return (batch.slice(at, most) for at in range(0, batch.num_rows, most))
+
+def _parts(batch: pyarrow.RecordBatch, rows: int) -> Iterator[pyarrow.RecordBatch]:
+    for at in range(0, batch.num_rows, rows):
+        yield batch if batch.num_rows <= rows else batch.slice(at, rows)
 
 
 def _tuples(reads: list[Read], batch: pyarrow.RecordBatch) -> Iterable[tuple[Any, ...]]:

@@ -86,10 +86,12 @@ class Jobs:
                     return False
         return True
 
-    def leave(self, then: Callable[[], object] | None = None) -> None:
+    def leave(self, grace: float = 0.0, then: Callable[[], object] | None = None) -> None:
         """It is over: jobs that run are cancelled, threads end when their calls do. Returns at once.
 
-        `then` is called when no call is left, or where Spark could not cancel them.
+        Args:
+            grace: Seconds in which jobs may come to an end of their own.
+            then: Called when no call is left, or where Spark could not cancel them.
         """
         with self._changed:
             if self._over:
@@ -98,23 +100,26 @@ class Jobs:
             left = self._running or self.lasting
             self._changed.notify_all()
         if left and self._session is not None:
-            self.pool.submit(self._cancel, then)
+            self.pool.submit(self._cancel, grace, then)
         elif then is not None:
             then()
         self.pool.shutdown(wait=False)
 
-    def _cancel(self, then: Callable[[], object] | None) -> None:
+    def _cancel(self, grace: float, then: Callable[[], object] | None) -> None:
         try:
-            while True:
+            over = bool(grace) and self._none_runs(grace)
+            while not over:
                 _cancel_tag(self._session, self.tag)
-                with self._changed:
-                    if self._changed.wait_for(lambda: not self._running, _AGAIN):
-                        return
+                over = self._none_runs(_AGAIN)
         except Exception as error:  # of a session that was stopped, or whose server is gone
             dropping.error_dropped(f"{self._what}: Spark could not cancel the jobs", error)
         finally:
             if then is not None:
                 then()
+
+    def _none_runs(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running, seconds)
 
 
 def _inherited(session: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -1,6 +1,6 @@
 """Where the tasks of partitions send their batches: a port of this process, for one subscription.
 
-    task ──▶ secret, partition ──▶ (size, sum, batch)* ──▶ -1        driver ──▶ one byte: it has all of them
+    task ──▶ secret, partition ──▶ (size, sum, batch)* ──▶ -1        driver ──▶ one byte: it has all, or wants no more
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Listener:
         self._lock = primitives.Lock()
         self._spools: dict[int, Spool] = {}  # _lock
         self._connections: dict[int, socket.socket] = {}  # _lock; the latest of each partition
+        self._stopped = False  # _lock; no batch is of use any more
         self._over = False  # _lock
         primitives.Thread(target=self._accept, name=f"{what}: listener", daemon=True).start()
 
@@ -51,6 +52,15 @@ class Listener:
         """No task sends batches of a partition any more."""
         with self._lock:
             self._spools.pop(partition, None)
+
+    def stop(self) -> None:
+        """Tasks end when they have sent the batch that they are at; what still comes is dropped."""
+        with self._lock:
+            self._stopped = True
+            self._spools.clear()
+            connections = list(self._connections.values())
+        for connection in connections:
+            _answer(connection)
 
     def close(self) -> None:
         """Threads end, with what they receive."""
@@ -88,8 +98,7 @@ class Listener:
                     return
                 (partition,) = _PARTITION.unpack(_read(connection, _PARTITION.size))
                 connection.settimeout(None)
-                spool = self._taken_over(partition, connection)
-                if spool is not None:
+                if (spool := self._taken_over(partition, connection)) is not None:
                     _fill(spool, connection, f"{self._what}: partition {partition}")
         finally:
             with self._lock:
@@ -103,7 +112,11 @@ class Listener:
                 return None
             before = self._connections.get(partition)
             self._connections[partition] = connection
-            spool = self._spools.get(partition)
+            spool, stopped = self._spools.get(partition), self._stopped
+        if stopped:
+            _answer(connection)
+            spool = Spool(self._what, partition)
+            spool.close()
         if before is not None:
             _cut_off(before)
         return spool
@@ -115,7 +128,7 @@ def _fill(spool: Spool, connection: socket.socket, where: str) -> None:
         size, sum = _BATCH.unpack(_read(connection, _BATCH.size))
         if size < 0:
             spool.whole(attempt)
-            connection.sendall(b"\1")
+            _answer(connection)
             return
         batch = _read(connection, size)
         try:
@@ -140,6 +153,12 @@ def _read(connection: socket.socket, size: int) -> Any:
             raise EOFError
         view = view[count:]
     return buffer
+
+
+def _answer(connection: socket.socket) -> None:
+    """The task may end: all is here, or is of no use."""
+    with contextlib.suppress(OSError):  # it has ended already
+        connection.sendall(b"\1")
 
 
 def _cut_off(connection: socket.socket) -> None:
