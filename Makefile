@@ -9,7 +9,7 @@ NIGHTLY_SECONDS ?= 600
 NIGHTS ?= 30
 VERDICTS ?= 365
 
-.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly connectors test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
+.PHONY: run faults faults-nightly stress nightly soak judge-nightly kills-nightly values-nightly pyspark-nightly connectors test test-core test-threads test-free-threaded test-free-threaded-smoke test-run-parallel stress-free-threaded bench-free-threaded thread-sanitizer test-spark test-jvm test-browser test-rest java jvm-tools browser-tools hazards textbook found explore-nightly oracle-nightly lint types types-mypy types-pyright types-docs layers check workflows bench bench-against bench-explore scale docs docs-links lock clean
 
 run: $(READY) java
 	$(BIN)/reactive-runtime stress --threads 12 --seconds $(SECONDS_OF_LOAD) --out runs --verify --report runs/report.html $(if $(FAULT),--fault $(FAULT))
@@ -44,6 +44,19 @@ judge-nightly: $(READY)
 # Random rows of 2,000 random schemas: out of Spark and in again, unchanged.
 values-nightly: $(READY) java
 	VALUE_EXAMPLES=2000 $(BIN)/python -m pytest tests/spark/test_values.py
+
+# The connectors on the oldest PySpark that pyproject.toml allows, in an environment of its own; `make test` has the newest.
+OLDEST := .venv-oldest-pyspark
+OLD_TESTS := frames spools values connectors ends tasks sinks
+$(OLDEST)/ready: pyproject.toml requirements.lock $(READY)
+	$(BIN)/python -m venv $(OLDEST)
+	oldest=$$(sed -n 's/^spark = .*"pyspark>=\([0-9.]*\),.*/\1/p' pyproject.toml) && sed "s/^pyspark==.*/pyspark==$$oldest.0/" requirements.lock > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+pyspark-nightly: $(OLDEST)/ready java
+	$(OLDEST)/bin/python -m pytest $(OLD_TESTS:%=tests/spark/test_%.py)
 
 # Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
 kills-nightly: connectors $(READY)
@@ -225,7 +238,7 @@ lock:
 	uv pip compile --universal --quiet --no-header --no-annotate --all-extras --group dev --python-version 3.11 pyproject.toml --output-file requirements.lock
 
 clean:
-	rm -rf .venv .venv-bench runs build dist
+	rm -rf .venv .venv-bench .venv-oldest-pyspark runs build dist
 
 $(READY): pyproject.toml requirements.lock .ci/setup
 	.ci/setup

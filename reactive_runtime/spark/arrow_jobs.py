@@ -1,8 +1,8 @@
 """Partitions of a DataFrame as Arrow: all that uses what PySpark keeps to itself to fetch them, and the public way.
 
     PartitionJobs   a job computes those partitions that are asked for; a class in its tasks sends them here
-    Connected       the whole result of a session of Spark Connect, as its client receives it
-    Iterated        `mapInArrow` and `toLocalIterator`, where the private names that these need are not there
+    batches_of      the whole: of Spark Connect as its client receives it, or, where the private names that these need
+                    are not there, by `mapInArrow` and `toLocalIterator`
 
 The class in the tasks is `PartitionSender.java`: Spark's own compiler makes it, once for each context, and Spark brings
 it to the executors as the one class of a jar.
@@ -15,10 +15,9 @@ import logging
 import struct
 import weakref
 import zipfile
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import primitives
 from reactive_runtime.spark.listener import Listener
@@ -30,20 +29,12 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-__all__ = ["SMALL", "Connected", "Iterated", "PartitionJobs", "jobs_of", "rows_of"]
-
-T = TypeVar("T")
+__all__ = ["SMALL", "PartitionJobs", "batches_of", "jobs_of"]
 
 SMALL: Final = 1 << 18
 """Bytes of a partition that come with the result of its task, where a job has several partitions."""
 
 _log: Final = logging.getLogger("reactive_runtime.spark")
-
-
-class _Way(Protocol):
-    def __init__(self, df: DataFrame) -> None: ...
-
-    def __iter__(self) -> Iterator[pyarrow.RecordBatch]: ...
 
 
 def jobs_of(what: str, df: DataFrame, ahead: int) -> PartitionJobs | None:
@@ -59,9 +50,9 @@ def jobs_of(what: str, df: DataFrame, ahead: int) -> PartitionJobs | None:
     return PartitionJobs(what, df, ahead, sender)
 
 
-def rows_of(df: DataFrame) -> _Way:
+def batches_of(df: DataFrame) -> Generator[pyarrow.RecordBatch, None, None]:
     """The whole, where partitions can't be asked for."""
-    return Connected(df) if Connected.can(df) else Iterated(df)
+    return _connected(df) if _can_connect(df) else _iterated(df)
 
 
 # -- by partition -------------------------------------------------------------------------------------------------
@@ -245,45 +236,34 @@ def _made_sender(context: Any) -> Callable[..., Any]:
 # -- the whole ----------------------------------------------------------------------------------------------------
 
 
-class Connected:
-    """The result of a DataFrame of Spark Connect, batch by batch."""
-
-    def __init__(self, df: DataFrame) -> None:
-        self._df: Any = df
-
-    @staticmethod
-    def can(df: Any) -> bool:
-        """Whether its client has what this needs."""
-        return is_connected(df) and hasattr(df, "_plan") and hasattr(df.sparkSession.client, "to_table_as_iterator")
-
-    def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
-        client, plan = self._df.sparkSession.client, self._df._plan
-        tables = client.to_table_as_iterator(plan.to_proto(client), plan.observations)
-        with contextlib.closing(tables):
-            for table in tables:
-                if hasattr(table, "to_batches"):  # the first one is the schema
-                    yield from table.to_batches()
+def _can_connect(df: Any) -> bool:
+    """Whether the client of Spark Connect has what `_connected` needs."""
+    return is_connected(df) and hasattr(df, "_plan") and hasattr(df.sparkSession.client, "to_table_as_iterator")
 
 
-class Iterated:
-    """The rows of a DataFrame by what is public: a worker writes each batch as bytes."""
+def _connected(df: Any) -> Generator[pyarrow.RecordBatch, None, None]:
+    """The result of a DataFrame of Spark Connect, as its client receives it."""
+    client, plan = df.sparkSession.client, df._plan
+    with contextlib.closing(client.to_table_as_iterator(plan.to_proto(client), plan.observations)) as tables:
+        for table in tables:
+            if hasattr(table, "to_batches"):  # the first one is the schema
+                yield from table.to_batches()
 
-    def __init__(self, df: DataFrame) -> None:
-        self._df = df
 
-    def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
+def _iterated(df: DataFrame) -> Generator[pyarrow.RecordBatch, None, None]:
+    """The rows of a DataFrame by public names alone: a worker writes each batch as bytes."""
+    import pyarrow as pa
 
-        def written(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            import pyarrow as arrow
+    def written(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as arrow
 
-            for batch in batches:
-                sink = arrow.BufferOutputStream()
-                with arrow.ipc.new_stream(sink, batch.schema) as stream:
-                    stream.write_batch(batch)
-                yield arrow.RecordBatch.from_arrays([arrow.array([sink.getvalue().to_pybytes()])], ["batch"])
+        for batch in batches:
+            sink = arrow.BufferOutputStream()
+            with arrow.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield arrow.RecordBatch.from_arrays([arrow.array([sink.getvalue().to_pybytes()])], ["batch"])
 
-        # A function in a function travels whole: workers need not have this package.
-        for row in self._df.mapInArrow(written, "batch binary").toLocalIterator(prefetchPartitions=True):
-            with pa.ipc.open_stream(row[0]) as stream:
-                yield from stream
+    # A function in a function travels whole: workers need not have this package.
+    for row in df.mapInArrow(written, "batch binary").toLocalIterator(prefetchPartitions=True):
+        with pa.ipc.open_stream(row[0]) as stream:
+            yield from stream

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from reactive_runtime._core import primitives
 from reactive_runtime._core.arguments import at_least, one_of
 from reactive_runtime.flow import Flow
-from reactive_runtime.spark.arrow_jobs import SMALL, PartitionJobs, jobs_of, rows_of
+from reactive_runtime.spark.arrow_jobs import SMALL, PartitionJobs, batches_of, jobs_of
 from reactive_runtime.spark.jobs import Jobs
 from reactive_runtime.spark.spark_errors import a_dataframe, spark_error
 from reactive_runtime.spark.spools import Spool
@@ -102,7 +102,7 @@ class _Fetch:
 
     def _whole(self, rows: int) -> Iterator[pyarrow.RecordBatch]:
         self._jobs.lasting = True
-        with contextlib.closing(iter(rows_of(self._df))) as batches:
+        with contextlib.closing(batches_of(self._df)) as batches:
             while (batch := self._jobs.call(None, next, batches, None)) is not None:
                 yield from _parts(batch, rows)
 

@@ -1,6 +1,6 @@
 """Where the tasks of partitions send their batches: a port of this process, for one subscription.
 
-    task ──▶ secret, partition ──▶ (size, sum, batch)* ──▶ -1        driver ──▶ one byte: it has all, or wants no more
+task ──▶ secret, partition ──▶ (size, sum, batch)* ──▶ -1        driver ──▶ one byte: it has all, or wants no more
 """
 
 from __future__ import annotations

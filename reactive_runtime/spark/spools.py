@@ -183,7 +183,7 @@ class Spool:
     def _write(self, batch: Any) -> int:
         with self._file_lock:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="reactive-runtime-")
+                self._file = tempfile.TemporaryFile(prefix="reactive-runtime-")  # noqa: SIM115  # `close` does
             place = self._file.seek(0, 2)
             self._file.write(batch)
             return place

@@ -22,7 +22,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 from reactive_runtime import Flow
-from reactive_runtime.spark import TaskMetrics, judge_files, judge_frame, map_flow
+from reactive_runtime.spark import arrow_jobs, TaskMetrics, judge_files, judge_frame, map_flow
 from reactive_runtime.picklable import Threads
 
 folder = Path(sys.argv[1])
@@ -90,9 +90,56 @@ def cancelled():  # a write that would take for ever
 
 
 told(cancelled)
-told(lambda: Flow.from_dataframe(doubled))
 told(lambda: Flow.from_stream(feed.dataframe))
 told(lambda: TaskMetrics(spark))
+
+TYPES = (
+    "select 1Y a, 2S b, 3L c, 1.5F d, 2.5D e, 3.50BD f, true g, binary('x') h, date'1899-11-22' i, array(1, null) j,"
+    " timestamp'2026-01-01 00:00:00' k, timestamp_ntz'2026-01-01 00:00:00' l, map('k', named_struct('p', 1)) m,"
+    " named_struct('p', 1, 'p', array('x')) n, parse_json('[1]') o, null p, interval '1' day q from range(0, 5, 1, 3)"
+)
+
+
+def as_collected():
+    df = spark.sql(TYPES)
+    return [*map(repr, Flow.from_dataframe(df, batch_rows=2))] == [repr(tuple(row)) for row in df.collect()]
+
+
+def is_left(rows):  # with what runs on the server
+    pid = folder / "pid"
+
+    def endless(batches):
+        pid.write_text(str(os.getpid()))
+        for batch in batches:
+            yield batch
+            threading.Event().wait(600)
+
+    handle = Flow.from_dataframe(spark.range(0, rows, 1, 1).mapInArrow(endless, "id long")).subscribe(print)
+    while not (pid.exists() and pid.read_text()):
+        threading.Event().wait(0.01)
+    worker = Path("/proc") / pid.read_text()
+    handle.cancel()
+    for thread in threading.enumerate():
+        if thread.name.startswith("from_dataframe"):
+            thread.join(60)
+            if thread.is_alive():
+                return f"{thread} goes on"
+    for _ in range(3000):
+        if not worker.exists():
+            pid.unlink()
+            return "left"
+        threading.Event().wait(0.01)
+    return "the worker goes on"
+
+
+unlucky = spark.range(0, 40, 1, 4).selectExpr("if(id = 25, raise_error('out of luck'), id) as n")
+for can in (arrow_jobs._can_connect, lambda df: False):
+    arrow_jobs._can_connect = can
+    told(lambda: Flow.from_dataframe(doubled, form="dicts").map(lambda row: row["n"]).sum().block())
+    told(as_collected)
+    told(lambda: list(Flow.from_dataframe(unlucky)))
+    told(lambda: list(Flow.from_dataframe(spark.range(0))))
+    told(lambda: is_left(10))
 
 files = sorted((folder / "run").glob("*.parquet"))
 for way in ("ranges", "moved"):
@@ -114,9 +161,12 @@ def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: P
     assert told[3].startswith("SparkError: to_spark: ")
     assert "is not a directory" in told[3]
     assert told[4:7] == ["100", "100", "cancelled"], driver.stderr
-    no_partitions = "a DataFrame of Spark Connect can't be used here, whose partitions only its server sees"
-    assert told[7].startswith(f"TypeError: from_dataframe: {no_partitions}")
-    assert told[8].startswith(f"TypeError: from_stream: {no_partitions}"[:120])
-    assert told[9:10] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
+    no_batches = "a DataFrame of Spark Connect can't be used here, whose batches only its server sees"
+    assert told[7].startswith(f"TypeError: from_stream: {no_batches}"[:120])
+    assert told[8:9] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
+    for way in (told[9:14], told[14:19]):  # as its client receives it, and by public names alone
+        assert way[:2] == ["999000", "True"], driver.stderr
+        assert way[2].startswith("SparkError: from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
+        assert way[3:] == ["[]", "left"], driver.stderr
     found = "[Row(run='run', scenario='scenario', subscription=0, rule='1.1', count=49, first=7)]"
-    assert told[10:] == [found] * 3, driver.stderr
+    assert told[19:] == [found] * 3, driver.stderr

@@ -108,7 +108,7 @@ def test_what_an_attempt_sends_after_another_has_begun_is_dropped(spool: Spool) 
     spool.whole(late)
     spool.done()
     assert take(spool, 2) == [b"a", b"b"]
-    with pytest.raises(SparkError, match="^from_dataframe: partition 3: it was computed, and not all of it has come$"):
+    with pytest.raises(SparkError, match=r"^from_dataframe: partition 3: it was computed, and not all of it has come$"):
         spool.take()
 
 
