@@ -1,6 +1,6 @@
 """Flows between Spark and this package, on `local[2]`, each beside what one would write by hand, in one run, warm.
 
-python benchmarks/connectors.py [--rows 2000000] [--only map_flow]
+python benchmarks/connectors.py [--rows 2000000] [--only out | map_flow | heap]
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from reactive_runtime.picklable import Threads
 from reactive_runtime.spark import JobLimits, map_flow, session
 
 PARTITIONS = 8
+LARGE = 10_000_000
+SMALL = 1_000
 CALL = 0.01
 FLIGHT = 32
 
@@ -58,9 +60,14 @@ def out_of(df: Any) -> Iterator[tuple[str, float, float, str]]:
             df.where(F.spark_partition_id() == partition).toArrow()
 
     yield "from_dataframe, batches", seconds(drained("batches")), seconds(each), "one toArrow a partition"
-    one = df.where(F.spark_partition_id() == 0)
-    first = seconds(lambda: Flow.from_dataframe(df).first().block())
-    yield "from_dataframe, first row", first, seconds(one.toArrow), "toArrow of the first partition"
+    spark = df.sparkSession
+    large = spark.range(0, LARGE, 1, 1).selectExpr("id", "id * 1.5D as x", "cast(id % 1000 as string) as s")
+    first = seconds(lambda: Flow.from_dataframe(large).first().block(), 9)
+    what = f"from_dataframe, first row of a partition of {LARGE:,}"
+    yield what, first, seconds(lambda: large.head(1), 9), "head(1)"
+    small = spark.range(0, 3 * SMALL, 1, SMALL)
+    many = seconds(lambda: Flow.from_dataframe(small).count().block())
+    yield f"from_dataframe, {SMALL:,} small partitions", many, seconds(small.toArrow), "toArrow"
 
 
 def inside(df: Any) -> Iterator[tuple[str, float, float, str]]:
@@ -221,11 +228,36 @@ def memory(spark: Any, rows: int) -> Iterator[str]:
         yield f"    as {form}: at most {(most[0] - arrow) / one:.1f} as Arrow, {process / one:.1f} by the process"
 
 
+HEAP = "512m"
+
+
+def heap(spark: Any) -> str:
+    """What the driver's JVM holds at most while one partition passes."""
+    df = spark.range(0, LARGE, 1, 1).selectExpr("id", "id * 1.5D as x", "lpad(id, 120, '0') as s")
+    pools = [
+        pool
+        for pool in spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        if pool.getType().toString() == "Heap memory"
+    ]
+    for pool in pools:
+        pool.resetPeakUsage()
+    rows = Flow.from_dataframe(df, form="batches").map(lambda batch: batch.num_rows).sum().block()
+    live = sum(pool.getCollectionUsage().getUsed() for pool in pools) >> 20
+    most = sum(pool.getPeakUsage().getUsed() for pool in pools) >> 20
+    return (
+        f"one partition of {rows:,} rows, 1.4 GB as Arrow, in a JVM of {HEAP}: {most} MiB of its heap at most,"
+        f" {live} MiB after its last collection"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--only", choices=["map_flow"], help="not the others")
+    parser.add_argument("--only", choices=["out", "map_flow", "heap"], help="not the others")
     arguments = parser.parse_args()
+    if arguments.only == "heap":
+        console.print(heap(session("local[2]", {"spark.driver.memory": HEAP})))
+        return
     spark = session("local[2]")
     df = spark.range(0, arguments.rows, 1, PARTITIONS).selectExpr(
         "id", "id * 1.5D as x", "cast(id % 1000 as string) as s"
@@ -234,15 +266,16 @@ def main() -> None:
     for title in ("what", "ours, s", "theirs, s", "ours / theirs", "theirs"):
         table.add_column(title, justify="left" if title in ("what", "theirs") else "right")
     with tempfile.TemporaryDirectory() as folder:
+        parts = {"out": [out_of(df)], "map_flow": [inside(df), limit(spark)], "into": [into(spark, df, Path(folder))]}
         only = arguments.only is not None
-        parts = [inside(df), limit(spark)] + ([] if only else [out_of(df), into(spark, df, Path(folder))])
-        for rows in parts:
+        for rows in parts[arguments.only] if only else [rows for part in parts.values() for rows in part]:
             for what, ours, theirs, name in rows:
                 table.add_row(what, f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", name)
                 console.print(f"{what}: {ours:.2f} s, {theirs:.2f} s")
         console.print(table)
-        for line in job(spark):
-            console.print(line)
+        if arguments.only != "out":
+            for line in job(spark):
+                console.print(line)
         if only:
             return
         console.print(stream(spark, Path(folder), arguments.rows))

@@ -62,36 +62,39 @@ class SparkOperators(FlowBase[T_co]):
     ) -> Flow[Any]:
         """The rows of a DataFrame of Spark, in the order of its partitions.
 
-        Each partition is fetched as Arrow, by one Spark job. At most `prefetch_partitions` + 1 of them are in memory,
-        and `batch_rows` rows as Python's objects. Values are those of `DataFrame.collect`.
+        A Spark job fetches a partition as Arrow, batch by batch, past the heap of the driver's JVM. What is not taken
+        yet waits here, 16 MiB of a partition in memory and the rest in a temporary file. Partitions that are small are
+        fetched several a job. Values are those of `DataFrame.collect`.
 
         Args:
-            df: A DataFrame of Spark with a master, not one of Spark Connect.
-            prefetch_partitions: How many partitions may be fetched ahead of the one whose rows are being taken, 1 or
-                more.
+            df: A DataFrame of Spark. Of Spark Connect the whole is computed by the server, whatever is demanded.
+            prefetch_partitions: How many jobs may fetch ahead of the partition whose rows are being taken, 1 or more.
             form: What an element is: "tuples", "dicts", or "batches" of Arrow.
             batch_rows: How many rows are made into Python's objects at a time, and are in a batch of Arrow at most, 1
                 or more.
 
         Returns:
-            A flow of rows, fetched for each subscriber anew. It fails with SparkError where a job fails. The message
-            begins with Spark's reason, and the Java stack is the cause.
+            A flow of rows, fetched for each subscriber anew. It fails with SparkError where a job fails, and where a
+            task is lost whose second attempt has other rows than were taken of the first. The message begins with
+            Spark's reason, and the Java stack is the cause.
 
         Raises:
-            TypeError: `df` is no DataFrame, or one of Spark Connect, or a number is not an int.
+            TypeError: `df` is no DataFrame, or a number is not an int.
             ValueError: A number is below 1, `form` is none of the three, or two columns have one name and are to be
                 dicts.
             SparkError: Python has no values of a type: it is an interval of months, which `collect` refuses too.
             ModuleNotFoundError: The extra `reactive-runtime[spark]` is not installed.
 
         Demand:
-            The first partition is fetched when the first row is demanded, the others while rows are taken.
+            The first partition is fetched when the first row is demanded, the others while rows are taken: one a job
+            at first, and no more small ones than were taken before. A job computes its partitions whole.
 
         Cancellation:
-            Cancels the jobs of this subscription, which carry a tag of their own.
+            Ends the jobs of this subscription, which carry a tag of their own.
 
         Thread:
-            Jobs run on threads of the flow, which goes on there up to its next boundary.
+            Rows come on a thread of the flow, up to its next boundary. Jobs have the group, the description, the pool
+            and the tags of the thread that subscribes.
 
         Example:
             >>> from reactive_runtime import Flow

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from sinks import PATIENCE, Sink, until
-from spark.test_values import QUERIES, rows_of, seen
 
 import reactive_runtime.spark
 from reactive_runtime import Flow
@@ -65,7 +64,7 @@ def test_no_batch_of_a_large_partition_passes_through_the_drivers_heap(
 
 
 def test_an_error_in_the_middle_of_a_partition_comes_after_the_rows_before_it(spark: Any) -> None:
-    rows = spark.range(0, 5 * BATCH, 1, 1).selectExpr(f"if(id = {3 * BATCH}, raise_error('out of luck'), id) as n")
+    rows = spark.range(0, 5 * BATCH, 1, 1).selectExpr(f"if(id = {3 * BATCH + 5}, raise_error('out of luck'), id) as n")
     sink = Sink()
     Flow.from_dataframe(rows).subscribe(sink)
     sink.wait()
@@ -106,16 +105,9 @@ def test_no_more_small_partitions_are_asked_for_than_were_taken_before(spark: An
 
 def test_large_partitions_among_small_ones_come_whole_and_in_order(spark: Any) -> None:
     """Those that turn out to be large where a job has several are fetched again, alone."""
-
-    def grown(batches: Any) -> Any:
-        import pyarrow as pa
-
-        for batch in batches:
-            for n in batch.column(0).to_pylist():
-                yield pa.RecordBatch.from_pydict({"n": [n] * (60_000 if n in (30, 31, 47, 79) else 2)})
-
-    df = spark.range(0, 80, 1, 80).mapInArrow(grown, "n long")
-    found = [n for n in range(80) for _ in range(60_000 if n in (30, 31, 47, 79) else 2)]
+    large = (30, 31, 47, 79)
+    df = spark.range(0, 80, 1, 80).selectExpr(f"explode(array_repeat(id, if(id in {large}, 60000, 2))) as n")
+    found = [n for n in range(80) for _ in range(60_000 if n in large else 2)]
     rows = Flow.from_dataframe(df, form="batches").flat_map_iterable(lambda batch: batch.column(0).to_pylist())
     assert list(rows) == found
 
@@ -142,7 +134,7 @@ def test_jobs_have_the_group_the_description_and_the_pool_of_the_thread_that_sub
         found = [str(context.getLocalProperty(name)) for name in names]
         yield pa.RecordBatch.from_arrays([pa.array([name]) for name in found], ["a", "b", "c"])
 
-    flow = Flow.from_dataframe(spark.range(0, 3, 1, 3).mapInArrow(told, "a string, b string, c string"))
+    flow = Flow.from_dataframe(spark.range(0, 1, 1, 1).mapInArrow(told, "a string, b string, c string"))
     found: dict[str, list[Any]] = {}
 
     def subscribes(name: str) -> None:
@@ -157,8 +149,8 @@ def test_jobs_have_the_group_the_description_and_the_pool_of_the_thread_that_sub
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert found == {name: [(name, f"rows of {name}", f"pool of {name}")] * 3 for name in ("one", "two")}
-    assert list(flow) == [("None", "None", "None")] * 3
+    assert found == {name: [(name, f"rows of {name}", f"pool of {name}")] for name in ("one", "two")}
+    assert list(flow) == [("None", "None", "None")]
 
 
 def test_a_cancel_of_the_callers_group_is_an_error_of_the_flow(spark: Any, tmp_path: Path) -> None:
@@ -208,7 +200,7 @@ def test_threads_of_the_jvm_end_with_the_flows(spark: Any) -> None:
     for _ in range(5):
         list(Flow.from_dataframe(df))
     before = threads.activeCount()
-    for _ in range(30):
+    for _ in range(20):
         list(Flow.from_dataframe(df))
     until(lambda: threads.activeCount() <= before + 10)
 
@@ -234,22 +226,16 @@ def publicly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow_jobs, "_sender_of", missing)
 
 
-def test_by_public_names_alone_the_values_are_the_same(
-    publicly: None, spark: Any, caplog: pytest.LogCaptureFixture
+def test_by_public_names_alone_errors_and_a_cancel_are_the_same(
+    publicly: None, spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name, query in QUERIES.items():
-        df = spark.sql(query) if query else spark.range(3).select()
-        assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df), name
-    assert "from_dataframe: rows come by toLocalIterator, since SparkContext has no _jvm" in caplog.text
-
-
-def test_by_public_names_alone_errors_and_a_cancel_are_the_same(publicly: None, spark: Any, tmp_path: Path) -> None:
     before = set(threading.enumerate())
     rows = spark.range(0, 40, 1, 4).selectExpr("if(id = 25, raise_error('out of luck'), cast(id as string)) as s")
     sink = Sink()
     Flow.from_dataframe(rows).subscribe(sink)
     sink.wait()
     assert str(sink.error).startswith("from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
+    assert "from_dataframe: rows come by toLocalIterator, since SparkContext has no _jvm" in caplog.text
 
     def stuck(rows: Any) -> Any:
         (tmp_path / "began").touch()

@@ -22,7 +22,7 @@ from sinks import PATIENCE
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
-from reactive_runtime.spark import map_flow
+from reactive_runtime.spark import arrow_jobs, map_flow
 from reactive_runtime.spark.schemas import Elements, spark_schema
 
 EXAMPLES = int(os.environ.get("VALUE_EXAMPLES", "10"))
@@ -116,6 +116,19 @@ def test_what_comes_out_is_what_collect_has(name: str, large: str, spark: Any, c
     configured({"spark.sql.execution.arrow.useLargeVarTypes": large})
     df = spark.sql(QUERIES[name]) if QUERIES[name] else spark.range(3).select()
     assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df)
+
+
+def test_by_public_names_alone_the_values_are_the_same(
+    spark: Any, configured: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(context: Any) -> Any:
+        raise AttributeError("SparkContext has no _jvm")
+
+    monkeypatch.setattr(arrow_jobs, "_sender_of", missing)
+    configured({})
+    for name, query in QUERIES.items():
+        df = spark.sql(query) if query else spark.range(3).select()
+        assert [seen(row) for row in Flow.from_dataframe(df, batch_rows=7)] == rows_of(df), name
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in SETTINGS.items() for value in values[1:]])
