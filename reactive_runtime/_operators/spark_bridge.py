@@ -93,8 +93,8 @@ class SparkOperators(FlowBase[T_co]):
             Ends the jobs of this subscription, which carry a tag of their own.
 
         Thread:
-            Rows come on a thread of the flow, up to its next boundary. Jobs have the group, the description, the pool
-            and the tags of the thread that subscribes.
+            Rows come on a thread of the flow, or on the one that demands them, up to the next boundary. Jobs have the
+            group, the description, the pool and the tags of the thread that subscribes.
 
         Example:
             >>> from reactive_runtime import Flow

@@ -76,9 +76,9 @@ class PartitionJobs:
         self._df = df
         self._context: Any = df.sparkSession.sparkContext
         host, bound = self._hosts()
-        self._listener = Listener(what, bound)
+        self._listener, port = _listening(what, bound, self._may_send())
         try:
-            self._rdds = self._planned(ahead, lambda most: sender(host, self._port(), self._listener.secret, most))
+            self._rdds = self._planned(ahead, lambda most: sender(host, port, self._listener.secret, most))
         except BaseException:
             self.close()
             raise
@@ -154,11 +154,20 @@ class PartitionJobs:
         host = conf.get("spark.driver.host")
         return host, conf.get("spark.driver.bindAddress", host)
 
-    def _port(self) -> int:
-        """0 where what leaves an executor has to be encrypted, which this is not: then it comes with the results."""
+    def _may_send(self) -> bool:
+        """Whether a task may send: not where what leaves an executor has to be encrypted, which that is not."""
         conf = self._context.getConf()
         local = str(self._context.master).startswith("local")
-        return 0 if not local and any(conf.get(key, "false") == "true" for key in _ENCRYPTED) else self._listener.port
+        return local or not any(conf.get(key, "false") == "true" for key in _ENCRYPTED)
+
+
+def _listening(what: str, host: str, may_send: bool) -> tuple[Listener, int]:
+    """A listener, and its port; 0 where tasks can't use it, and return their batches."""
+    try:
+        listener = Listener(what, host)
+    except OSError:  # it is an address of another machine, which leads here
+        return Listener(what, "127.0.0.1"), 0
+    return listener, listener.port if may_send else 0
 
 
 _ENCRYPTED: Final = (
@@ -222,10 +231,11 @@ def _made_sender(context: Any) -> Callable[..., Any]:
         for name, code in dict(compiler.getBytecodes()).items():
             file.writestr(f"{name.replace('.', '/')}.class", bytes(code))
     context._jsc.addJar(str(jar))
+    gateway = context._gateway  # and not the context, by which this is found
     (constructor,) = compiler.getClassLoader().loadClass("reactive_runtime.PartitionSender").getConstructors()
 
     def sender(host: str, port: int, secret: str, most: int) -> Any:
-        arguments = context._gateway.new_array(java.Object, 4)
+        arguments = gateway.new_array(java.Object, 4)
         for place, value in enumerate((host, port, secret, java.Long.valueOf(most))):
             arguments[place] = value
         return constructor.newInstance(arguments)

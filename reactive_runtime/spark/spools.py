@@ -48,6 +48,7 @@ class Spool:
         self._end: BaseException | bool = False  # _changed; True: the last batch is here; or why there is none
         self._file_lock = primitives.Lock()
         self._file: IO[bytes] | None = None  # _file_lock
+        self._closed = False  # _file_lock
         self.bytes = 0
         """How many were taken; for the thread that takes them."""
         self.too_large = False  # written once, before `take` gives the end
@@ -78,7 +79,7 @@ class Spool:
             self._end = True
             self._changed.notify_all()
         with self._file_lock:
-            file, self._file = self._file, None
+            file, self._file, self._closed = self._file, None, True
         if file is not None:
             file.close()
 
@@ -182,6 +183,8 @@ class Spool:
 
     def _write(self, batch: Any) -> int:
         with self._file_lock:
+            if self._closed:
+                return 0
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="reactive-runtime-")  # noqa: SIM115  # `close` does
             place = self._file.seek(0, 2)

@@ -208,11 +208,17 @@ def test_threads_of_the_jvm_end_with_the_flows(spark: Any) -> None:
 # -- other ways ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("port", [0, 1], ids=["not to be used", "closed"])
+@pytest.mark.parametrize("way", ["encrypted", "address of another machine", "closed port"])
 def test_where_tasks_can_not_reach_this_process_batches_come_with_their_results(
-    port: int, spark: Any, monkeypatch: pytest.MonkeyPatch
+    way: str, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PartitionJobs, "_port", lambda jobs: port)
+    if way == "encrypted":
+        monkeypatch.setattr(PartitionJobs, "_may_send", lambda jobs: False)
+    elif way == "closed port":
+        listening = arrow_jobs._listening
+        monkeypatch.setattr(arrow_jobs, "_listening", lambda *given: (listening(*given)[0], 1))
+    else:
+        monkeypatch.setattr(PartitionJobs, "_hosts", lambda jobs: ("192.0.2.1", "192.0.2.1"))
     assert numbers(Flow.from_dataframe(spark.range(0, 5 * BATCH, 1, 3))) == list(range(5 * BATCH))
 
 
