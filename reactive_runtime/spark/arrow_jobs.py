@@ -273,7 +273,10 @@ def _iterated(df: DataFrame) -> Generator[pyarrow.RecordBatch, None, None]:
                 stream.write_batch(batch)
             yield arrow.RecordBatch.from_arrays([arrow.array([sink.getvalue().to_pybytes()])], ["batch"])
 
+    names = df.columns
+    named = df.toDF(*(f"c{place}" for place in range(len(names))))  # two may have one name
     # A function in a function travels whole: workers need not have this package.
-    for row in df.mapInArrow(written, "batch binary").toLocalIterator(prefetchPartitions=True):
+    for row in named.mapInArrow(written, "batch binary").toLocalIterator(prefetchPartitions=True):
         with pa.ipc.open_stream(row[0]) as stream:
-            yield from stream
+            for batch in stream:
+                yield batch.rename_columns(names)
