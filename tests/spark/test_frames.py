@@ -38,17 +38,19 @@ def test_rows_of_a_partition_come_while_its_task_runs(spark: Any, tmp_path: Path
 
     def part(batches: Any) -> Any:
         for number, batch in enumerate(batches):
-            while number == 2 and not taken.exists():
+            while number == 10 and not taken.exists():  # what a worker has yielded may wait in its buffer, for the next
                 threading.Event().wait(0.01)
             yield batch
 
     sink = Sink(BATCH)
-    Flow.from_dataframe(spark.range(0, 4 * BATCH, 1, 1).mapInArrow(part, "id long")).subscribe(sink)
-    sink.wait_for(BATCH)
-    taken.touch()
-    sink.subscription.request(3 * BATCH)
+    Flow.from_dataframe(spark.range(0, 12 * BATCH, 1, 1).mapInArrow(part, "id long")).subscribe(sink)
+    try:
+        sink.wait_for(BATCH)
+    finally:
+        taken.touch()
+    sink.subscription.request(11 * BATCH)
     sink.wait()
-    assert numbers(sink.elements) == list(range(4 * BATCH))
+    assert numbers(sink.elements) == list(range(12 * BATCH))
 
 
 @pytest.mark.parametrize("in_memory", [0, 1 << 24], ids=["file", "memory"])
