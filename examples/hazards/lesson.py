@@ -49,7 +49,7 @@ class AndIf:
 
     def explored(self, schedules: int | None = None, seed: int = 0) -> Result:
         """Run it; AssertionError where the answer is wrong."""
-        schedules = schedules or (2_000 if self.fails else 200)
+        schedules = schedules or (2_000 if self.fails else 100)
         result = explore(self.program, schedules=schedules, seed=seed, limit=LIMIT)
         assert result.holds != self.fails, f"And if {self.question} {result}"
         return result
