@@ -275,8 +275,10 @@ def _iterated(df: DataFrame) -> Generator[pyarrow.RecordBatch, None, None]:
 
     names = df.columns
     named = df.toDF(*(f"c{place}" for place in range(len(names))))  # two may have one name
+    if not names:  # a worker gets no rows without columns
+        named = df.selectExpr("0 as c0")
     # A function in a function travels whole: workers need not have this package.
     for row in named.mapInArrow(written, "batch binary").toLocalIterator(prefetchPartitions=True):
         with pa.ipc.open_stream(row[0]) as stream:
             for batch in stream:
-                yield batch.rename_columns(names)
+                yield batch.rename_columns(names) if names else batch.select([])
