@@ -6,8 +6,8 @@ Each tool gets each broken program for at most 500 schedules and 20 seconds, in 
 does not control what a program does may hang in it. A bug counts as found if the fixed twin of the program is not
 accused as well, in 100 schedules. Then each runs a correct program for its speed. What is printed: how many bugs were
 found, after how many schedules, and schedules a second. Last, each that has a search to its end exhausts three threads
-of two locked increments: in how many executions, and how many a second. `python benchmarks/explore.py --ours` prints
-our own speed at all kinds of points, and `--exhaust` the last part alone.
+of two locked increments: in how many executions, how many of the 90 orders it came to, and how many a second.
+`python benchmarks/explore.py --ours` prints our own speed at all kinds of points, and `--exhaust` the last part alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOOLS = ("ours", "frontrun", "interleave-test")
 SCHEDULES = 500
 SECONDS = 20
 POOLS = ("PoolCounter", "OrderOfTasks", "CancelledTooLate", "SubmitAfterShutdown", "CallbackFirst", "WaitingInThePool")
-SPAWNED = ("NotJoined", "StartedBeforeSet", "StopIgnored", "TimerAfterCancel", "PoolPublisher", "LatePublisher")
+SPAWNED = ("NotJoined", "StartedBeforeSet", "StopIgnored", "TimerAfterCancel", "ParallelPublisher", "LatePublisher")
 
 
 def programs(*, fixed: bool = False) -> dict[str, Any]:
@@ -59,13 +59,22 @@ class LockedIncrements:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.count = 0
+        self.order = ""
 
-    def increment(self) -> None:
+    def increment(self, name: str) -> None:
         for _ in range(2):
             with self.lock:
                 self.count += 1
+                self.order += name
 
-    actor_a = actor_b = actor_c = increment
+    def actor_a(self) -> None:
+        self.increment("a")
+
+    def actor_b(self) -> None:
+        self.increment("b")
+
+    def actor_c(self) -> None:
+        self.increment("c")
 
     def at_end(self) -> None:
         assert self.count == 6
@@ -159,27 +168,102 @@ RUN = {"ours": run_ours, "frontrun": run_frontrun, "interleave-test": run_interl
 def child(tool: str, name: str, schedules: int, seed: int) -> None:
     if tool != "ours":
         help_the_others()
+    if name == "exhaust":
+        print("RESULT " + json.dumps(to_the_end(tool, None if seed < 0 else seed)))
+        return
     twin = name.removeprefix("fixed ")
     scenario = speed_program() if name == "speed" else programs(fixed=twin != name)[twin]
     found, count, seconds = RUN[tool](scenario, schedules, seed)
     print("RESULT " + json.dumps([found, count, seconds]))
 
 
-def ask(tool: str, name: str, schedules: int, seed: int = 1) -> tuple[int | None, int, float] | str:
+def ask(tool: str, name: str, schedules: int, seed: int = 1, limit: float = SECONDS) -> Any:
     """What the tool says of the program, or why it says nothing."""
     command = [sys.executable, __file__, "--child", tool, name, str(schedules), str(seed)]
     if tool == "frontrun":  # it needs its own launcher
         command.insert(0, str(Path(sys.executable).parent / "frontrun"))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
-        return f"no answer in {SECONDS} s"
+        return f"no answer in {limit} s"
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
-            found, count, seconds = json.loads(line.removeprefix("RESULT "))
-            return found, count, seconds
+            return json.loads(line.removeprefix("RESULT "))
     last = done.stderr.strip().splitlines()
     return last[-1][:70] if last else "no answer"
+
+
+# -- to the end -----------------------------------------------------------------------------------------------
+
+
+def to_the_end(tool: str, bound: int | None) -> tuple[bool, int, float, int]:
+    """Whether the search of the tool came to its end, in how many executions and seconds, and to how many orders."""
+    orders: set[str] = set()
+    actors = [LockedIncrements.actor_a, LockedIncrements.actor_b, LockedIncrements.actor_c]
+    most = 1_000
+
+    def ended(state: LockedIncrements) -> bool:
+        orders.add(state.order)
+        return state.count == 6
+
+    began = time.perf_counter()
+    if tool == "ours":
+        from reactive_runtime.explore import Scenario, explore
+
+        scenario = Scenario(LockedIncrements, {name: [actor] for name, actor in zip("abc", actors, strict=True)}, ended)
+        how = {"strategy": "dpor"} if bound is None else {"strategy": "bounded", "bound": bound}
+        for _ in range(2):  # the first compiles the modules a second time, which a process does once
+            orders.clear()
+            ours = explore(scenario, schedules=most, **how).assert_holds()  # type: ignore[arg-type]
+        return ours.verdict.kind == "exhausted", ours.schedules, ours.seconds, len(orders)
+    if tool == "frontrun":
+        import frontrun
+
+        found = frontrun.explore(
+            setup=LockedIncrements,
+            workers=actors,
+            invariant=ended,
+            max_executions=most,
+            preemption_bound=bound,
+        )
+        assert found.property_holds
+        return found.num_explored < most, found.num_explored, time.perf_counter() - began, len(orders)
+    import interleave_test as interleave
+
+    count = 0
+
+    def model() -> None:
+        nonlocal count
+        count += 1
+        state = LockedIncrements()
+        tasks = [interleave.spawn(actor, state) for actor in actors]
+        for task in tasks:
+            task.join()
+        assert ended(state)
+
+    interleave.explore(
+        model, iterations=most, strategy="dfs", granularity="line", max_preemptions=100 if bound is None else bound
+    )
+    return count < most, count, time.perf_counter() - began, len(orders)
+
+
+def exhausting() -> None:
+    """How many executions each needs to say that the locked increments hold, and how many a second it does."""
+    print("three threads of two locked increments, 90 orders:")
+    for bound in (None, 2):
+        for tool in TOOLS:
+            if not _there(tool):
+                continue
+            answers = [ask(tool, "exhaust", 0, -1 if bound is None else bound, 6 * SECONDS) for _ in range(3)]
+            known = [answer for answer in answers if not isinstance(answer, str)]
+            line = f"{tool:16} {'no bound' if bound is None else f'{bound} preemptions':14}"
+            if known:
+                done, count, _, orders = known[0]
+                rate = statistics.median(number / seconds for _, number, seconds, _ in known)
+                end = "to the end in" if done else "not to the end in"
+                print(f"{line} {end} {count:,} executions, {orders} orders, {rate:,.0f} a second")
+            else:
+                print(f"{line} {answers[0]}")
 
 
 # -- side by side ---------------------------------------------------------------------------------------------
@@ -188,6 +272,7 @@ def ask(tool: str, name: str, schedules: int, seed: int = 1) -> tuple[int | None
 def side_by_side() -> None:
     tools = [tool for tool in TOOLS if _there(tool)]
     names = list(programs())
+    assert {*POOLS, *SPAWNED} <= {*names}, "a program has another name now"
     found: dict[str, dict[str, int]] = {tool: {} for tool in tools}
     print(f"{'program':24}" + "".join(f"{tool:>34}" for tool in tools))
     for name in names:
@@ -262,8 +347,12 @@ def ours() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    elif "--exhaust" in sys.argv:
+        exhausting()
     else:
         ours()
         if "--ours" not in sys.argv:
             print()
             side_by_side()
+            print()
+            exhausting()

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, get_args
 
 from reactive_runtime._core import primitives
 from reactive_runtime.explore.bounded import Bounded
-from reactive_runtime.explore.coverage import Coverage
+from reactive_runtime.explore.coverage import Coverage, is_drawn_for
 from reactive_runtime.explore.determinism import (
     NOT_THE_SAME,
     REPLAYS,
@@ -263,14 +263,15 @@ def _search(
     began = _seconds()
     systematic = next((item for item in searching if isinstance(item, Bounded | DPOR)), None)
     coverage = Coverage()
-    count = complete = 0
+    count = complete = drawn = 0
     failure = None
     uncontrolled = ""
     turn = 0
     while complete < schedules and count < 4 * schedules and not uncontrolled:
         strategy = searching[turn % len(searching)]
         turn += 1
-        session.tracks(True, every_step=strategy is systematic)
+        sampled = strategy is not systematic and is_drawn_for(drawn)
+        session.tracks(sampled or strategy is systematic, every_step=strategy is systematic)
         if not strategy.begin(session.scheduler):
             break  # the search has seen all there is
         ran = None
@@ -286,7 +287,8 @@ def _search(
         if stop is not None and stop.kind == CUT:
             continue
         complete += 1
-        if strategy is not systematic:
+        drawn += strategy is not systematic
+        if sampled:
             coverage.add(session.fingerprint(program), session.scheduler.version)
         if stop is not None:
             observed = list(session.observations.outcomes)  # what is made small is no schedule of the search

@@ -524,7 +524,7 @@ class Watcher:
                 watcher.last, watcher.turns = scheduler.steps, 0
                 if me.turned != me.acts:
                     me.turned, me.rounds = me.acts, 0
-                elif me.rounds < 2:  # most loops end soon
+                elif me.rounds < 4:  # most loops end soon
                     me.rounds += 1
                 else:
                     scheduler.came_round(me, site, sys._getframe(1))
