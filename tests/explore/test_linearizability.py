@@ -180,7 +180,7 @@ BROKEN = [(Store, STORE, Store), (Counter, COUNTER, Counter), (ForgetfulStack, S
 SOUND = [(LockedStore, STORE, Store), (AtomicCounter, COUNTER, Counter), (Stack, STACK, StackModel)]
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.nightly)], ids=["2", "20"])
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 20), marks=pytest.mark.nightly)], ids=["1", "20"])
 @pytest.mark.parametrize(("make", "operations", "model"), BROKEN, ids=lambda item: getattr(item, "__name__", ""))
 def test_what_is_broken_is_found_by_each_seed(make: Any, operations: Any, model: Any, seeds: range) -> None:
     for seed in seeds:
