@@ -37,7 +37,7 @@ class Scope:
         """The scope that this runs in.
 
         Returns:
-            The innermost one of this context. None: there is none.
+            The innermost one of this context, or None.
         """
         return _scope.get()
 

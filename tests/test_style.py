@@ -196,7 +196,7 @@ OTHERS: dict[str, set[str]] = {
         *("_is_owned", "_condition", "_flag", "_PySimpleQueue", "_base", "_callback", "_log_destroy_pending"),
     },
     "of pytest": {"_fixtureinfo", "_request", "_initrequest", "_fillfixtures"},
-    "of py4j and PySpark": {"_jdf", "_jsc", "_jsq", "_jvm"},
+    "of py4j and PySpark": {"_gateway", "_jdf", "_jsc", "_jsq", "_jvm", "_plan"},
     "of a flow, whose names without an underscore are its users'": {
         *("_source", "_steps", "_run", "_on", "_then", "_parts"),
     },

@@ -69,7 +69,7 @@ def test_a_pipeline_has_what_makes_a_flow_of_a_flow() -> None:
     sinks = {name for kind in (TerminalOperators, SparkOperators) for name in vars(kind)}
     has = {name for name in PUBLIC if hasattr(Pipeline(), name)}
     assert has == set(METHODS) - sinks - {"explain", "parallel"}
-    assert has == {name for name in dir(Pipeline()) if not name.startswith("_")} - {"of"}
+    assert has == {name for name in dir(Pipeline()) if not name.startswith("_")} - {"of", "stateful"}
 
 
 def test_type_checkers_see_in_a_pipeline_what_it_has_with_its_arguments() -> None:

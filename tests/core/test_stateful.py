@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "operators"))
-
-from catalogue import CASES, Case, Place
+from operators.catalogue import CASES, Case, Place
 
 from reactive_runtime import Flow
 from reactive_runtime.executors import VirtualTimeExecutor

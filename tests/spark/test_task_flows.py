@@ -329,7 +329,7 @@ def test_an_error_in_a_group_names_the_row(spark: Any) -> None:
 
 def test_rows_of_a_processor_with_state_go_through_a_flow(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import Row
-    from pyspark.sql.streaming import StatefulProcessor
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     pool = Threads(2)
     named = TaskFlow(
@@ -366,7 +366,7 @@ def test_rows_of_a_processor_with_state_go_through_a_flow(spark: Any, tmp_path: 
 
 
 def test_rows_that_do_not_fit_and_iterators_that_are_left() -> None:
-    closed = []
+    closed: list[str] = []
     flow = TaskFlow(lambda rows: rows.do_finally(closed.append), "a long, b long")
     rows = flow.rows(iter([(1, 2), (3, 4)]))
     assert tuple(next(rows)) == (1, 2)
