@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from examples.hazards.lesson import Lesson
 
-__all__ = ["COURSE", "GROUPS", "Group", "group_of", "lesson", "module_of"]
+__all__ = ["COURSE", "GROUPS", "WORDS", "Group", "group_of", "lesson", "module_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +111,21 @@ GROUPS = (
     ),
 )
 """The groups, in order: general ones first, those of Reactive Streams last."""
+
+WORDS = {
+    "invariant": "what holds whatever the order of steps; a scenario asserts it at its end, or at each step",
+    "*exhausted*": "the verdict on a program of which every schedule was looked at, at the points there are",
+    "*held*, sampled": "the verdict on a program of which so many schedules were looked at, and not all",
+    "point": "where the explorer may change from one thread to another",
+    "atomicity violation": "steps that belong together, with those of another thread in between (Lu and others, 2008)",
+    "order violation": "what has to come first does not (Lu and others, 2008)",
+    "data race": "two threads access one location, one of them stores, and nothing orders the two",
+    "deadlock": "threads that wait for each other in a circle, for ever",
+    "livelock": "threads that work, and do the same again and again",
+    "starvation": "a thread that could go on, and is overtaken each time",
+    "happens-before": "what a release does to what comes after the next acquire; likewise set and wait, put and get",
+}
+"""What the words of the course mean; drain, demand, schedule and preemption stand in the glossary of the project."""
 
 COURSE = tuple(name for group in GROUPS for name in group.lessons)
 """The lessons, in order. No two have the same name."""

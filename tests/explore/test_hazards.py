@@ -13,7 +13,7 @@ import pytest
 from searching import NIGHT
 
 from examples.found import FINDS
-from examples.hazards import COURSE, GROUPS, Group, lesson, module_of
+from examples.hazards import COURSE, GROUPS, WORDS, Group, lesson, module_of
 from examples.hazards.lesson import LIMIT
 from reactive_runtime.explore import Failure, explore
 
@@ -158,7 +158,9 @@ def test_the_front_page_shows_what_the_command_prints() -> None:
 
 def chapter() -> str:
     head = "<!-- made by the tests: WRITE_DOCS=1 pytest tests/explore/test_hazards.py -->\n" + _HEAD
-    return "\n".join([head, *(part for group in GROUPS for part in (_about(group), *map(_section, group.lessons)))])
+    return "\n".join(
+        [head, *(part for group in GROUPS for part in (_about(group), *map(_section, group.lessons))), _words()]
+    )
 
 
 _HEAD = f"""# Hazards
@@ -172,7 +174,8 @@ They have a column for each thread, time downwards, and behind each line what it
 The sign ▶ marks a switch away from a thread that could have gone on.
 The sign ▷ marks one from a thread that had ended or had to wait.
 The sign ◆ shows where a thread waits for ever, and ✗ which line raised.
-The [glossary](glossary.md) explains the words.
+The table at the end explains the words.
+Those of the project, such as drain, demand, schedule and preemption, are in the [glossary](glossary.md).
 Exercises, each with a hint and a solution, are in [examples/hazards/exercises](../examples/hazards/exercises).
 `python -m examples.hazards.exercises` lists them.
 """
@@ -185,6 +188,11 @@ def by_sentence(text: str) -> str:
 
 def _about(group: Group) -> str:
     return f"## {group.letter}. {group.title}\n\n{by_sentence(group.about)}\n"
+
+
+def _words() -> str:
+    rows = "\n".join(f"| {word} | {meaning} |" for word, meaning in WORDS.items())
+    return f"## Words\n\n| word | meaning |\n| --- | --- |\n{rows}\n"
 
 
 def _section(name: str) -> str:
