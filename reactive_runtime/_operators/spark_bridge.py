@@ -267,6 +267,7 @@ class SparkOperators(FlowBase[T_co]):
 def _spark(module: str) -> Any:
     """A module of the bridge, which needs the extra."""
     try:
+        import_module("pyspark")  # first: what looks at arguments needs no more of it than its name
         return import_module(f"reactive_runtime.spark.{module}")
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("reactive_runtime"):

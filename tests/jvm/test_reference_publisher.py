@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,11 +18,15 @@ AFTER_ERROR = "extra_spec107_must_not_emit_further_signals_once_a_failed_publish
 
 
 @pytest.fixture
-def reference(jvm: Any) -> Iterator[PublisherVerification[Any]]:
+def reference(jvm: Any) -> PublisherVerification[Any]:
     """This kit, on `AsyncIterablePublisher`."""
     import jpype
 
-    executor = jpype.JPackage("java").util.concurrent.Executors.newFixedThreadPool(2)
+    # Never shut down: a cancel that comes late is a task too; where that is refused, the publisher signals an error.
+    util = jpype.JPackage("java").util.concurrent
+    executor = util.Executors.newFixedThreadPool(2)
+    executor.setKeepAliveTime(1, util.TimeUnit.SECONDS)
+    executor.allowCoreThreadTimeOut(True)
     unicast = jpype.JPackage("org").reactivestreams.example.unicast
 
     class Failing:
@@ -46,8 +49,7 @@ def reference(jvm: Any) -> Iterator[PublisherVerification[Any]]:
             iterable = jpype.JProxy("java.lang.Iterable", inst=Failing())
             return jvm.from_java(unicast.AsyncIterablePublisher(iterable, executor))
 
-    yield Reference()
-    executor.shutdown()
+    return Reference()
 
 
 def outcome(verification: Any, name: str) -> Outcome:
