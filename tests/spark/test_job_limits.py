@@ -214,6 +214,34 @@ def test_a_full_batch_does_not_wait_and_a_cancel_drops_what_was_not_taken(droppe
     assert [drop.element for drop in dropped] == [3, 4]
 
 
+def test_what_comes_behind_the_error_of_a_task_is_dropped_and_what_was_before_it_is_taken(dropped: list[Any]) -> None:
+    output, asked = TaskOutput(10, 0.0), Asked()
+    output.on_subscribe(asked)
+    output.on_next(1)
+    output.fail(ValueError("not today"))
+    output.on_next(2)
+    assert output.take() == [1]
+    assert [drop.element for drop in dropped] == [2]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="not today"):
+            output.take()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_no_more_is_requested_than_may_wait_however_takes_and_rows_alternate(most: int) -> None:
+    for taken_at in range(1, 6):
+        output, asked = TaskOutput(most, 0.0), Asked()
+        output.on_subscribe(asked)
+        given, taken = 0, []
+        while given < 20:
+            for _ in range(min(taken_at, asked.requested - given)):
+                output.on_next(given)
+                given += 1
+            taken += output.take() or []
+            assert asked.requested - len(taken) == most
+        assert taken == list(range(given))
+
+
 def test_rows_of_a_flow_on_threads_come_all_and_in_order() -> None:
     output = TaskOutput(100, 0.001)
     with Threads(2) as pool:
