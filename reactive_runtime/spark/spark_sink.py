@@ -551,7 +551,7 @@ class SparkSink(Generic[T]):
         def write_of(jobs: Jobs) -> Write:
             if self._mode == "overwrite":
                 return replacing(to("overwrite"), self._once)
-            create = None if self._mode == "append" else to("errorifexists")
+            create = None if self._mode == "append" else to("error")  # as all of PySpark spells it
             marks = marked(self._once, self._batches.spark, None if create else table)
             return Append(to("append"), jobs.over, create=create, marks=marks)
 
