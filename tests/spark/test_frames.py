@@ -313,6 +313,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.nightly  # a JVM of its own; test_spools.py has attempts of all kinds
 def test_a_task_that_runs_again_gives_each_row_once_or_an_error() -> None:
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=250, check=False)
     same, other = done.stdout.splitlines()

@@ -133,7 +133,7 @@ for work in (
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("whose", ["theirs", "ours"])
+@pytest.mark.parametrize("whose", ["theirs", pytest.param("ours", marks=pytest.mark.nightly)])
 def test_a_session_of_the_users_is_left_alone_and_workers_without_the_package_are_told(
     whose: str, tmp_path: Path
 ) -> None:

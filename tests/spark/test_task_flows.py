@@ -327,6 +327,7 @@ def test_an_error_in_a_group_names_the_row(spark: Any) -> None:
         df.groupBy("k").applyInArrow(each, "v long").collect()
 
 
+@pytest.mark.nightly  # it begins RocksDB, and a server for its state in each task; the next test has `rows` without
 def test_rows_of_a_processor_with_state_go_through_a_flow(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
