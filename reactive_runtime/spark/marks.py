@@ -32,7 +32,7 @@ def elements_written(table: str, app: str, *, session: SparkSession | None = Non
     """How many elements of a flow a table has: a flow that is begun again should skip as many.
 
     Args:
-        table: The name of a table of Delta or Iceberg; a path of Delta as Spark SQL has it, ``delta.`/data/orders` ``.
+        table: The name of a table of Delta or Iceberg; a path of Delta as Spark SQL has it, ``delta.`/data/orders```.
         app: What the flow was called in `SparkSink.exactly_once`.
         session: The session that reads. None: that of `session()`, which is the one there is.
 
