@@ -57,10 +57,10 @@ def _signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """A member of `Flow` is shown as it is called: without the flow it is called on; a line for each overload."""
-    called = {f"{ROOT}.Flow.{member.name}": member.signatures for member in members()}.get(name)
+    called = {f"{ROOT}.Flow.{member.name}": member for member in members()}.get(name)
     if called is None:
         return signature and reference.readable(signature), returns and reference.readable(returns)
-    first, *others = [reference.readable(stringify_signature(form)) for form in called]
+    first, *others = [reference.readable(stringify_signature(form)) for form in called.signatures]
     return "\n".join([first, *(f"{name.removeprefix(f'{ROOT}.')}{form}" for form in others)]), None
 
 
