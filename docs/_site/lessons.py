@@ -37,7 +37,8 @@ The diagrams are computed while this site is built: the [explorer](../explore.md
 program fails, and makes it as short as it can be.
 
 `make hazards` prints all lessons in a terminal.
-[One page with all of them](../hazards.md) has the diagrams as text and, at its end, the words; the [glossary](../glossary.md) has those of the project.
+[One page with all of them](../hazards.md) has the diagrams as text and, at its end, the words.
+The [glossary](../glossary.md) has those of the project.
 
 {groups}
 ## By the words of the literature
