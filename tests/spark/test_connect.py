@@ -14,7 +14,7 @@ from reactive_runtime.testing.trace import table_of
 
 pytestmark = pytest.mark.timeout(300)
 
-DRIVER = """
+BEGIN = """
 import os, sys, threading
 from pathlib import Path
 
@@ -48,51 +48,9 @@ told(lambda: spark.read.parquet(str(folder / "out")).count())
 told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out", mode="overwrite").result())
 told(lambda: rows.to_spark(spark, "n long", batch_rows=40).parquet(folder / "out", mode="ignore").result())
 told(lambda: spark.read.parquet(str(folder / "out")).count())
+"""
 
-(folder / "file").touch()
-told(lambda: rows.to_spark(spark, "n long").parquet(folder / "file" / "below").result())
-
-feed = rows.to_spark(spark, "n long", batch_rows=10).stream(folder / "feed", segments=4)
-query = feed.dataframe.writeStream.format("parquet")
-running = query.options(path=str(folder / "fed"), checkpointLocation=str(folder / "checkpoint")).start()
-told(feed.done.result)
-running.processAllAvailable()
-running.stop()
-told(lambda: spark.read.parquet(str(folder / "fed")).distinct().count())
-
-
-def cancelled():  # a write that would take for ever
-    began = folder / "began"
-
-    def wait(batches):
-        (Path(str(began))).touch()
-        threading.Event().wait(600)
-        yield from batches
-
-    class Slow:
-        def __getattr__(self, name):
-            return getattr(spark, name)
-
-        def createDataFrame(self, table, schema):
-            return spark.createDataFrame(table, schema).mapInArrow(wait, "n long")
-
-    Slow.__module__ = type(spark).__module__
-    future = rows.to_spark(Slow(), "n long").parquet(folder / "never")
-    while not began.exists():
-        threading.Event().wait(0.01)
-    future.cancel()
-    for thread in threading.enumerate():
-        if thread.name.startswith("to_spark"):
-            thread.join(60)
-            if thread.is_alive():
-                return "the job goes on"
-    return "cancelled"
-
-
-told(cancelled)
-told(lambda: Flow.from_stream(feed.dataframe))
-told(lambda: TaskMetrics(spark))
-
+FRAMES = """
 TYPES = (
     "select 1Y a, 2S b, 3L c, 1.5F d, 2.5D e, 3.50BD f, true g, binary('x') h, date'1899-11-22' i, array(1, null) j,"
     " timestamp'2026-01-01 00:00:00' k, timestamp_ntz'2026-01-01 00:00:00' l, map('k', named_struct('p', 1)) m,"
@@ -135,13 +93,65 @@ def is_left(rows):  # with what runs on the server
 
 
 unlucky = spark.range(0, 40, 1, 4).selectExpr("if(id = 25, raise_error('out of luck'), id) as n")
-for can in (arrow_jobs._can_connect, lambda df: False):
-    arrow_jobs._can_connect = can
+
+
+def frames_out():
     told(lambda: Flow.from_dataframe(doubled, form="dicts").map(lambda row: row["n"]).sum().block())
     told(as_collected)
     told(lambda: list(Flow.from_dataframe(unlucky)))
     told(lambda: list(Flow.from_dataframe(spark.range(0))))
     told(lambda: is_left(10))
+
+
+frames_out()  # as its client receives it
+"""
+
+REST = """
+arrow_jobs._can_connect = lambda df: False  # by public names alone
+frames_out()
+
+(folder / "file").touch()
+told(lambda: rows.to_spark(spark, "n long").parquet(folder / "file" / "below").result())
+
+feed = rows.to_spark(spark, "n long", batch_rows=10).stream(folder / "feed", segments=4)
+query = feed.dataframe.writeStream.format("parquet")
+running = query.options(path=str(folder / "fed"), checkpointLocation=str(folder / "checkpoint")).start()
+told(feed.done.result)
+running.processAllAvailable()
+running.stop()
+told(lambda: spark.read.parquet(str(folder / "fed")).distinct().count())
+
+
+def cancelled():  # a write that would take for ever
+    began = folder / "began"
+
+    def wait(batches):
+        (Path(str(began))).touch()
+        threading.Event().wait(600)
+        yield from batches
+
+    made = spark.createDataFrame
+    spark.createDataFrame = lambda table, schema: made(table, schema).mapInArrow(wait, "n long")
+    try:
+        future = rows.to_spark(spark, "n long").parquet(folder / "never")
+        while not began.exists():
+            if future.done():
+                return future.result()
+            threading.Event().wait(0.01)
+        future.cancel()
+    finally:
+        del spark.createDataFrame
+    for thread in threading.enumerate():
+        if thread.name.startswith("to_spark"):
+            thread.join(60)
+            if thread.is_alive():
+                return "the job goes on"
+    return "cancelled"
+
+
+told(cancelled)
+told(lambda: Flow.from_stream(feed.dataframe))
+told(lambda: TaskMetrics(spark))
 
 files = sorted((folder / "run").glob("*.parquet"))
 for way in ("ranges", "moved"):
@@ -150,25 +160,39 @@ told(lambda: judge_frame(spark.read.parquet(str(folder / "run"))).violations.col
 """
 
 
+def printed(folder: Path, *parts: str) -> list[str]:
+    """What the driver made of these parts has printed."""
+    made = [sys.executable, "-c", "\n".join(parts), str(folder)]
+    driver = subprocess.run(made, capture_output=True, text=True, timeout=280, check=False)
+    assert driver.returncode == 0, driver.stderr
+    return driver.stdout.splitlines()
+
+
+def is_out(lines: list[str]) -> None:
+    assert lines[:2] == ["999000", "True"]
+    assert lines[2].startswith("SparkError: from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
+    assert lines[3:] == ["[]", "left"]
+
+
+def test_tasks_files_and_frames_with_spark_connect(tmp_path: Path) -> None:
+    lines = printed(tmp_path, BEGIN, FRAMES)
+    assert lines[:6] == ["999000", "100", "100", "100", "0", "100"]
+    is_out(lines[6:])
+
+
+@pytest.mark.nightly
 def test_what_spark_connect_can_do_and_what_it_says_where_it_can_not(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     records = trace(request(1, 3, 4), *(element(n, 5 + 2 * n, 6 + 2 * n) for n in range(50)))
     parquet.write_table(table_of(records), tmp_path / "run" / "signals-00000.parquet", row_group_size=20)
-    driver = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, timeout=280, check=False
-    )
-    told = driver.stdout.splitlines()
-    assert told[:6] == ["999000", "100", "100", "100", "0", "100"], driver.stderr
-    told = told[3:]
-    assert told[3].startswith("SparkError: to_spark: ")
-    assert "is not a directory" in told[3]
-    assert told[4:7] == ["100", "100", "cancelled"], driver.stderr
+    lines = printed(tmp_path, BEGIN, FRAMES, REST)[11:]
+    is_out(lines[:5])
+    assert lines[5].startswith("SparkError: to_spark: ")
+    assert "is not a directory" in lines[5]
+    assert lines[6:9] == ["100", "100", "cancelled"]
     no_batches = "a DataFrame of Spark Connect can't be used here, whose batches only its server sees"
-    assert told[7].startswith(f"TypeError: from_stream: {no_batches}"[:120])
-    assert told[8:9] == ["RuntimeError: TaskMetrics: Spark Connect has no accumulators: leave `metrics` out"]
-    for way in (told[9:14], told[14:19]):  # as its client receives it, and by public names alone
-        assert way[:2] == ["999000", "True"], driver.stderr
-        assert way[2].startswith("SparkError: from_dataframe: [USER_RAISED_EXCEPTION] out of luck")
-        assert way[3:] == ["[]", "left"], driver.stderr
+    assert lines[9].startswith(f"TypeError: from_stream: {no_batches}"[:120])
+    what = "the tasks of Spark Connect can't reach this process: it needs a session of a master"
+    assert lines[10] == f"RuntimeError: TaskMetrics: {what}"
     found = "[Row(run='run', scenario='scenario', subscription=0, rule='1.1', count=49, first=7)]"
-    assert told[19:] == [found] * 3, driver.stderr
+    assert lines[11:] == [found] * 3
