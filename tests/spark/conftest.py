@@ -14,8 +14,10 @@ SETTINGS = {"spark.sql.shuffle.partitions": "2"}
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    made = session("local[2]", {**BRIEF, **SETTINGS, "spark.driver.memory": "2g"})
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    # A folder of its own for tables: what a session that was killed has left there is an error of the next one.
+    tables = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("tables"))}
+    made = session("local[2]", {**BRIEF, **SETTINGS, **tables, "spark.driver.memory": "2g"})
     yield made
     made.stop()
 
