@@ -58,9 +58,11 @@ $(OLDEST)/ready: pyproject.toml requirements.lock $(READY)
 pyspark-nightly: $(OLDEST)/ready java
 	$(OLDEST)/bin/python -m pytest $(OLD_TESTS:%=tests/spark/test_%.py)
 
-# Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow; and what only the night has.
+# Kills at random moments, 40 in all of stress, 20 of verify and 20 of verify --follow, 20 of each side of a feed; and
+# what only the night has.
 kills-nightly: connectors $(READY)
 	TRACE_KILLS=40 $(BIN)/python -m pytest -m "" tests/spark/test_kills.py
+	FEED_KILLS=20 $(BIN)/python -m pytest -m "" tests/spark/test_sinks.py -k killed
 	$(BIN)/python -m pytest -m nightly --ignore tests/spark/test_kills.py
 
 # Jars of Delta, Iceberg and Kafka, and the versions of PySpark that they are for: a gigabyte, in build/connectors. Needs Maven.

@@ -31,6 +31,9 @@ from reactive_runtime.spark.segments import Segments
 KILLS = int(os.environ.get("FEED_KILLS", "1"))
 """How often each side is killed; 20 in a night."""
 
+FED = 400 * min(KILLS, 5)
+"""Rows that are fed meanwhile."""
+
 pytestmark = pytest.mark.timeout(300 + 60 * KILLS)
 
 
@@ -356,7 +359,7 @@ import pyarrow as pa
 kept = Segments(Path(sys.argv[1]), pa.schema([("n", pa.int64())]), 4)
 position = kept.recovered()
 print(position, flush=True)
-while position < 2000:
+while position < int(sys.argv[2]):
     if kept.room():
         position += kept.put(pa.table({"n": list(range(position, position + 10))}))
     else:
@@ -385,7 +388,7 @@ query.awaitTermination()
 def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_path: Path) -> None:
     """The writer is killed again and again, the reader as well; at the end each number is there once."""
 
-    def begun(program: str, *arguments: Path) -> subprocess.Popen[str]:
+    def begun(program: str, *arguments: Path | int) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", program, *map(str, arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
@@ -395,11 +398,11 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
     begins.close()
     rows = 0
     for kill in range(KILLS):
-        writer, reader = begun(WRITER, feed), begun(READER, tmp_path)
+        writer, reader = begun(WRITER, feed, FED), begun(READER, tmp_path)
         try:
 
             def moved(before: int = rows, reader: subprocess.Popen[str] = reader) -> bool:
-                return written(out) > before or elements_fed(feed) == 2000 or reader.poll() is not None
+                return written(out) > before or elements_fed(feed) == FED or reader.poll() is not None
 
             until(moved)
             rows = written(out)
@@ -410,7 +413,7 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
                 process.wait()
                 assert process.stdout is not None
                 process.stdout.close()
-    writer = begun(WRITER, feed)
+    writer = begun(WRITER, feed, FED)
     frame = Segments(feed, pa.schema([("n", pa.int64())]), 4).frame(spark)
     query = frame.writeStream.format("parquet").options(path=str(out), checkpointLocation=str(tmp_path / "checkpoint"))
     running = query.start()
@@ -420,7 +423,7 @@ def test_nothing_is_lost_or_doubled_when_either_side_is_killed(spark: Any, tmp_p
     running.processAllAvailable()
     running.stop()
     found = spark.read.parquet(str(out))
-    assert found.selectExpr("count(*)", "count(distinct n)", "min(n)", "max(n)").first() == (2000, 2000, 0, 1999)
+    assert found.selectExpr("count(*)", "count(distinct n)", "min(n)", "max(n)").first() == (FED, FED, 0, FED - 1)
 
 
 BOTH = """
@@ -516,6 +519,7 @@ def test_a_kill_at_any_step_of_a_segment_loses_and_doubles_nothing(
     at = two.recovered()
     while at < 6:
         at += two.put(pa.table({"n": [at, at + 1]}))
+    two.close()
     found = sorted(n for file in (tmp_path / "segments").iterdir() for n in numbers_of(file))
     assert found == list(range(6))
     assert list((tmp_path / ".next").iterdir()) == []
