@@ -428,6 +428,8 @@ class Watcher:
             return steps(entries, site)
 
         def steps(entries: Any, site: int) -> Iterator[Any]:
+            if scheduler.watching and kinds.of(type(entries)) is not STEPPING:
+                touch(entries, site, False)  # an iterator remembers what it was made of: a later change may end it
             iterator = iter(entries)
             while True:
                 if scheduler.watching:

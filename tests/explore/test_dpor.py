@@ -46,6 +46,46 @@ def test_each_class_of_schedules_of_a_drawn_program_runs_once(tens: int) -> None
     assert sum(exact(drawn(seed)) for seed in range(tens, tens + 10)) >= 5
 
 
+class Empty:
+    """A loop over what another thread makes larger: what an iterator was made of may change before its first entry."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, int] = {}
+        self.seen: list[Any] = []
+
+    def actor_goes_through(self) -> None:
+        for entry in self.entries:
+            self.seen.append(entry)
+
+    def actor_adds(self) -> None:
+        self.entries[1] = 1
+
+
+class EmptyView(Empty):
+    def actor_goes_through(self) -> None:
+        for entry in self.entries.items():
+            self.seen.append(entry)
+
+
+class EmptyInside(Empty):
+    def actor_goes_through(self) -> None:
+        self.seen = [entry for entry in self.entries]  # noqa: C416 - a loop, not a copy in one step
+
+
+class One(Empty):
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries[0] = 0
+
+
+@pytest.mark.parametrize("program", [Empty, EmptyView, EmptyInside, One], ids=lambda item: item.__name__)
+def test_an_iterator_is_made_before_or_after_a_change(program: Any) -> None:
+    assert exact(program)
+    failure = explore(program, strategy="dpor").failure
+    assert failure is not None
+    assert "changed size during iteration" in failure.message
+
+
 class Increments:
     """Three threads with two locked increments each: 6! / (2! 2! 2!) orders."""
 
