@@ -150,7 +150,8 @@ class StepLog:
                 self.diverged = f"step {self._count + 1} is {me.name}: {text}, line {line}, and was another"
         step.site = what if site is not None else -1
         self._count += 1
-        self._last = me.index
+        if me.ident != -1:  # a task of asyncio that its loop goes on with is no other thread than the loop
+            self._last = me.index
         if isinstance(about, tuple) and about[0] is not None:
             step.location, step.writes = (self._number(about[0]), about[1]), about[2]
         self.steps.append(step)
@@ -202,7 +203,7 @@ class StepLog:
 
     def _preempts(self, me: Task) -> bool:
         before = self._last
-        return before != me.index and any(task.index == before for task in self._scheduler.ready)
+        return before != me.index and me.ident != -1 and any(task.index == before for task in self._scheduler.ready)
 
     def _settle(self) -> None:
         """What became of the value of the step before."""

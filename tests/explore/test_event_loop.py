@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from examples.hazards import lesson
 from explore.test_exactness import outcomes
 from reactive_runtime.errors import ExploreError
 from reactive_runtime.explore import explore, replay
@@ -97,6 +98,18 @@ def test_a_field_that_a_task_and_a_thread_share_races() -> None:
         failure = explore(Counted, seed=seed).failure
         assert failure is not None
         assert failure.preemptions <= 1
+
+
+@pytest.mark.parametrize("name", ["check_await_act", "lost_by_cancelling"])
+def test_a_loop_that_goes_on_with_another_task_is_not_preempted(name: str) -> None:
+    """Tasks change at an `await`, where the search by bound counts nothing either."""
+    failure = explore(lesson(name).broken).failure
+    assert failure is not None
+    assert failure.minimal
+    assert failure.preemptions == 0
+    without = explore(lesson(name).broken, strategy="bounded", bound=0, shrink=False).failure
+    assert without is not None
+    assert without.preemptions == 0
 
 
 class ToThread:

@@ -172,7 +172,7 @@ The site has a page for each: with the programs, a question before the answer, a
 The diagrams are found by the [explorer](explore.md).
 They have a column for each thread, time downwards, and behind each line what it saw or changed.
 The sign ▶ marks a switch away from a thread that could have gone on.
-The sign ▷ marks one from a thread that had ended or had to wait.
+The sign ▷ marks one from a thread that had ended or had to wait, or from a task that had come to an `await`.
 The sign ◆ shows where a thread waits for ever, and ✗ which line raised.
 The table at the end explains the words.
 Those of the project, such as drain, demand, schedule and preemption, are in the [glossary](glossary.md).

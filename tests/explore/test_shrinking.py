@@ -18,6 +18,7 @@ from reactive_runtime.explore.scenario import scenario_of
 from reactive_runtime.explore.session import Session
 from reactive_runtime.explore.shrinking import _Shrinking
 from reactive_runtime.explore.watching import Watcher
+from reactive_runtime.spec import MAX_DEMAND
 
 
 def test_the_minimum_is_certified_for_nearly_all_bugs() -> None:
@@ -44,7 +45,8 @@ def test_the_lost_demand_is_two_preemptions_and_few_lines() -> None:
 
 
 def test_calls_that_a_failure_does_not_need_are_left_out() -> None:
-    failure = explore(merge.SCENARIO, seed=1).failure
+    feeders = [merge.feeder(1), merge.feeder(2)]
+    failure = explore(publisher_scenario(merge.Merge, feeders, demand=MAX_DEMAND, ascending=False), seed=1).failure
     assert failure is not None
     assert failure.program == [("A", [1]), ("B", [1])]  # each feeder's end(), and no element
 
