@@ -18,7 +18,7 @@ from examples.hazards.lesson import LIMIT
 from reactive_runtime.explore import Failure, explore
 
 PAGE = Path("docs/hazards.md")
-FIRST = [group.lessons[0] for group in GROUPS]
+FIRST = COURSE[:1]
 
 FOUND = re.compile(r"python -m examples\.found (\w+)")
 
