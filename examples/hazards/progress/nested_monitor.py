@@ -103,7 +103,7 @@ LESSON = Lesson(
     met=(
         Met(
             what="Lister, The Problem of Nested Monitor Calls, 1977.",
-            where="https://doi.org/10.1145/850752.850753",
+            where="https://doi.org/10.1145/850644.850645",
         ),
     ),
     gil="either way",
