@@ -193,6 +193,7 @@ def test_the_answers_of_a_lesson_are_behind_their_questions(opened: Callable[...
     assert [heading.rstrip("¶# ") for heading in headings] == [
         "The program that is broken",
         "What can go wrong?",
+        "Find the schedule yourself",
         "The schedule that shows it",
         "The fix",
         "And if …",
