@@ -25,7 +25,7 @@ class SignalledError(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
         self.error: Exception = error
-        self.__cause__ = error
+        self.__cause__: BaseException | None = error
 
     def __str__(self) -> str:
         return f"an upstream signalled {shown(self.error)}"

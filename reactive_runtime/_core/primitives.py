@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import queue
 import sys
 import threading
 import time
@@ -21,11 +22,13 @@ __all__ = [
     "Barrier",
     "BrokenBarrierError",
     "Condition",
+    "Empty",
     "Event",
     "Future",
     "Lock",
     "RLock",
     "Semaphore",
+    "SimpleQueue",
     "Thread",
     "ThreadLocal",
     "ThreadPoolExecutor",
@@ -51,6 +54,8 @@ RLock = threading.RLock
 Condition = threading.Condition
 Event = threading.Event
 Semaphore = threading.Semaphore
+SimpleQueue = queue.SimpleQueue
+Empty = queue.Empty
 Thread = threading.Thread
 ThreadLocal = threading.local
 get_ident = threading.get_ident

@@ -51,7 +51,7 @@ class Game(App[None]):
     def __init__(self, play: Play) -> None:
         super().__init__()
         self.play = play
-        self.shows_the_explorers = False
+        self.shows_the_explorers: bool = False
 
     def compose(self) -> ComposeResult:
         """The task, what was done, what comes next, and how it ended."""
@@ -64,7 +64,7 @@ class Game(App[None]):
 
     def on_mount(self) -> None:
         """Show where it begins."""
-        self.title = self.play.program.name
+        self.title: str = self.play.program.name
         self._show(self.play.position)
 
     def _what_to_do(self) -> str:

@@ -27,7 +27,7 @@ class Condition(Location):
             raise ForeignThreadError(
                 "a condition on a lock that was made outside of the scenario, which is not controlled"
             )
-        self.name = instrumented.named()
+        self.name: int = instrumented.named()
         self.w = self.r = 0
         self.vc: list[int] = []
         self.number: int = 0  # in the order of their making: the same in every run that goes the same way

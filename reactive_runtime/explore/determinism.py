@@ -48,7 +48,7 @@ class NotTheSameError(ExploreError):
     """
 
     def __init__(self, scenario: str, difference: str) -> None:
-        self.what = f"{NOT_THE_SAME}: {difference}"
+        self.what: str = f"{NOT_THE_SAME}: {difference}"
         super().__init__(f"{scenario} {self.what}")
 
 

@@ -129,7 +129,7 @@ class Lock(Location):
     vc: list[int]
 
     def __init__(self) -> None:
-        self.name = named()
+        self.name: int = named()
         self.w = self.r = 0
         self.vc = []
         self.left_by: int = -1  # the thread that released it last

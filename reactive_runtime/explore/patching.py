@@ -60,7 +60,8 @@ def _changes() -> Iterator[tuple[Any, str, Any]]:
     yield threading.Thread, "start", threads.start
     yield threading.Thread, "join", threads.join
     yield threading.Thread, "is_alive", threads.is_alive
-    yield queue, "SimpleQueue", queue._PySimpleQueue  # type: ignore[attr-defined]
+    for module in (queue, primitives):
+        yield module, "SimpleQueue", queue._PySimpleQueue  # type: ignore[attr-defined]
     yield queue, "time", threads.standing
     for module in (concurrent.futures, concurrent.futures.thread, primitives):
         yield module, "ThreadPoolExecutor", threads.Pool

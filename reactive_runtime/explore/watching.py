@@ -70,10 +70,11 @@ class _Location:
     __slots__ = ("blind", "it", "looked", "r", "sites", "stored", "stored_by", "w")
 
     def __init__(self, entry: Any) -> None:
-        self.it = entry
-        self.w = self.r = 0  # chains, as those of stand-ins
-        self.stored_by = -1  # the thread that stored last,
-        self.stored = 0  # and when, by its own clock
+        self.it: Any = entry
+        self.w: int = 0  # chains, as those of stand-ins
+        self.r: int = 0
+        self.stored_by: int = -1  # the thread that stored last,
+        self.stored: int = 0  # and when, by its own clock
         self.looked: dict[int, int] = {}  # thread: when it looked last, since then
         self.sites: set[int] = set()  # where it was accessed
         self.blind: set[int] = set()  # where by code that is not looked into

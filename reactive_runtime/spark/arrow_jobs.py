@@ -84,7 +84,7 @@ class PartitionJobs:
             raise
 
     def _planned(self, ahead: int, sender: Callable[[int], Any]) -> list[tuple[Any, Any]]:
-        settings = None
+        settings, plans = None, list[Any]()
         while settings != (settings := self._settings()):  # what Spark writes has to be what is read
             zone, large = settings
             self.schema: pyarrow.Schema = arrow_fields(self._df.schema, zone, large=large)

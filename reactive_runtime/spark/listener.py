@@ -32,7 +32,7 @@ class Listener:
 
     def __init__(self, what: str, host: str) -> None:
         self._what = what
-        self.secret = secrets.token_hex(16)
+        self.secret: str = secrets.token_hex(16)
         self._server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         self.port: int = self._server.getsockname()[1]
         self._wake, self._woken = socket.socketpair()

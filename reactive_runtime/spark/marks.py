@@ -81,7 +81,7 @@ class Marks:
         self._spark = spark
         self._table = table
         self._app = once.app
-        self.begin = once.position
+        self.begin: int = once.position
         """How many elements the table should have where the flow begins."""
 
     def position(self) -> int | None:
@@ -132,9 +132,8 @@ class Marks:
                 " the table can't be asked"
             )
         java: Any = self._spark._jvm
-        engine = java.io.delta.kernel.defaults.engine.DefaultEngine.create(
-            self._spark.sparkContext._jsc.hadoopConfiguration()
-        )
+        context: Any = self._spark.sparkContext._jsc
+        engine = java.io.delta.kernel.defaults.engine.DefaultEngine.create(context.hadoopConfiguration())
         snapshot = java.io.delta.kernel.Table.forPath(engine, location).getLatestSnapshot(engine)
         version = snapshot.getLatestTransactionVersion(engine, self._app)
         return int(version.get()) if version.isPresent() else 0

@@ -86,7 +86,7 @@ class RowErrors:
         whole = with_errors(what, schema, rows)
         self._errors = Elements(what, whole)
         self._arrow = arrow_fields(whole)
-        self.failed = 0
+        self.failed: int = 0
         """How many rows became an error."""
 
     def table(self, outcomes: Sequence[Outcome]) -> pyarrow.Table:

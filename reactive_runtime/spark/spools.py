@@ -49,9 +49,9 @@ class Spool:
         self._file_lock = primitives.Lock()
         self._file: IO[bytes] | None = None  # _file_lock
         self._closed = False  # _file_lock
-        self.bytes = 0
+        self.bytes: int = 0
         """How many were taken; for the thread that takes them."""
-        self.too_large = False  # written once, before `take` gives the end
+        self.too_large: bool = False  # written once, before `take` gives the end
         """Whether it was left, since a job of many partitions takes small ones only."""
 
     # -- for the thread that takes them ----------------------------------------------------------------------------

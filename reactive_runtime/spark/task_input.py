@@ -25,7 +25,7 @@ class Counter:
 
     def __init__(self, count: int = 0) -> None:
         self._lock = primitives.Lock()
-        self.count = count  # _lock; read without: a reader has the one before, or after
+        self.count: int = count  # _lock; read without: a reader has the one before, or after
 
     def add(self) -> None:
         """One more."""

@@ -7,7 +7,6 @@ flow, on threads of its own ──on_next──▶ queue ──take, full or due
 from __future__ import annotations
 
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from reactive_runtime._core import dropping, primitives
@@ -41,7 +40,9 @@ class TaskOutput:
     def __init__(self, most: int, max_delay: float) -> None:
         self._most = most
         self._max_delay = max_delay
-        self._waiting: SimpleQueue[Any] = SimpleQueue()  # what was given and not taken, and _END at the end
+        self._waiting: primitives.SimpleQueue[Any] = (
+            primitives.SimpleQueue()
+        )  # what was given and not taken, and _END at the end
         self._put = self._waiting.put
         self._lock = primitives.Lock()
         self._changed = primitives.Condition(self._lock)
@@ -81,10 +82,10 @@ class TaskOutput:
     def _taken(self) -> list[Any]:
         try:
             first, since = self._waiting.get_nowait(), self._emptied
-        except Empty:
+        except primitives.Empty:
             try:
                 first, since = self._waiting.get(timeout=LOOK), primitives.monotonic()
-            except Empty:
+            except primitives.Empty:
                 return []
         left = since + self._max_delay - primitives.monotonic()
         if left > 0:
@@ -115,7 +116,7 @@ class TaskOutput:
 
     def _drop_waiting(self, why: str) -> None:
         left = []
-        with suppress(Empty):
+        with suppress(primitives.Empty):
             while True:
                 left.append(self._waiting.get_nowait())
         dropping.elements_dropped(why, [element for element in left if element is not _END])
