@@ -107,7 +107,7 @@ def test_each_python_of_the_classifiers_has_a_job() -> None:
 
 
 def test_what_contributors_need_is_not_published() -> None:
-    assert set(PROJECT["project"]["optional-dependencies"]) == {"cli", "spark", "jvm", "report", "greenlet"}
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"cli", "spark", "jvm", "report", "greenlet", "play"}
     assert {"test", "dev"} <= set(PROJECT["dependency-groups"])
 
 
