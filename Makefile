@@ -70,13 +70,13 @@ connectors: $(READY) java
 	$(BIN)/python tests/spark_jars.py
 
 # Side by side; plain `pytest` runs them one after the other. First what waits most of the time, for a JVM, a process or
-# a timeout, with three workers a core; then what computes, with one.
+# a timeout, with two workers a core; then what computes, with one.
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 WAITING := $(wildcard tests/stress tests/spark tests/jvm tests/interop tests/oracle tests/docs tests/tck tests/exits tests/report tests/installed tests/judging tests/examples tests/test_docs.py)
 PYTEST := $(BIN)/python -m pytest --dist loadgroup
 test: $(READY) java
 	status=0; \
-	$(PYTEST) --numprocesses $$((3 * $(WORKERS))) $(WAITING) || status=$$?; \
+	$(PYTEST) --numprocesses $$((2 * $(WORKERS))) $(WAITING) || status=$$?; \
 	$(PYTEST) --numprocesses $(WORKERS) tests $(WAITING:%=--ignore %) || status=$$?; \
 	exit $$status
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from reactive_runtime import MAX_DEMAND, Subscription
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds that a test waits for what must happen. Nothing is ever asserted about how long it took."""
 
 

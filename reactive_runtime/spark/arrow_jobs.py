@@ -110,6 +110,9 @@ class PartitionJobs:
         self._listener.expect(partitions[0], spools[0])
         try:
             self._collect(sent, partitions, spools)
+        except BaseException:
+            self._listener.settle(partitions[0])  # the rows before the error come before it
+            raise
         finally:
             self._listener.forget(partitions[0])
 

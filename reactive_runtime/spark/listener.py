@@ -23,6 +23,9 @@ _BATCH: Final = struct.Struct(">iq")
 
 _PARTITION: Final = struct.Struct(">i")
 
+_MARK: Final = -1
+"""The partition of a connection that this process makes: all that came before it were accepted."""
+
 _HELLO_SECONDS: Final = 30.0
 """After which a connection that has not said what it is gets closed."""
 
@@ -34,9 +37,12 @@ class Listener:
         self._what = what
         self.secret: str = secrets.token_hex(16)
         self._server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-        self.port: int = self._server.getsockname()[1]
+        self._address: tuple[str, int] = self._server.getsockname()[:2]
+        self.port: int = self._address[1]
         self._wake, self._woken = socket.socketpair()
         self._lock = primitives.Lock()
+        self._changed = primitives.Condition(self._lock)
+        self._accepted = 0  # _lock; connections that have not said yet what they are
         self._spools: dict[int, Spool] = {}  # _lock
         self._connections: dict[int, socket.socket] = {}  # _lock; the latest of each partition
         self._stopped = False  # _lock; no batch is of use any more
@@ -53,6 +59,16 @@ class Listener:
         with self._lock:
             self._spools.pop(partition, None)
 
+    def settle(self, partition: int) -> None:
+        """Wait until all is received that a task of a partition has sent, where none runs any more."""
+        with contextlib.suppress(OSError), socket.create_connection(self._address, _HELLO_SECONDS) as mark:
+            mark.sendall(self.secret.encode() + _PARTITION.pack(_MARK))
+            mark.recv(1)
+        with self._lock:
+            self._changed.wait_for(
+                lambda: self._over or not (self._accepted or partition in self._connections), _HELLO_SECONDS
+            )
+
     def stop(self) -> None:
         """Tasks end when they have sent the batch that they are at; what still comes is dropped."""
         with self._lock:
@@ -66,6 +82,7 @@ class Listener:
         """Threads end, with what they receive."""
         with self._lock:
             over, self._over = self._over, True
+            self._changed.notify_all()
             connections = list(self._connections.values())
         if over:
             return
@@ -83,27 +100,41 @@ class Listener:
                     return
                 with contextlib.suppress(OSError):  # it has gone already
                     connection, _ = self._server.accept()
+                    with self._lock:
+                        self._accepted += 1
                     primitives.Thread(
                         target=self._receive, args=(connection,), name=f"{self._what}: batches", daemon=True
                     ).start()
 
     def _receive(self, connection: socket.socket) -> None:
-        partition = -1
-        try:
-            # A task that was lost, or another attempt of which took over: Spark runs it again, or says why not.
-            with connection, contextlib.suppress(OSError, EOFError):
-                connection.settimeout(_HELLO_SECONDS)
-                secret = bytes(_read(connection, len(self.secret)))
-                if not hmac.compare_digest(secret, self.secret.encode()):
-                    return
-                (partition,) = _PARTITION.unpack(_read(connection, _PARTITION.size))
-                connection.settimeout(None)
-                if (spool := self._taken_over(partition, connection)) is not None:
+        partition = _MARK
+        # A task that was lost, or another attempt of which took over: Spark runs it again, or says why not.
+        with connection, contextlib.suppress(OSError, EOFError):
+            try:
+                partition = self._hello(connection)
+                spool = None if partition == _MARK else self._taken_over(partition, connection)
+            finally:
+                with self._lock:
+                    self._accepted -= 1
+                    self._changed.notify_all()
+            try:
+                if spool is not None:
                     _fill(spool, connection, f"{self._what}: partition {partition}")
-        finally:
-            with self._lock:
-                if self._connections.get(partition) is connection:
-                    del self._connections[partition]
+            finally:
+                with self._lock:
+                    if self._connections.get(partition) is connection:
+                        del self._connections[partition]
+                    self._changed.notify_all()
+
+    def _hello(self, connection: socket.socket) -> int:
+        """The partition of which a connection brings batches; `_MARK` where it has none to bring."""
+        connection.settimeout(_HELLO_SECONDS)
+        secret = bytes(_read(connection, len(self.secret)))
+        if not hmac.compare_digest(secret, self.secret.encode()):
+            return _MARK
+        partition: int = _PARTITION.unpack(_read(connection, _PARTITION.size))[0]
+        connection.settimeout(None)
+        return partition
 
     def _taken_over(self, partition: int, connection: socket.socket) -> Spool | None:
         """The spool that a connection fills from now on; one of another attempt is cut off."""

@@ -109,7 +109,7 @@ def test_the_main_job_writes_its_verdict_as_parquet(
 def verdict_on_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, set[str]]]:
     """One verdict on a run for each fault: what is shown of each rule, and the rules that each run broke."""
     folder = tmp_path_factory.mktemp("faults")
-    load = ("stress", "range_on_the_callers", "--seconds", "3")
+    load = ("stress", "range_on_the_callers", "--seconds", "6")
     for fault in FAULTS:
         done = call(*load, "--out", folder / fault, REACTIVE_RUNTIME_FAULT=fault)
         assert done.returncode == 0, done.stdout + done.stderr
