@@ -214,7 +214,7 @@ def to_the_end(tool: str, bound: int | None) -> tuple[bool, int, float, int]:
         how = {"strategy": "dpor"} if bound is None else {"strategy": "bounded", "bound": bound}
         for _ in range(2):  # the first compiles the modules a second time, which a process does once
             orders.clear()
-            ours = explore(scenario, schedules=most, **how).assert_holds()  # type: ignore[arg-type]
+            ours = explore(scenario, schedules=most, **how).assert_holds()
         return ours.verdict.kind == "exhausted", ours.schedules, ours.seconds, len(orders)
     if tool == "frontrun":
         import frontrun

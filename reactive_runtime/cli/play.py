@@ -64,7 +64,7 @@ class Game(App[None]):
 
     def on_mount(self) -> None:
         """Show where it begins."""
-        self.title: str = self.play.program.name
+        self.title = self.play.program.name
         self._show(self.play.position)
 
     def _what_to_do(self) -> str:
