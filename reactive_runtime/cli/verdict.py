@@ -185,7 +185,7 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
     `said`: lines on what could not be judged that have been printed already, and are not printed again.
     """
     from reactive_runtime.spark import verify as judge
-    from reactive_runtime.spark.spark_session import BRIEF, JUDGING
+    from reactive_runtime.spark.spark_session import BRIEF, JUDGING, is_there
     from reactive_runtime.testing.trace import check_files, different_runs, run_folders
 
     came = Came(unable=[*said])
@@ -205,8 +205,10 @@ def judged(runs: list[Path], to: Path, master: str, settings: Mapping[str, str],
         return came
     begin = primitives.monotonic()
     files = [file for _, of in readable for file in of]
-    brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
-    spark = _session(master, {**JUDGING, **brief, **settings})
+    if not is_there():  # the settings of one that is there are its owner's, and stay as they are
+        brief = BRIEF if sum(file.stat().st_size for file in files) < _LITTLE else {}
+        settings = {**JUDGING, **brief, **settings}
+    spark = _session(master, settings)
     out.print(f"judging  {len(files)} files with Spark {spark.version} on {master}")
     verdict = judge(spark, runs, to, unreadable=came.skipped)
     if verdict.summary:

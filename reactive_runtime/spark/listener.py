@@ -100,11 +100,20 @@ class Listener:
                     return
                 with contextlib.suppress(OSError):  # it has gone already
                     connection, _ = self._server.accept()
-                    with self._lock:
-                        self._accepted += 1
-                    primitives.Thread(
-                        target=self._receive, args=(connection,), name=f"{self._what}: batches", daemon=True
-                    ).start()
+                    self._begin(connection)
+
+    def _begin(self, connection: socket.socket) -> None:
+        """Receive on a thread of its own. Without one, the task is cut off: Spark runs it again, or says why not."""
+        with self._lock:
+            self._accepted += 1
+        thread = primitives.Thread(target=self._receive, args=(connection,), name=f"{self._what}: batches", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            connection.close()
+            with self._lock:
+                self._accepted -= 1
+                self._changed.notify_all()
 
     def _receive(self, connection: socket.socket) -> None:
         partition = _MARK

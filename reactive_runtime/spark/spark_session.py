@@ -20,7 +20,7 @@ from reactive_runtime.spark.spark_errors import is_connected
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BRIEF", "JUDGING", "java_home", "session", "settings_of", "workers_can"]
+__all__ = ["BRIEF", "JUDGING", "is_there", "java_home", "session", "settings_of", "workers_can"]
 
 BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 """Settings for a session that has little to do: the JVM compiles quickly, and never twice. A first verdict comes in
@@ -69,7 +69,7 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     except ImportError as error:
         raise MissingDependencyError("Spark needs pyspark: pip install 'reactive-runtime[spark]'") from error
     builder = SparkSession.builder
-    if SparkSession.getActiveSession() is not None or _has_context():
+    if is_there():
         for key, value in (conf or {}).items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
@@ -90,11 +90,16 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
         return builder.getOrCreate()
 
 
-def _has_context() -> bool:
-    """Whether there is one, whose session another thread has made: it is the active one there only."""
+def is_there() -> bool:
+    """Whether this process has a session already: `session` gives that one."""
+    if "pyspark" not in sys.modules:
+        return False
+    from pyspark.sql import SparkSession
     from pyspark.sql.utils import get_active_spark_context
 
-    try:
+    if SparkSession.getActiveSession() is not None:
+        return True
+    try:  # one that another thread has made is the active one there only
         get_active_spark_context()
     except RuntimeError:
         return False

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import TargetError
 from reactive_runtime.spec import Publisher
 from reactive_runtime.targets import import_string
@@ -29,6 +30,8 @@ __all__ = ["Begun", "Target", "judged", "verification_of"]
 SILENT = 120.0
 """Seconds beyond what a check may wait, after which a child of which nothing is heard is ended."""
 
+BEAT = 0.5
+"""Seconds of one wait for the child. A key that comes right before a wait is not seen until that wait ends."""
 
 INTERRUPTED = """there is nothing to judge
   seen: the code under test interrupted the main thread (_thread.interrupt_main or SIGINT) while this check ran"""
@@ -80,8 +83,7 @@ def _heard(target: Target, first: int, measures: bool) -> Any:
     try:
         while True:
             try:
-                if not ours.poll(patience):
-                    raise EOFError
+                _wait_for(ours, patience)
                 kind, said = ours.recv()
             except (EOFError, OSError):
                 ended = _ended(child)
@@ -114,6 +116,14 @@ def _heard(target: Target, first: int, measures: bool) -> Any:
             child.kill()
             child.join()
         ours.close()
+
+
+def _wait_for(said: Connection, patience: float) -> None:
+    """Return when there is something to receive; EOFError after `patience` seconds without."""
+    deadline = primitives.monotonic() + patience
+    while not said.poll(BEAT):
+        if primitives.monotonic() >= deadline:
+            raise EOFError
 
 
 def _ended(child: Any) -> str:

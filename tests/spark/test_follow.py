@@ -75,6 +75,14 @@ def test_the_tables_are_those_that_verify_writes(spark: Any, tmp_path: Path) -> 
         assert one.exceptAll(other.select(*one.columns)).count() == 0, table
 
 
+def test_a_verdict_leaves_the_settings_of_a_session_that_is_there_as_they_are(spark: Any, tmp_path: Path) -> None:
+    arrives(tmp_path / "runs", "a", 3)
+    before = spark.conf.getAll
+    judged([tmp_path / "runs"], tmp_path / "out", "local[2]", {})
+    judged([tmp_path / "runs"], tmp_path / "out", "local[2]", {"spark.sql.shuffle.partitions": "5"})
+    assert spark.conf.getAll == {**before, "spark.sql.shuffle.partitions": "5"}
+
+
 def test_a_run_that_cannot_be_read_is_named_and_the_others_are_judged(spark: Any, tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     arrives(runs, "a", 3)

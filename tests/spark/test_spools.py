@@ -8,6 +8,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from sinks import PATIENCE, until
 
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark import listener as module
 from reactive_runtime.spark import spools
 from reactive_runtime.spark.listener import Listener
 from reactive_runtime.spark.spools import Spool
@@ -239,6 +241,70 @@ def test_a_second_attempt_cuts_off_the_first(listener: Listener) -> None:
     assert second.end() == b"\1"
     spool.done()
     assert rest(spool) == [b"b"]
+
+
+@pytest.mark.parametrize("at", ["_hello", "_fill"])
+def test_what_a_task_has_sent_before_it_was_lost_is_received_before_its_partition_is_settled(
+    at: str, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The threads of the listener are held where they receive, as on a busy machine."""
+    spool, free, order = Spool("", 1), threading.Event(), list[str]()
+    of: Any = Listener if at == "_hello" else module
+    held = getattr(of, at)
+
+    def waits(*arguments: Any) -> Any:
+        if threading.current_thread() is first[0]:
+            free.wait(PATIENCE)
+        return held(*arguments)
+
+    first: list[threading.Thread] = []
+
+    def begins(*arguments: Any, **named: Any) -> threading.Thread:
+        first.append(threading.Thread(*arguments, **named))
+        return first[-1]
+
+    monkeypatch.setattr(of, at, waits)
+    monkeypatch.setattr(module.primitives, "Thread", begins)
+    listener.expect(1, spool)
+    task = Task(listener, 1)
+    task.send(b"a", b"b")
+    task.socket.close()  # as a task that has failed
+
+    def settle() -> None:
+        listener.settle(1)
+        order.append(f"settled, {len(spool._waiting)} there")
+
+    settles = threading.Thread(target=settle)
+    settles.start()
+    settles.join(0.1)  # one that did not wait would be over by now
+    free.set()
+    settles.join(PATIENCE)
+    assert order == ["settled, 2 there"]
+
+
+def test_a_thread_that_can_not_be_had_cuts_its_task_off_and_the_next_is_received(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool, refused = Spool("", 1), threading.Event()
+    listener.expect(1, spool)
+
+    class NoThread:
+        def __init__(self, **_: Any) -> None: ...
+
+        def start(self) -> None:
+            monkeypatch.undo()
+            refused.set()
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(module.primitives, "Thread", NoThread)
+    assert Task(listener, 1).answer() == b""
+    assert refused.is_set()
+    again = Task(listener, 1)
+    again.send(b"a")
+    assert again.end() == b"\1"
+    listener.settle(1)
+    spool.done()
+    assert rest(spool) == [b"a"]
 
 
 def test_stop_answers_tasks_at_once_and_drops_what_they_send(listener: Listener) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
@@ -65,6 +66,23 @@ def test_those_of_a_long_check_are_too(counted: dict[str, int], name: str) -> No
 def slow(elements: int) -> unusual.Slow:
     """What the command is pointed at."""
     return unusual.Slow(elements)
+
+
+def test_the_command_waits_in_short_pieces_so_a_key_that_came_right_before_a_wait_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    poll, waits = Connection.poll, list[Any]()
+
+    def counting(connection: Connection, timeout: Any = 0.0) -> bool:
+        waits.append(timeout)
+        return poll(connection, timeout)
+
+    monkeypatch.setattr(Connection, "poll", counting)
+    heard = judged(Target(f"{__name__}:slow"))
+    assert isinstance(next(heard), Begun)
+    heard.close()  # type: ignore[attr-defined]
+    assert waits
+    assert max(waits) <= 1
 
 
 def test_the_command_says_it_before_the_first_check(capsys: pytest.CaptureFixture[str]) -> None:
