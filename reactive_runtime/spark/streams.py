@@ -187,20 +187,25 @@ class _Query:
     def _watched(self, query: Any) -> SparkError | None:
         """Wait until it has ended, or is about to; why, where that was not its own end. Raises what it failed with."""
         while not query.awaitTermination(_LOOK):
-            if not query.isActive:  # Spark waits for the batch, to end it
+            if self._holds_a_batch() and not query.isActive:  # Spark waits for the batch, to end the query
                 return self._stopped()
             failure = lost("from_stream", self._session)
             if failure is not None:
                 return failure
         return lost("from_stream", self._session) or (None if self._at_its_end(query) else self._stopped())
 
+    def _holds_a_batch(self) -> bool:
+        """Whether Spark waits for a batch. Without one, a query that is not active any more is about to end itself."""
+        with self._lock:
+            return self._batch is not None and not self._batch.was_taken()
+
     def _at_its_end(self, query: Any) -> bool:
         """Whether a query that has ended, without an error, was not stopped."""
+        if self._holds_a_batch():
+            return False
         all_there_was, once = self._ends
         with self._lock:
             batch = self._batch
-        if batch is not None and not batch.was_taken():
-            return False
         if once and batch is not None:
             return True
         return (all_there_was or once) and found_no_more(query, batches=batch is not None)

@@ -13,6 +13,7 @@ from sinks import PATIENCE, Sink, until
 
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
+from reactive_runtime.spark.streams import _Query
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -125,6 +126,62 @@ def test_a_query_that_comes_to_its_own_end_completes(trigger: Any, files: int, s
     sink.wait()
     assert sink.signals[-1] == ("on_complete",)
     assert len(sink.elements) == 7 * files
+
+
+def test_a_query_that_comes_to_its_own_end_while_it_is_looked_at_completes(spark: Any, tmp_path: Path) -> None:
+    """Between the wait for its end and the look whether it is active, it has ended."""
+
+    class LookedAtLate:
+        def __init__(self, query: Any) -> None:
+            self._query, self._late = query, True
+
+        def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's own name
+            if self._late:
+                self._late = False
+                assert self._query.awaitTermination(PATIENCE)
+                return False
+            return bool(self._query.awaitTermination(timeout))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._query, name)
+
+    class Writer:
+        def __init__(self, writer: Any) -> None:
+            self._writer = writer
+
+        def start(self) -> LookedAtLate:
+            return LookedAtLate(self._writer.start())
+
+        def __getattr__(self, name: str) -> Any:
+            made = getattr(self._writer, name)
+            return lambda *arguments, **named: Writer(made(*arguments, **named))
+
+    class Frame:
+        def __getattr__(self, name: str) -> Any:
+            return Writer(df.writeStream) if name == "writeStream" else getattr(df, name)
+
+    df = numbers(spark, tmp_path / "in")
+    emitted: list[Any] = []
+
+    class Taking:
+        """What `Flow.create` hands on, with a subscriber that takes each batch at once."""
+
+        def on_cancel(self, then: Any) -> None: ...
+
+        def emit(self, batch: Any) -> None:
+            batch.commit()
+
+        def complete(self) -> None:
+            emitted.append("on_complete")
+
+        def error(self, error: BaseException) -> None:
+            emitted.append(error)
+
+    taking: Any = Taking()
+    frame: Any = Frame()
+    _Query(frame, tmp_path / "checkpoint", ALL, "append", taking).start()
+    until(lambda: bool(emitted))
+    assert emitted == ["on_complete"]
 
 
 PROGRAM = """
