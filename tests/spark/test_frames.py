@@ -16,7 +16,7 @@ import reactive_runtime.spark
 from reactive_runtime import Flow
 from reactive_runtime.errors import SparkError
 from reactive_runtime.hooks import Dropped
-from reactive_runtime.spark import arrow_jobs, spools
+from reactive_runtime.spark import arrow_jobs, frames, spools
 from reactive_runtime.spark.arrow_jobs import PartitionJobs
 
 pytestmark = pytest.mark.timeout(300)
@@ -181,9 +181,13 @@ def test_a_cancel_of_the_callers_group_is_an_error_of_the_flow(spark: Any, tmp_p
 
 
 @pytest.mark.parametrize("taken", [0, 1, BATCH, BATCH + 1, 3 * BATCH])
-def test_a_cancel_at_any_row_frees_the_task_and_leaves_nothing(taken: int, spark: Any, dropped: list[Dropped]) -> None:
+def test_a_cancel_at_any_row_frees_the_task_and_leaves_nothing(
+    taken: int, spark: Any, dropped: list[Dropped], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "_GRACE", PATIENCE)  # it stops by itself, also on a busy machine
     before = set(threading.enumerate())
     arrow = spark.sparkContext._jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator()
+    kept = arrow.getAllocatedMemory()  # Spark keeps a batch for good where a task is interrupted while it writes it
     sink = Sink(taken)
     Flow.from_dataframe(spark.range(0, 100_000_000, 1, 2)).subscribe(sink)
     sink.wait_for(taken)
@@ -192,7 +196,7 @@ def test_a_cancel_at_any_row_frees_the_task_and_leaves_nothing(taken: int, spark
     for thread in set(threading.enumerate()) - before:
         thread.join(PATIENCE)
         assert not thread.is_alive(), thread
-    until(lambda: arrow.getAllocatedMemory() == 0)  # what is interrupted while it writes a batch keeps that
+    until(lambda: arrow.getAllocatedMemory() <= kept)
     assert [drop for drop in dropped if drop.error is not None] == []
 
 
