@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,15 @@ def test_what_comes_after_the_end_of_a_process_is_judged_too(folder: Path, name:
     assert "3.17" in done.stdout
 
 
-def test_a_key_at_the_terminal_ends_everything(folder: Path) -> None:
+@pytest.fixture
+def keys() -> Iterator[None]:
+    """A process that this one starts takes Ctrl-C, also where this one runs behind a shell's `&`, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_key_at_the_terminal_ends_everything(folder: Path, keys: None) -> None:
     command = [sys.executable, "-m", "reactive_runtime", "tck", "mine:says_that_it_began", *QUICK]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         deadline = time.monotonic() + 60
