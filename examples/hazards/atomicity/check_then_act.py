@@ -91,6 +91,11 @@ LESSON = Lesson(
     ),
     met=(
         Met(
+            what="The Therac-25 gave overdoses; races between tasks that shared variables without synchronisation were "
+            "among the causes. Leveson and Turner, An Investigation of the Therac-25 Accidents, 1993.",
+            where="https://doi.org/10.1109/MC.1993.274940",
+        ),
+        Met(
             what="token-bucket 0.4.0: a bucket of one token gives two (`python -m examples.found token_bucket`).",
             where="https://pypi.org/project/token-bucket/0.4.0/",
         ),

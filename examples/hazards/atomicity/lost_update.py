@@ -118,11 +118,6 @@ LESSON = Lesson(
             what="tqdm 4.69.0: a bar counts one update of two (`python -m examples.found tqdm`).",
             where="https://pypi.org/project/tqdm/4.69.0/",
         ),
-        Met(
-            what="The Therac-25 gave overdoses; one cause was a counter that two tasks changed. Leveson and Turner, "
-            "An Investigation of the Therac-25 Accidents, 1993.",
-            where="https://doi.org/10.1109/MC.1993.274940",
-        ),
     ),
     gil="only without",
     gil_note="In one line with a call in it, `self.count = self.count + f()`, it happens with a GIL, too.",

@@ -109,8 +109,8 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="Bacon, Bloch, Bogda and others, The Double-Checked Locking is Broken Declaration: in Java before "
-            "version 5 even the second form is.",
+            what="Bacon, Bloch, Bogda and others, The Double-Checked Locking is Broken Declaration: in Java the second "
+            "form is broken too, unless the field is volatile; before version 5 even then.",
             where="https://www.cs.umd.edu/~pugh/java/memoryModel/DoubleCheckedLocking.html",
         ),
     ),

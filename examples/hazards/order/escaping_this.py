@@ -132,7 +132,7 @@ LESSON = Lesson(
         Met(
             what="Goetz and others, Java Concurrency in Practice, 2006, section 3.2.1: listeners that are registered, "
             "and threads that are started, in a constructor.",
-            where="https://jcip.net/",
+            where="ISBN 978-0-321-34960-6",
         ),
     ),
     gil="either way",

@@ -114,7 +114,7 @@ LESSON = Lesson(
     met=(
         Met(
             what="Goetz and others, Java Concurrency in Practice, 2006, section 3.5: what publishes safely.",
-            where="https://jcip.net/",
+            where="ISBN 978-0-321-34960-6",
         ),
     ),
     gil="only without",

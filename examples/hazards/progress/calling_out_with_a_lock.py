@@ -133,7 +133,7 @@ LESSON = Lesson(
         ),
         Met(
             what="Goetz and others, Java Concurrency in Practice, 2006, section 10.1.4: open calls.",
-            where="https://jcip.net/",
+            where="ISBN 978-0-321-34960-6",
         ),
     ),
     gil="either way",

@@ -79,8 +79,14 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="Dijkstra, Hierarchical Ordering of Sequential Processes, 1971, with five of them, and this way out.",
+            what="Dijkstra, Hierarchical Ordering of Sequential Processes, 1971: five of them, and the deadlock. His "
+            "own way out is one lock for the table, and a semaphore for each philosopher.",
             where="https://doi.org/10.1007/BF00289519",
+        ),
+        Met(
+            what="Havender, Avoiding Deadlock in Multitasking Systems, 1968: what is taken in one order is never "
+            "waited for in a circle.",
+            where="https://doi.org/10.1147/sj.72.0074",
         ),
     ),
     gil="either way",

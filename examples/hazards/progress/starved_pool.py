@@ -99,7 +99,7 @@ LESSON = Lesson(
         ),
         Met(
             what="Goetz and others, Java Concurrency in Practice, 2006, section 8.1.1: thread starvation deadlock.",
-            where="https://jcip.net/",
+            where="ISBN 978-0-321-34960-6",
         ),
     ),
     gil="either way",

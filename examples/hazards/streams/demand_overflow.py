@@ -108,7 +108,7 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="Rule 3.17 of Reactive Streams: demand goes up to 2^63-1, and what is more counts as unbounded.",
+            what="Rule 3.17 of Reactive Streams: demand goes up to 2^63-1, and from there on may count as unbounded.",
             where="https://github.com/reactive-streams/reactive-streams-jvm/blob/v1.0.4/README.md",
         ),
     ),

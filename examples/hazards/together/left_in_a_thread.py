@@ -77,7 +77,8 @@ LESSON = Lesson(
     ),
     met=(
         Met(
-            what="PEP 567, Context Variables, names the thread-local values that leak, as its reason.",
+            what="PEP 567, Context Variables, names thread-local values that leak between the tasks of one "
+            "thread, as its reason.",
             where="https://peps.python.org/pep-0567/",
         ),
     ),

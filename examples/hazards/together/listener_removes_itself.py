@@ -99,8 +99,8 @@ LESSON = Lesson(
             where="https://github.com/crossbario/autobahn-python/issues/1498",
         ),
         Met(
-            what="`java.util.concurrent.CopyOnWriteArrayList` exists for lists of listeners: its iterators go over a "
-            "copy.",
+            what="`java.util.concurrent.CopyOnWriteArrayList` is for lists that are iterated more often than they are "
+            "changed, as those of listeners are: its iterators go over a snapshot.",
             where="https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/util/concurrent/"
             "CopyOnWriteArrayList.html",
         ),
