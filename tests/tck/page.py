@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from difflib import unified_diff
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "tck.md"
@@ -16,7 +17,8 @@ def table_is(name: str, rows: Iterable[str], page: Path = PAGE) -> None:
     if os.environ.get("WRITE_DOCS"):
         page.write_text("\n".join([*before, *head, *rows, *after]) + "\n")
     else:
-        assert rows == old, f"the table {name!r} in {page.name} is not what the tests found: WRITE_DOCS=1 writes it"
+        differs = "\n".join(unified_diff(old, rows, "the page", "the tests", lineterm="", n=0))
+        assert not differs, f"table {name!r} in {page.name}: WRITE_DOCS=1 writes what the tests found\n{differs}"
 
 
 def row_is(name: str, row: str, page: Path = PAGE) -> None:
