@@ -168,7 +168,14 @@ def rules(found: list[Outcome], status: str) -> str:
     return ", ".join(dict.fromkeys(outcome.check.rule for outcome in found if outcome.status == status))
 
 
-@pytest.mark.parametrize("theirs", THEIRS, ids=lambda theirs: theirs.name)
+BY_DAY = ("RxJava 3.1, `Flowable.range`", "JDK 17, `SubmissionPublisher`")
+"""The others at night."""
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [pytest.param(item, marks=() if item.name in BY_DAY else pytest.mark.nightly, id=item.name) for item in THEIRS],
+)
 def test_the_verdict_on_a_publisher_of_the_jvm_is_that_of_the_page(jvm: Any, actors: Any, theirs: Theirs) -> None:
     found = outcomes(World(jvm, actors), theirs)
     failed, skipped = rules(found, "failed"), rules(found, "skipped")

@@ -1,4 +1,4 @@
-"""The same on a standalone cluster on this machine: a master and a worker; at night two, one of which is lost."""
+"""The same on a cluster: an executor in a process of its own; at night two workers, one of which is lost."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def driving(program: str, address: str, folder: Path) -> Iterator[subprocess.Pop
 
 
 def test_elements_go_in_all_directions_on_a_cluster(tmp_path: Path) -> None:
-    with cluster(tmp_path, 1) as (address, _), driving(DIRECTIONS, address, tmp_path) as driver:
+    with driving(DIRECTIONS, "local-cluster[1,1,1024]", tmp_path) as driver:
         told, _ = driver.communicate(timeout=PATIENCE * 4)
     assert told.splitlines() == ["999000 1000", "100", "100"]
 

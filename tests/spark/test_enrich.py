@@ -17,6 +17,31 @@ from examples.spark_enrich.service import service
 pytestmark = pytest.mark.timeout(300)
 
 
+class StopError(Exception):
+    """The job ends half way."""
+
+
+def test_a_job_that_ended_half_way_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
+    def stops(part: int) -> None:
+        if part == 1:
+            raise StopError
+
+    def written() -> list[tuple[int, str]]:
+        return sorted((row["id"], row["name"]) for row in spark.read.parquet(str(tmp_path)).collect())
+
+    told: list[int] = []
+    with service() as address:
+        with pytest.raises(StopError):
+            run(spark, address, 40, tmp_path, 4, 1_000_000, stops)
+        assert written() == [(n, f"customer {n}") for n in range(20)]
+        metrics = run(spark, address, 40, tmp_path, 4, 1_000_000, told.append)
+    assert told == list(range(4))
+    assert metrics.given == 20
+    assert 1 <= metrics.in_flight <= IN_FLIGHT
+    assert written() == [(n, f"customer {n}") for n in range(40)]
+
+
+@pytest.mark.nightly
 def test_a_job_that_was_killed_half_way_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
     command = [
         sys.executable,

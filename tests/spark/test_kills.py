@@ -98,6 +98,7 @@ def test_stress_that_is_killed_leaves_what_it_had_counted_and_accuses_no_publish
     assert judged > 0
 
 
+@pytest.mark.nightly
 def test_verify_that_is_killed_leaves_the_verdict_as_it_was_or_as_it_will_be(tmp_path: Path) -> None:
     runs, out = tmp_path / "runs", tmp_path / "out"
     for number in range(3):
