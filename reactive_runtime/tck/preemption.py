@@ -109,38 +109,65 @@ def _touching(code: CodeType) -> frozenset[int]:
 if sys.version_info >= (3, 12):  # there sys.settrace sees the instructions of a code only from its second call on
     _TOOLS = (4, 3, 5)  # of the six that may watch at a time: none that a debugger, profiler or coverage takes
 
-    @contextlib.contextmanager
-    def _stepping(before: Callable[[FrameType | None], None]) -> Iterator[None]:
-        """Call `before` ahead of each instruction that touches something, on this thread."""
-        monitoring, thread = sys.monitoring, threading.get_ident()
+    class _Watch:
+        """One tool for all threads that are stepped through at a time: a process has six."""
 
-        def instruction(code: CodeType, offset: int) -> Any:
+        def __init__(self) -> None:
+            self._own = threading.local()  # `before`: of each thread, which alone reads it
+            self._lock = threading.Lock()
+            self._count = 0  # _lock; threads that are stepped through
+            self._tool: int | None = None  # _lock
+
+        @contextlib.contextmanager
+        def stepping(self, before: Callable[[FrameType | None], None]) -> Iterator[None]:
+            """Call `before` ahead of each instruction that touches something, on this thread."""
+            watched = self._begin()
+            self._own.before = before
+            try:
+                yield
+            finally:
+                del self._own.before
+                if watched:
+                    self._end()
+
+        def _begin(self) -> bool:
+            """False where all tools are taken by others: then the race is left to chance."""
+            with self._lock:
+                if not self._count:
+                    self._tool = self._taken()
+                if self._tool is None:
+                    return False
+                self._count += 1
+                return True
+
+        def _end(self) -> None:
+            with self._lock:
+                self._count -= 1
+                if self._count or self._tool is None:
+                    return
+                sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
+                sys.monitoring.register_callback(self._tool, sys.monitoring.events.INSTRUCTION, None)
+                sys.monitoring.free_tool_id(self._tool)
+                self._tool = None
+
+        def _taken(self) -> int | None:
+            for tool in _TOOLS:
+                with contextlib.suppress(ValueError):
+                    sys.monitoring.use_tool_id(tool, "reactive_runtime.tck")
+                    sys.monitoring.register_callback(tool, sys.monitoring.events.INSTRUCTION, self._instruction)
+                    sys.monitoring.set_events(tool, sys.monitoring.events.INSTRUCTION)
+                    return tool
+            return None
+
+        def _instruction(self, code: CodeType, offset: int) -> Any:
             if offset not in _touching(code):
-                return monitoring.DISABLE
-            if threading.get_ident() == thread:
+                return sys.monitoring.DISABLE
+            before = getattr(self._own, "before", None)
+            if before is not None:
                 before(sys._getframe(1))
             return None
 
-        tool = _tool()
-        if tool is None:
-            yield
-            return
-        try:
-            monitoring.register_callback(tool, monitoring.events.INSTRUCTION, instruction)
-            monitoring.set_events(tool, monitoring.events.INSTRUCTION)
-            yield
-        finally:
-            monitoring.set_events(tool, monitoring.events.NO_EVENTS)
-            monitoring.register_callback(tool, monitoring.events.INSTRUCTION, None)
-            monitoring.free_tool_id(tool)
-
-    def _tool() -> int | None:
-        """A place to watch from; None where all are taken: then the race is left to chance."""
-        for tool in _TOOLS:
-            with contextlib.suppress(ValueError):
-                sys.monitoring.use_tool_id(tool, "reactive_runtime.tck")
-                return tool
-        return None
+    _stepping = _Watch().stepping
 
 else:
 
