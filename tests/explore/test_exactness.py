@@ -17,7 +17,7 @@ from reactive_runtime.explore.scenario import scenario_of
 from reactive_runtime.explore.session import Session
 from reactive_runtime.explore.task import CUT
 
-ENOUGH = 4_000 if NIGHT else 1_000
+ENOUGH = 4_000 if NIGHT else 300
 """Schedules after which brute force is not waited for."""
 
 
