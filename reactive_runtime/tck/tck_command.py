@@ -11,12 +11,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from reactive_runtime._core import primitives
 from reactive_runtime.errors import TargetError
 from reactive_runtime.spec import Publisher
 from reactive_runtime.targets import import_string
@@ -120,9 +120,9 @@ def _heard(target: Target, first: int, measures: bool) -> Any:
 
 def _wait_for(said: Connection, patience: float) -> None:
     """Return when there is something to receive; EOFError after `patience` seconds without."""
-    deadline = primitives.monotonic() + patience
+    deadline = time.monotonic() + patience
     while not said.poll(BEAT):
-        if primitives.monotonic() >= deadline:
+        if time.monotonic() >= deadline:
             raise EOFError
 
 
