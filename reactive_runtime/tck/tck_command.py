@@ -83,7 +83,7 @@ def _heard(target: Target, first: int, measures: bool) -> Any:
     try:
         while True:
             try:
-                _wait_for(ours, patience)
+                _wait_for(ours.poll, patience)
                 kind, said = ours.recv()
             except (EOFError, OSError):
                 ended = _ended(child)
@@ -118,10 +118,10 @@ def _heard(target: Target, first: int, measures: bool) -> Any:
         ours.close()
 
 
-def _wait_for(said: Connection, patience: float) -> None:
+def _wait_for(poll: Callable[[float], bool], patience: float) -> None:
     """Return when there is something to receive; EOFError after `patience` seconds without."""
     deadline = time.monotonic() + patience
-    while not said.poll(BEAT):
+    while not poll(BEAT):
         if time.monotonic() >= deadline:
             raise EOFError
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sinks import PATIENCE, until
 
+from reactive_runtime._core import primitives
 from reactive_runtime.errors import SparkError
 from reactive_runtime.spark import listener as module
 from reactive_runtime.spark import spools
@@ -264,7 +265,7 @@ def test_what_a_task_has_sent_before_it_was_lost_is_received_before_its_partitio
         return first[-1]
 
     monkeypatch.setattr(of, at, waits)
-    monkeypatch.setattr(module.primitives, "Thread", begins)
+    monkeypatch.setattr(primitives, "Thread", begins)
     listener.expect(1, spool)
     task = Task(listener, 1)
     task.send(b"a", b"b")
@@ -296,7 +297,7 @@ def test_a_thread_that_can_not_be_had_cuts_its_task_off_and_the_next_is_received
             refused.set()
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(module.primitives, "Thread", NoThread)
+    monkeypatch.setattr(primitives, "Thread", NoThread)
     assert Task(listener, 1).answer() == b""
     assert refused.is_set()
     again = Task(listener, 1)
