@@ -1,4 +1,4 @@
-"""What mypy makes of each operator; `test_typing.py` has it checked, and nothing here is ever run."""
+"""What mypy and Pyright make of each operator; `test_typing.py` has it checked, and nothing here is ever run."""
 
 from __future__ import annotations
 
@@ -306,10 +306,13 @@ def untyped() -> None:
 
 def refused() -> None:
     """What is wrong is an error of the checkers: without the error, the comment that expects it is one."""
-    Flow.just("a").sum()  # type: ignore[misc]
-    Flow.range()  # type: ignore[call-overload]
-    Flow.range("a")  # type: ignore[call-overload]
-    Flow([1, 2, 3])  # type: ignore[arg-type]
+    Flow.just("a").sum()  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+    f.mpa(str)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    f.take("2")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    f.delay(1, clock)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    Flow.range()  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    Flow.range("a")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    Flow([1, 2, 3])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Flow.just(object()).max()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Flow.merge_comparing(Flow.just(object()))  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
     f.to_queue([])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
