@@ -127,6 +127,7 @@ def test_without_extras_the_bridge_to_spark_names_its_own(bare: Path, folder: Pa
         (["report", "runs"], "jinja2", "report"),
         (["explore", "program:lost", "--engine", "greenlets"], "greenlet", "greenlet"),
         (["explore", "program:lost", "--svg", "lost.svg"], "jinja2", "report"),
+        (["explore", "program:lost", "--play"], "textual", "play"),
     ],
     ids=lambda item: " ".join(item[::2]) if isinstance(item, list) else item,
 )
