@@ -1,7 +1,8 @@
 """What is public: the names that a user may import, each with one home, and the members of `Flow` by theme.
 
-A public module is one without an underscore in its path. Its public names are those of its `__all__`. A name that
-several modules export has its home in the first of them; the pages of the others point there. `Flow` inherits
+A public module lies directly in the package and has no underscore, or is one of `DEEPER`; the modules inside of
+packages are not public, whatever they are called. Its public names are those of its `__all__`. A name that several
+modules export has its home in the first of them; the pages of the others point there. `Flow` inherits
 what the classes of `_operators` define: those names are its members, and have their home there.
 """
 
@@ -25,7 +26,6 @@ ROOT: Final = "reactive_runtime"
 
 NOT_REFERENCE: Final = {
     f"{ROOT}.cli": "the command: its reference is `reactive-runtime --help`",
-    f"{ROOT}.operators": "the paths that names had before they were exported by the package",
     f"{ROOT}.targets": "finds a name from the shell",
 }
 """Modules without an underscore that a user has no reason to import."""

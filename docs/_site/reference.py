@@ -48,13 +48,12 @@ def pages() -> dict[str, str]:
     themes = {
         theme: list(of_theme) for theme, of_theme in groupby(sorted(found, key=_rank), key=lambda member: member.theme)
     }
-    own = [module for module in public if not module.name.startswith(f"{ROOT}.operators.")]
-    made = {"index.rst": _index(list(themes), own)}
+    made = {"index.rst": _index(list(themes), public)}
     for theme, of_theme in themes.items():
-        made[f"{theme}.rst"] = _theme_page(theme, of_theme, public)
+        made[f"{theme}.rst"] = _theme_page(theme, of_theme)
     for member in found:
         made[f"flow/{member.name}.rst"] = _member_page(member, found)
-    for module in own:
+    for module in public:
         made[f"{_file(module)}.rst"] = _module_page(module)
     return made
 
@@ -124,11 +123,12 @@ def _heading(text: str, line: str = "=") -> str:
     return f"{text}\n{line * len(text)}\n"
 
 
-def _index(themes: list[str], own: list[Module]) -> str:
+def _index(themes: list[str], public: list[Module]) -> str:
     entries = "\n".join(f"   {_title(theme)} <{theme}>" for theme in themes)
-    names = "\n".join(f"   {module.name} <{_file(module)}>" for module in own)
+    names = "\n".join(f"   {module.name} <{_file(module)}>" for module in public)
     return f"""{_heading("Reference")}
 Every public name of the package, from its docstring.
+What is not here is internal and may change, also where its name has no underscore.
 Each source and operator of `reactive_runtime.Flow` has a page of its own, with a picture of a recorded run.
 :doc:`How to read a picture <../marbles>` is a page of its own.
 
@@ -146,17 +146,11 @@ Each source and operator of `reactive_runtime.Flow` has a page of its own, with 
 """
 
 
-def _theme_page(theme: str, of_theme: list[Member], public: list[Module]) -> str:
+def _theme_page(theme: str, of_theme: list[Member]) -> str:
     intro = "" if theme in ("sources", "sinks") else _intro(of_theme[0].function.__module__)
     rows = "\n".join(
         f"   * - :doc:`{member.name} <flow/{member.name}>`\n     - {as_rst(member.summary)}" for member in of_theme
     )
-    homes = dict.fromkeys(member.function.__module__ for member in of_theme)
-    classes = "\n".join(
-        _thing(module, name) for module in public if module.name in homes and ".operators." in module.name
-        for name in module.homes
-    )  # fmt: skip
-    types = f"\n{_heading('Types', '-')}\n{classes}" if classes else ""
     return f"""{_heading(_title(theme))}
 {intro}
 
@@ -164,8 +158,7 @@ def _theme_page(theme: str, of_theme: list[Member], public: list[Module]) -> str
    :class: members
 
 {rows}
-
-{types}"""
+"""
 
 
 def _member_page(member: Member, found: list[Member]) -> str:

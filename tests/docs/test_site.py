@@ -6,6 +6,7 @@ import inspect
 import re
 from html import unescape
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -51,6 +52,10 @@ def test_what_has_an_underscore_is_not_public() -> None:
     assert f"{ROOT}.Flow.map" in names.public_names()
     assert f"{ROOT}.executors.VirtualTimeExecutor" in names.public_names()
     assert not [name for name in names.public_names() if "._" in name and not name.endswith("__version__")]
+
+
+def test_what_is_left_out_of_the_reference_is_there() -> None:
+    assert [name for name in names.NOT_REFERENCE if find_spec(name) is None] == []
 
 
 def test_every_member_of_flow_has_a_page_by_its_theme() -> None:
