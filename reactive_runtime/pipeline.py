@@ -55,7 +55,7 @@ class Pipeline(_Offered[A_contra, B_co]):
         self._calls = calls
 
     @staticmethod
-    def of(fn: Callable[[Flow[C]], Flow[D]], /) -> Pipeline[C, D]:
+    def of(fn: Callable[[Flow[C]], Flow[D]]) -> Pipeline[C, D]:
         """The operators that `fn` calls on the flow it is given, with the types of its argument and its result.
 
         `fn` is called once, here, with a pipeline in place of the flow: it has the operators, no elements.

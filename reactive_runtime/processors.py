@@ -52,7 +52,7 @@ class FlowProcessor(Generic[A, B]):
 
     __slots__ = ("__weakref__", "_connected", "_end", "_inner", "_lock", "_out", "_upstream")
 
-    def __init__(self, assemble: Callable[[Flow[A]], Flow[B]], /) -> None:
+    def __init__(self, assemble: Callable[[Flow[A]], Flow[B]]) -> None:
         check_callable("FlowProcessor", "assemble", assemble)
         self._lock = primitives.Lock()
         self._upstream: Subscription | None = None  # _lock; set once

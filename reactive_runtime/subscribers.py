@@ -269,7 +269,7 @@ class AsyncSubscriber(BaseSubscriber[T]):
         `AsyncSubscriber` of the Reactive Streams examples.
     """
 
-    def __init__(self, executor: Executor, /, *, demand: int = 1) -> None:
+    def __init__(self, executor: Executor, *, demand: int = 1) -> None:
         super().__init__()
         self._serial = SerialExecutor(check_executor("AsyncSubscriber", executor))
         self._first_demand = at_least("AsyncSubscriber", "demand", 1, demand)

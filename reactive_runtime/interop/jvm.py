@@ -91,7 +91,7 @@ def start(classpath: Iterable[str | os.PathLike[str]] = (), *options: str) -> No
     _java_thread()  # to look it up attaches a thread: this one, which is attached
 
 
-def to_java(item: Any, /, *, api: Api = "reactive-streams") -> Any:
+def to_java(item: Any, *, api: Api = "reactive-streams") -> Any:
     """A publisher, subscriber or processor of Python, as Java sees it: its methods decide which.
 
     Args:
@@ -122,7 +122,7 @@ def to_java(item: Any, /, *, api: Api = "reactive-streams") -> Any:
     raise TypeError(f"to_java: a Publisher, Subscriber or Processor is needed, not {type(item).__name__}")
 
 
-def from_java(item: Any, /) -> Any:
+def from_java(item: Any) -> Any:
     """A publisher, subscriber or processor of Java, of either API, as Python sees it.
 
     Args:

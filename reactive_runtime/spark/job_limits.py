@@ -66,7 +66,7 @@ class JobLimits:
         permits = Permits(rate, seconds_of(_WHAT, "per", per, positive=True), concurrency)
         self._link = Linked(_WHAT, address_of(_WHAT, spark, permits, port))
 
-    def limited(self, fn: Callable[P, R], /) -> Callable[P, R]:
+    def limited(self, fn: Callable[P, R]) -> Callable[P, R]:
         """The same function, each call of which waits for its turn in the job.
 
         Args:

@@ -43,7 +43,7 @@ class Probe(Generic[T]):
         `PublisherProbe` of Reactor.
     """
 
-    def __init__(self, publisher: Publisher[T], /) -> None:
+    def __init__(self, publisher: Publisher[T]) -> None:
         if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"Probe: a publisher is needed, not {shown(publisher)}")
         self._publisher = publisher

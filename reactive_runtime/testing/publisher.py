@@ -119,7 +119,7 @@ class TestPublisher(Generic[T]):
         for subscription in self._all():
             subscription.end(None)
 
-    def fail(self, error: BaseException, /) -> None:
+    def fail(self, error: BaseException) -> None:
         """Signal the end, by failure.
 
         Args:

@@ -153,6 +153,18 @@ def test_elsewhere_options_are_given_by_name_only_too() -> None:
     assert found == ELSEWHERE
 
 
+def test_elsewhere_data_is_given_by_name_as_well() -> None:
+    """But for the methods of a protocol, which others write: of the specification, of executors and of clocks."""
+    found = {
+        f"{name}({parameter.name})"
+        for name, function in public_callables()
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.name != "self"
+    }
+    protocols = PROTOCOL | {"submit", "schedule"}
+    assert {item for item in found if item.partition("(")[0].rpartition(".")[2] not in protocols} == set()
+
+
 def test_wherever_there_is_a_prefetch_its_default_is_the_same() -> None:
     defaults = [
         parameter.default for _, parameter in (item.values for item in PARAMETERS) if parameter.name == "prefetch"
